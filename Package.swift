@@ -14,6 +14,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ImmutableWeakCaptures"),  // SE-0481
 ]
 
+/// The settings of the test targets: tests may use deprecated names without a failure to build.
+let testSettings = settings + [.treatWarning("DeprecatedDeclaration", as: .warning)]
+
 let package = Package(
     name: "Bluebonnet",
     products: [
@@ -80,21 +83,21 @@ let package = Package(
                 "CSystem", "CZlib", "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram",
                 "ReachabilityProgram",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "BluebonnetTestingTests", dependencies: ["BluebonnetTesting", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "BluebonnetFoundationTests",
             dependencies: ["Bluebonnet", "BluebonnetFoundation", "BluebonnetTesting", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "BluebonnetCallbacksTests",
             dependencies: [
                 "Bluebonnet", "BluebonnetCallbacks", "BluebonnetCompatibility", "BluebonnetFoundation",
                 "BluebonnetTesting", "TestSupport", "CallbackProgram",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.
         .executableTarget(
             name: "BluebonnetBench",

@@ -83,7 +83,7 @@ extension Request {
     /// - Parameter credential: The user name and the password to answer with.
     /// - Returns: This request, for chaining.
     @discardableResult
-    package nonisolated func authenticate(using credential: URLCredential) -> Self {
+    public nonisolated func authenticate(using credential: URLCredential) -> Self {
         guard let credential = Credential(credential) else { return self }
         return authenticate(using: credential)
     }

@@ -116,6 +116,26 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `an opened stream gets the beginning, and a closed stream holds nothing back`() async throws {
+        let body = Data(repeating: 7, count: 4 << 20)
+        let server = try await LocalServer { $0.get("/", .data(body)) }
+        let session = FoundationFixture.session()
+        let task = session.streamRequest(server.url("/")).streamTask()
+        let readers = task.readers(2)
+        let closed = readers[1].asInputStream()
+        closed.close()
+        let isWhole = await FoundationFixture.onThread {
+            let opened = readers[0].asInputStream()
+            opened.open()
+            var data = Data()
+            while StreamReadResult.some(of: opened, 1 << 16, into: &data) > 0 {}
+            return data == body
+        }
+        #expect(isWhole)
+        withExtendedLifetime(closed) {}
+        await session.shutdown()
+    }
+
     @Test func `a slow reader holds the server back`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 << 10

@@ -29,7 +29,7 @@ struct URLErrorTests {
         (.connection(.refused), .cannotConnectToHost), (.connection(.interface), .cannotConnectToHost),
         (.connection(.lost), .networkConnectionLost), (.connection(.proxy), .cannotConnectToHost),
         (.connection(.http2), .networkConnectionLost), (.connection(.failed), .cannotConnectToHost),
-        (.timedOut(.connect), .timedOut), (.timedOut(.idle), .timedOut), (.timedOut(.total), .timedOut),
+        (.timedOut(.connect), .timedOut), (.timedOut(.idle), .timedOut), (.timedOut(.total), .timedOut), (.timedOut(.pool), .timedOut),
         (.trust(.certificateExpired), .serverCertificateHasBadDate),
         (.trust(.untrustedIssuer), .serverCertificateHasUnknownRoot),
         (.trust(.selfSigned), .serverCertificateHasUnknownRoot), (.trust(.hostMismatch), .serverCertificateUntrusted),

@@ -205,6 +205,18 @@ struct URLRequestTests {
         #expect(request.headers.isEmpty && request.timeouts == .default && request.timeoutInterval == 60)
     }
 
+    @Test func `a changed interval leaves the limits that URLRequest does not have`() throws {
+        var request = HTTPRequest(url: try FoundationFixture.url())
+        request.timeouts = Timeouts(pool: .seconds(1), total: nil)
+        let limits = Timeouts(pool: .seconds(1), connect: .seconds(3), idle: .seconds(3), total: nil)
+        let original = URLRequest(request)
+        var changed = original
+        changed.timeoutInterval = 3
+        #expect(try request.changed(from: original, to: changed).timeouts == limits)
+        request.timeoutInterval = 3
+        #expect(request.timeouts == limits)
+    }
+
     @Test(arguments: [(HTTPMethod.get, true, false), (.get, false, true), (.post, true, true)])
     func `a GET has no body`(method: HTTPMethod, hasBody: Bool, isValid: Bool) throws {
         var request = try URLRequest(url: "http://example.com/a", method: method)

@@ -28,7 +28,7 @@ public struct CachedResponse: Sendable {
     ///   - response: The status and the header fields.
     ///   - data: The body.
     ///   - storagePolicy: The place where the response may be stored; in memory and in files by default.
-    package init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
+    public init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
         self.response = response
         self.data = data
         self.storagePolicy = storagePolicy

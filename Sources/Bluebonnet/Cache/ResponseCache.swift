@@ -32,13 +32,13 @@ public import FoundationEssentials
 /// it.
 public final class ResponseCache: Sendable {
     /// The approximate number of bytes of memory that the responses may take up.
-    package let memoryCapacity: Int
+    public let memoryCapacity: Int
 
     /// The number of bytes that the files may take up; 0 without a directory.
-    package let diskCapacity: Int
+    public let diskCapacity: Int
 
     /// The directory of the files; `nil` if there are no files.
-    package let directory: URL?
+    public let directory: URL?
 
     /// Returns the current time.
     let now: @Sendable () -> Date
@@ -208,7 +208,7 @@ extension ResponseCache {
         /// The number of requests answered with a stored response that the server had confirmed.
         public internal(set) var validations = 0
         /// The number of requests answered with a stale response, because the server could not answer (RFC 5861 §4).
-        package internal(set) var staleResponses = 0
+        public internal(set) var staleResponses = 0
         /// The number of requests that the cache was allowed to answer and the network answered instead.
         public internal(set) var misses = 0
         /// The number of responses stored, including stored responses that the server confirmed.

@@ -100,7 +100,7 @@ public struct CookieStore: Sendable {
     /// Deletes the cookies that have no expiry date, as a browser does when it closes.
     ///
     /// - Throws: `.sessionShutDown` if the session was shut down or no longer exists.
-    package func deleteSessionCookies() async throws(RequestError) {
+    public func deleteSessionCookies() async throws(RequestError) {
         try await storage?.changeCookies(.deleteSessionCookies)
     }
 

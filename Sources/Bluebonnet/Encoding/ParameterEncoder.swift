@@ -103,10 +103,10 @@ extension HTTPRequest {
 /// Sets `Content-Type: application/x-plist`, unless the request already has a content type.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     /// An encoder for XML property lists.
-    package static let `default` = PropertyListParameterEncoder(format: .xml)
+    public static let `default` = PropertyListParameterEncoder(format: .xml)
 
     /// An encoder for binary property lists.
-    package static let binary = PropertyListParameterEncoder(format: .binary)
+    public static let binary = PropertyListParameterEncoder(format: .binary)
 
     private let encoder: PropertyListEncoder
 
@@ -147,7 +147,7 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
     ///
     /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change it afterwards.
     /// - Returns: A parameter encoder that uses the `PropertyListEncoder`.
-    package static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
+    public static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
         PropertyListParameterEncoder(encoder: encoder)
     }
 }

@@ -65,11 +65,11 @@ public struct RequestAdapterState: Sendable {
     /// Creates a state, for tests of adapters.
     ///
     /// - Parameters:
-    ///   - requestID: Identifies the request.
+    ///   - requestID: Identifies the request; a new identifier by default.
     ///   - session: The session of the request.
     ///   - retryCount: The number of retries before this attempt.
-    package init(requestID: RequestID, session: Session, retryCount: Int = 0) {
-        self.requestID = requestID
+    public init(requestID: RequestID? = nil, session: Session, retryCount: Int = 0) {
+        self.requestID = requestID ?? .next()
         self.session = session
         self.retryCount = retryCount
     }

@@ -20,7 +20,7 @@ public struct TransferProgress: Hashable, Sendable {
     ///   - completed: The number of completed bytes.
     ///   - total: The expected number of bytes, if it is known.
     ///   - bytesPerSecond: The current rate in bytes per second, if it is known.
-    package init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
+    public init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
         self.completed = completed
         self.total = total
         self.bytesPerSecond = bytesPerSecond

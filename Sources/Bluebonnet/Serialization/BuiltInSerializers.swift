@@ -46,7 +46,7 @@ extension ResponseSerializer where Self == DataResponseSerializer {
     ///
     /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
     /// - Returns: A serializer with this preprocessor.
-    package static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
+    public static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
         DataResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
@@ -124,7 +124,7 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     ///
     /// - Parameter encoding: The encoding of the text.
     /// - Returns: A serializer for this encoding.
-    package static func string(encoding: String.Encoding) -> StringResponseSerializer {
+    public static func string(encoding: String.Encoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }
 }
@@ -183,7 +183,7 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     ///
     /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
     /// - Returns: A serializer with this preprocessor.
-    package static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
+    public static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
         JSONResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
@@ -269,7 +269,7 @@ extension ResponseSerializer {
     ///
     /// - Parameter type: The type to decode.
     /// - Returns: A serializer for this type.
-    package static func propertyList<Value: Decodable & Sendable>(
+    public static func propertyList<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(decoder: PropertyListDecoder())

@@ -63,7 +63,7 @@ extension ResponseSerializer {
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: Whether an empty body is valid.
-    package func allowsEmptyBody(_ input: SerializerInput) -> Bool {
+    public func allowsEmptyBody(_ input: SerializerInput) -> Bool {
         if let method = input.request?.method, emptyRequestMethods.contains(method) { return true }
         guard let code = input.response?.statusCode else { return false }
         return emptyResponseCodes.contains(code)
@@ -77,7 +77,7 @@ extension ResponseSerializer {
     /// - Returns: The body, which is never empty, or `nil`.
     /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
     ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
-    package func preprocessedData(of input: SerializerInput) throws -> Data? {
+    public func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
         guard data.isEmpty else { return data }
@@ -137,7 +137,7 @@ public struct SerializerInput: Sendable {
 }
 
 /// A serializer that calls a closure: `ClosureResponseSerializer { input in … }`.
-package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
+public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
     private let body: @Sendable (SerializerInput) async throws -> SerializedObject
 
     /// Creates the serializer.
@@ -145,7 +145,7 @@ package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSe
     /// - Parameter body: Returns the serialized value. It receives the unchanged body, even if that is empty. Its
     ///   error becomes the underlying error of `.serialization(.customSerializationFailed)`, unless it is a
     ///   ``RequestError``.
-    package init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
+    public init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
         self.body = body
     }
 
@@ -154,7 +154,7 @@ package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSe
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The value that the closure returns.
     /// - Throws: The error that the closure throws.
-    package func serialize(_ input: SerializerInput) async throws -> SerializedObject {
+    public func serialize(_ input: SerializerInput) async throws -> SerializedObject {
         try await body(input)
     }
 }

@@ -82,7 +82,7 @@ public enum StreamBufferingPolicy: Hashable, Sendable {
     case oldest(Int)
 
     /// Keeps only the newest value, for values such as progress where only the latest matters.
-    @usableFromInline package static let latest = StreamBufferingPolicy.newest(1)
+    public static let latest = StreamBufferingPolicy.newest(1)
 
     /// Keeps the newest 256 values, for events where each one matters.
     package static let events = StreamBufferingPolicy.newest(256)

@@ -176,42 +176,51 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: A closure that returns the answer.
-    package mutating func put(_ path: String, _ handler: @escaping Handler) { on(path, method: .put, handler) }
+    public mutating func put(
+        _ path: String,
+        _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
+    ) { on(path, method: .put, handler) }
 
     /// Answers PUT requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
-    package mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
+    public mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
 
     /// Answers PATCH requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: A closure that returns the answer.
-    package mutating func patch(_ path: String, _ handler: @escaping Handler) { on(path, method: .patch, handler) }
+    public mutating func patch(
+        _ path: String,
+        _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
+    ) { on(path, method: .patch, handler) }
 
     /// Answers PATCH requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
-    package mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
+    public mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
 
     /// Answers DELETE requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: A closure that returns the answer.
-    package mutating func delete(_ path: String, _ handler: @escaping Handler) { on(path, method: .delete, handler) }
+    public mutating func delete(
+        _ path: String,
+        _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
+    ) { on(path, method: .delete, handler) }
 
     /// Answers DELETE requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
-    package mutating func delete(_ path: String, _ response: LocalServer.Response) {
+    public mutating func delete(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .delete, response)
     }
 

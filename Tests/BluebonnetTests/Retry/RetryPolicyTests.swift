@@ -55,7 +55,7 @@ struct RetryPolicyTests {
         (.connection(.nameNotResolved), true), (.connection(.proxyNameNotResolved), true),
         (.connection(.refused), true), (.connection(.lost), true), (.connection(.http2), true),
         (.connection(.failed), true), (.connection(.proxy), false),
-        (.timedOut(.connect), true), (.timedOut(.idle), true), (.timedOut(.total), true),
+        (.timedOut(.connect), true), (.timedOut(.idle), true), (.timedOut(.total), true), (.timedOut(.pool), false),
         (.trust(.handshake), true), (.trust(.certificateExpired), true), (.trust(.untrustedIssuer), false),
         (.trust(.selfSigned), false), (.trust(.hostMismatch), false), (.trust(.certificateRefused), false),
         (.trust(.configuration), false),

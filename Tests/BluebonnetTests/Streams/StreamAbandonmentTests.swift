@@ -141,7 +141,6 @@ import Testing
             await Task.yield()
             reader.cancel()
             #expect(await reader.value.error?.kind == .cancelled)
-            withExtendedLifetime(task) {}
         }
         try await TestHarness.end(session, server)
     }

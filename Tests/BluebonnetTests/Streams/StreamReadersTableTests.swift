@@ -8,14 +8,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StreamReadersTableTests {
     /// A kind of sequence, and how the body of the test looks in it.
     enum Kind: CaseIterable {
-        case bytes, lines, decodables, serverSentEvents, streamingData, streamingLines
+        case bytes, lines, decodables, serverSentEvents
+        case streamingData, streamingStrings, streamingLines, streamingDecodables, streamingResponses
 
         /// The elements of the whole body; of pieces, whose borders mean nothing, all text.
         var body: [String] {
             switch self {
-            case .bytes, .streamingData: ["data:1\n\ndata:2\n\n"]
+            case .bytes, .streamingData, .streamingStrings, .streamingResponses: ["data:1\n\ndata:2\n\n"]
             case .lines, .streamingLines: ["data:1", "", "data:2", ""]
-            case .decodables: ["data:1", "data:2"]
+            case .decodables, .streamingDecodables: ["data:1", "data:2"]
             case .serverSentEvents: ["1", "2"]
             }
         }
@@ -28,7 +29,11 @@ import Testing
             case .decodables: begins(task.decodables(of: String.self, decoder: TextDecoder())) { $0 }
             case .serverSentEvents: begins(task.serverSentEvents) { $0.data }
             case .streamingData: events(task.streamingData()) { String(decoding: $0, as: UTF8.self) }
+            case .streamingStrings: events(task.streamingStrings()) { $0 }
             case .streamingLines: events(task.streamingLines()) { $0 }
+            case .streamingDecodables:
+                events(task.streamingDecodables(of: String.self, decoder: TextDecoder())) { $0 }
+            case .streamingResponses: events(task.streamingResponses(using: StringStreamSerializer())) { $0 }
             }
         }
 
@@ -48,9 +53,14 @@ import Testing
         }
     }
 
-    /// When the second sequence is begun, counted from the first.
+    /// When the second sequence is begun: before the first reads, while it reads, or after its end.
     enum Moment: CaseIterable {
         case before, during, after
+    }
+
+    /// When the second sequence is created: before the first sequence, after it, or when it is begun.
+    enum Creation: CaseIterable {
+        case first, second, late
     }
 
     /// Reads one sequence by hand.
@@ -109,13 +119,13 @@ import Testing
     /// Two readers on one task: the second gets all when it begins before the first byte is handed out, else an error.
     @Test(arguments: Kind.allCases, Kind.allCases)
     func `a reader gets the whole body or an error`(first: Kind, second: Kind) async throws {
-        try await forEachRow { task, gate, moment, isAskedEarly in
+        try await forEachRow { task, gate, moment, creation in
             let late = try await run(
-                first.sequence(of: task), { second.sequence(of: task) }, gate, moment, isAskedEarly: isAskedEarly)
+                { first.sequence(of: task) }, { second.sequence(of: task) }, gate, moment, creation)
             switch moment {
-            case .before: #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(isAskedEarly)")
+            case .before: #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(creation)")
             case .during, .after:
-                #expect(late.error?.kind == .bodyAlreadyRead, "\(moment) \(isAskedEarly)")
+                #expect(late.error?.kind == .bodyAlreadyRead, "\(moment) \(creation)")
                 #expect(late.reader.elements.isEmpty)
             }
         }
@@ -124,59 +134,85 @@ import Testing
     /// Two readers that share: both get all, at every moment.
     @Test(arguments: Kind.allCases, Kind.allCases)
     func `readers that share a body all get the whole of it`(first: Kind, second: Kind) async throws {
-        try await forEachRow { task, gate, moment, isAskedEarly in
+        try await forEachRow { task, gate, moment, creation in
             let readers = task.readers(2)
             let late = try await run(
-                first.sequence(of: readers[0]), { second.sequence(of: readers[1]) }, gate, moment,
-                isAskedEarly: isAskedEarly)
-            #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(isAskedEarly)")
+                { first.sequence(of: readers[0]) }, { second.sequence(of: readers[1]) }, gate, moment, creation)
+            #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(creation)")
         }
     }
 
-    private func forEachRow(
-        _ body: (DataStreamTask, Gate, Moment, _ isAskedEarly: Bool) async throws -> Void
-    ) async throws {
-        for moment in Moment.allCases {
-            for isAskedEarly in [true, false] {
-                let gate = Gate()
-                let server = try await LocalServer { router in
-                    router.get("/a") { _ in
-                        .stream { writer in
-                            try await writer.write("data:1\n\n")
-                            await gate.wait()
-                            try await writer.write("data:2\n\n")
-                        }
-                    }
+    /// Two readers that begin when the head was awaited and the whole body waits, or when the request has failed.
+    @Test(arguments: Kind.allCases, Kind.allCases)
+    func `readers that begin after the body has ended get all of it`(first: Kind, second: Kind) async throws {
+        let gate = Gate()
+        gate.open()
+        let server = try await server(gate)
+        let session = TestHarness.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        _ = try await task.response
+        for await _ in task.request.downloadProgressUpdates() {}
+        let readers = (first.sequence(of: task)(), second.sequence(of: task)())
+        #expect(await readers.0.readAll() == nil && readers.0.hasWholeBody)
+        #expect(await readers.1.readAll() == nil && readers.1.hasWholeBody)
+        let failed = session.streamRequest("http://127.0.0.1:1/").streamTask()
+        await #expect(throws: RequestError.self) { try await failed.response }
+        for kind in [first, second] {
+            let reader = kind.sequence(of: failed)()
+            #expect(await reader.readAll()?.kind == .connection(.refused) && reader.elements.isEmpty)
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    private func server(_ gate: Gate) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.get("/a") { _ in
+                .stream { writer in
+                    try await writer.write("data:1\n\n")
+                    await gate.wait()
+                    try await writer.write("data:2\n\n")
                 }
+            }
+        }
+    }
+
+    private func forEachRow(_ body: (DataStreamTask, Gate, Moment, Creation) async throws -> Void) async throws {
+        for moment in Moment.allCases {
+            for creation in Creation.allCases {
+                let gate = Gate()
+                let server = try await server(gate)
                 let session = TestHarness.session()
-                try await body(session.streamRequest(server.url("/a")).streamTask(), gate, moment, isAskedEarly)
+                try await body(session.streamRequest(server.url("/a")).streamTask(), gate, moment, creation)
                 try await TestHarness.end(session, server)
             }
         }
     }
 
-    /// Runs both readers, checks the first, and returns the second with what ended it.
+    /// Runs both readers, checks the first, and returns the second with the error that ended it.
     private func run(
-        _ begin: () -> Reader, _ ask: () -> () -> Reader, _ gate: Gate, _ moment: Moment, isAskedEarly: Bool
+        _ createFirst: () -> () -> Reader, _ createSecond: () -> () -> Reader, _ gate: Gate, _ moment: Moment,
+        _ creation: Creation
     ) async throws -> (reader: Reader, error: RequestError?) {
-        let asked = isAskedEarly ? ask() : nil
-        let first = begin()
+        let early = creation == .first ? createSecond() : nil
+        let beginFirst = createFirst()
+        let beginSecond = early ?? (creation == .second ? createSecond() : nil)
+        let first = beginFirst()
         let second: Reader
         switch moment {
         case .before:
-            second = (asked ?? ask())()
+            second = (beginSecond ?? createSecond())()
             #expect(try await first.readOne())
             gate.open()
             #expect(await first.readAll() == nil)
         case .during:
             #expect(try await first.readOne())
-            second = (asked ?? ask())()
+            second = (beginSecond ?? createSecond())()
             gate.open()
             #expect(await first.readAll() == nil)
         case .after:
             gate.open()
             #expect(await first.readAll() == nil)
-            second = (asked ?? ask())()
+            second = (beginSecond ?? createSecond())()
         }
         #expect(first.hasWholeBody)
         return (second, await second.readAll())

@@ -46,7 +46,7 @@ import Testing
 
     static let rows: [Row] = [
         Row(code: CURLE_OPERATION_TIMEDOUT, context: { _ in }, kind: .timedOut(.connect)),
-        Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.wasSent = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.wasSent = true }, kind: .timedOut(.connect)),
         Row(code: CURLE_BAD_FUNCTION_ARGUMENT, context: { _ in }, kind: .internal),
         Row(
             code: CURLE_BAD_FUNCTION_ARGUMENT, context: { $0.wasSent = true },

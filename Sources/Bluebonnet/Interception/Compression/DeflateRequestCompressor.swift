@@ -129,7 +129,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     ///   - shouldCompressBodyData: Decides whether a body in memory is compressed; all are by default. Runs on the
     ///     global pool.
     /// - Returns: A compressor with these settings.
-    package static func deflateCompressor(
+    public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
     ) -> DeflateRequestCompressor {
@@ -141,7 +141,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     ///
     /// - Parameter duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`.
     /// - Returns: A compressor with this setting.
-    package static func gzipCompressor(
+    public static func gzipCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior
     ) -> DeflateRequestCompressor {
         DeflateRequestCompressor(format: .gzip, duplicateHeaderBehavior: duplicateHeaderBehavior)

@@ -36,19 +36,19 @@ package import FoundationEssentials
 /// network.
 public struct RetryPolicy: RequestInterceptor {
     /// The default retry limit: 2.
-    @usableFromInline package static let defaultRetryLimit: UInt = 2
+    public static let defaultRetryLimit: UInt = 2
 
     /// The default base of the exponential backoff: 2.
-    @usableFromInline package static let defaultExponentialBackoffBase: UInt = 2
+    public static let defaultExponentialBackoffBase: UInt = 2
 
     /// The default maximum of the first delay, in seconds: 0.5.
-    @usableFromInline package static let defaultExponentialBackoffScale = 0.5
+    public static let defaultExponentialBackoffScale = 0.5
 
     /// The default maximum of the delays that the policy computes: 30 seconds.
-    @usableFromInline package static let defaultMaximumDelay: Duration = .seconds(30)
+    public static let defaultMaximumDelay: Duration = .seconds(30)
 
     /// The default maximum of the delay that a server may ask for: 60 seconds.
-    @usableFromInline package static let defaultMaximumRetryAfter: Duration = .seconds(60)
+    public static let defaultMaximumRetryAfter: Duration = .seconds(60)
 
     /// The commonly used methods that are defined as idempotent: DELETE, GET, HEAD, OPTIONS, PUT and TRACE.
     public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [.delete, .get, .head, .options, .put, .trace]
@@ -70,23 +70,23 @@ public struct RetryPolicy: RequestInterceptor {
     ]
 
     /// The maximum number of retries of a request, including retries by other retriers.
-    package let retryLimit: UInt
+    public let retryLimit: UInt
 
     /// The base of the exponential backoff: the factor between one delay and the next.
     ///
     /// 1 keeps the delay constant, and 0 counts as 1.
-    package let exponentialBackoffBase: UInt
+    public let exponentialBackoffBase: UInt
 
     /// The maximum of the first delay, in seconds.
     ///
     /// A value below 0 counts as 0.
-    package let exponentialBackoffScale: Double
+    public let exponentialBackoffScale: Double
 
     /// The methods of requests that may be sent twice.
-    package let retryableHTTPMethods: Set<HTTPMethod>
+    public let retryableHTTPMethods: Set<HTTPMethod>
 
     /// The status codes that lead to a retry if the request fails.
-    package let retryableHTTPStatusCodes: Set<Int>
+    public let retryableHTTPStatusCodes: Set<Int>
 
     /// The kinds of errors that lead to a retry.
     package let retryableErrorKinds: Set<RequestError.Kind>
@@ -206,7 +206,7 @@ extension RequestRetrier where Self == RetryPolicy {
     ///   - jitter: The random part of the delay; `.full` by default.
     ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
     /// - Returns: A policy with these settings.
-    package static func retryPolicy(
+    public static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
         jitter: RetryPolicy.Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay
@@ -282,7 +282,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 
 extension RequestRetrier where Self == ConnectionLostRetryPolicy {
     /// A policy for lost connections with the default settings.
-    package static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
+    public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 }
 
 /// Limits the retries of many requests together, so that retries do not overload a failing server.

@@ -12,7 +12,7 @@ import Synchronization
 /// passes the calls to the engine in order.
 public final class CurlTransport: Transport {
     private let loop: EventLoop
-    private let engine: TransferEngine
+    let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
     private let keepsCookies: Bool
 
