@@ -257,7 +257,7 @@ enum SecretNames {
         return names.contains(String(last)) || fieldNames.contains(last)
     }
 
-    /// The last words of names that mark secrets in header fields only.
+    /// The final words of names that mark secrets in header fields only.
     private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
 
     /// The words before `Key` in the names of header fields that are not secrets.
