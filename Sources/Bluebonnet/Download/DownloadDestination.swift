@@ -121,8 +121,8 @@ extension DownloadRequest {
         /// A download to a named file also continues the partial file of an earlier download of the same URL, from this
         /// process or another process.
         ///
-        /// Resuming requires a response with a strong validator (RFC 9110 §8.8.1). Without a strong validator, an
-        /// interruption ends the download, and the next download starts from the beginning.
+        /// Resuming requires a response with a strong validator (RFC 9110 §8.8.1). Without a strong validator, the
+        /// download cannot be resumed, and the next attempt or download starts from the beginning.
         public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
 }
