@@ -51,7 +51,7 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 
     /// Returns a response with a transformed value.
     ///
-    /// - Parameter transform: A closure that makes the new value. It is not called if there is no value.
+    /// - Parameter transform: A closure that returns the new value. It is not called if there is no value.
     /// - Returns: A response with the new value or the existing error.
     public func map<NewSuccess: Sendable>(
         _ transform: (Success) -> NewSuccess

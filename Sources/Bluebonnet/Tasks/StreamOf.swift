@@ -4,9 +4,9 @@
 /// there is one. A slow observer does not delay the request. The ``StreamBufferingPolicy`` determines which values are
 /// kept for a slow observer. Memory use is limited, unless the policy is ``StreamBufferingPolicy/unbounded``.
 ///
-/// Several `for await` loops can use the same sequence at the same time, and each loop receives all values. The first
-/// loop begins with the values since the creation of the sequence. Later loops begin with the latest value. If a loop
-/// ends or its task is cancelled, other loops are not affected.
+/// Several `for await` loops can use the same sequence at the same time, independently of each other. The first loop
+/// begins with the values since the creation of the sequence. Later loops begin with the latest value. If a loop ends
+/// or its task is cancelled, other loops are not affected.
 ///
 /// A sequence of body events, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, behaves differently.
 /// Each loop is a reader that receives the whole body, and a slow reader pauses the transfer. ``DataStreamTask``
