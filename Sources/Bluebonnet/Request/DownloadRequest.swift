@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// ```
 ///
 /// Validators check the head of the response before the body is received. The body is written to a partial file; see
-/// ``Destination``. When the body is complete and valid, the partial file is moved to the destination.
+/// ``DownloadRequest/Destination``. When the body is complete and valid, the partial file is moved to the destination.
 ///
 /// If a download fails or is cancelled, its partial file is kept if the download can be resumed. To resume the
 /// download, pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``. The size of the

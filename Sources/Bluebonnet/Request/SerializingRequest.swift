@@ -3,8 +3,8 @@ public import FoundationEssentials
 /// A request whose complete response can be serialized.
 ///
 /// ``DataRequest`` and ``DownloadRequest`` conform to this protocol. Each `serializing…` method attaches a serializer,
-/// and immediately returns a ``SerializingTask``, whose value you await. The method starts the request, unless it is
-/// suspended or the session does not start requests automatically.
+/// and immediately returns a ``SerializingTask``, whose value you await. The method starts the request, unless the
+/// request is suspended or the session does not start requests automatically.
 ///
 /// For a download, the file is read into memory before it is serialized, and is not removed. Its size is limited to
 /// ``Session/Configuration/maximumResponseBytes``. ``DownloadRequest/serializingURL(automaticallyCancelling:)`` does
@@ -178,7 +178,7 @@ extension DownloadRequest: SerializingRequest {
     /// Returns a task whose value is the URL of the downloaded file.
     ///
     /// The value is available when the complete file was moved to its destination. This method returns immediately. It
-    /// starts the request, unless it is suspended or the session does not start requests automatically.
+    /// starts the request, unless the request is suspended or the session does not start requests automatically.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
     ///   cancelled; `true` by default.

@@ -55,7 +55,7 @@ public struct DataStreamTask: Sendable {
 
     /// The head of the response, which is available when the validators have accepted it.
     ///
-    /// Awaiting the head starts the request, unless it is suspended or the session does not start requests
+    /// Awaiting the head starts the request, unless the request is suspended or the session does not start requests
     /// automatically. The body is not delivered until a reader begins. If the awaiting Swift task is cancelled, the
     /// request is also cancelled. With `automaticallyCancelling: false`, the request is not cancelled.
     ///
