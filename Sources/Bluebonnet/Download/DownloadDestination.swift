@@ -325,7 +325,9 @@ enum FileName {
         }
     }
 
-    /// Splits off the extension; `.tar.gz` counts as one extension.
+    /// Returns the name without its extension, and the extension.
+    ///
+    /// `.tar.gz` is treated as one extension.
     private static func parts(of name: String) -> (stem: String, suffix: String) {
         guard var dot = name.lastIndex(of: "."), dot > name.startIndex else { return (name, "") }
         let stem = name[..<dot]

@@ -5,17 +5,17 @@ import FoundationEssentials
 /// The sink belongs to the task that runs the request. Its calls block, so they never run on the event loop. All
 /// attempts of a request use the same sink. This is the order of calls:
 ///
-///     prepare                           once; finds problems with the destination before anything is fetched
+///     prepare                           once, before the first exchange: checks the destination
 ///     ├─ fields(for:)                   before each exchange: the fields to add to the request
 ///     │   └─ headReceived               the head, before the validators; does not change the file yet
 ///     │       ├─ .write                 validators; then write(_:) for each piece; then complete() at the end
 ///     │       │     ├─ .file(URL)       done
 ///     │       │     └─ .sendAgain       the server sent less than requested: the next exchange requests the rest
 ///     │       ├─ .complete              no bytes are missing: no validators, no body; complete()
-///     │       ├─ .sendAgain             no validators, no body; the next exchange, at once, requests the whole body
+///     │       ├─ .sendAgain             no validators, no body; the next exchange requests the whole body immediately
 ///     │       └─ .refuse(error)         validators, whose error takes precedence; the attempt fails
-///     │   an exchange may fail at any time: canResume and fetched help to decide about another exchange
-///     └─ interrupted()                  once, if there is no further exchange: returns the data for resuming later
+///     │   an exchange may fail at any time: canResume and fetched show whether another can continue
+///     └─ interrupted()                  once, if no exchange follows: returns the data for resuming later
 ///
 /// If an attempt is not resumed, the file keeps its bytes until the next attempt has a body.
 final class DownloadSink {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The data for resuming a download, in this process or a later one.
+/// The data for resuming a download, in this process or a later process.
 ///
 /// The data is stored as JSON in a file next to the partial file, which only the owner can read. The public API uses
 /// the same JSON as `Data`. The data contains no user info and no header fields that a description would redact. A
@@ -101,7 +101,7 @@ extension ResumeData {
 
     /// Creates resume data from the JSON that ``encoded()`` returned.
     ///
-    /// The JSON may come from an untrusted source, so everything in it is validated before use.
+    /// The JSON may come from an untrusted source, so all of its values are validated before use.
     ///
     /// - Parameter data: The JSON to read.
     /// - Throws: `.download(.resumeDataInvalid)` if the data is invalid or has another version.

@@ -1,4 +1,4 @@
-/// A public type that describes itself with its `text`.
+/// A public type whose description is its `text`.
 ///
 /// The public API shows the conformance to `CustomStringConvertible`. This file implements it for all types.
 package protocol Described: CustomStringConvertible {

@@ -169,7 +169,7 @@ private struct JSONRedactor {
         output += Array("\"\(Redaction.placeholder)\"".utf8)
     }
 
-    /// Returns the start of the value if a colon comes next.
+    /// Returns the start of the value if a colon is next.
     private func startOfValue() -> Int? {
         let colon = skipSpace(from: index)
         guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return nil }
@@ -244,7 +244,7 @@ enum SecretNames {
         "sig", "pass", "pw", "sid", "auth", "pin", "otp", "totp", "verifier", "codeverifier",
     ]
 
-    /// Returns whether a header field such as `Authorization` or `Ocp-Apim-Subscription-Key` carries a secret.
+    /// Returns whether a header field such as `Authorization` or `Ocp-Apim-Subscription-Key` contains a secret.
     ///
     /// The last word of the name can mark a secret. `Key` marks a secret unless the word before it describes another
     /// kind of key.

@@ -4,14 +4,14 @@ import FoundationEssentials
 ///
 ///     run        until an attempt is final
 ///     ├─ attempt
-///     │  ├─ 1 convert     make a new HTTPRequest and validate it
+///     │  ├─ 1 convert     create and validate an HTTPRequest
 ///     │  ├─ 2 adapt       run the session's adapters, then the request's
 ///     │  ├─ 3 send        in RequestCore: the transport uses the cache, then the network
 ///     │  ├─ 4 redirect    in RedirectFollower: send the next request of a redirect
 ///     │  ├─ 5 receive     for a stream or a file: check the head, then receive the body
 ///     │  └─ 6 validate    for a body in memory: run the validators
-///     ├─ 7 retry          after a failure: ask the retriers, and wait before the next attempt
-///     └─ 8 serialize      run the serializers in order; their failures also go to the retriers
+///     ├─ 7 retry          after a failure: call the retriers, and wait before the next attempt
+///     └─ 8 serialize      run the serializers in order, and call the retriers for their failures
 ///
 /// The loop belongs to the task that runs the request. It runs on the global pool, or on the executor that this task
 /// prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other tasks

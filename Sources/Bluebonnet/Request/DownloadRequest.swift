@@ -9,8 +9,9 @@ public import FoundationEssentials
 /// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
 /// ```
 ///
-/// Validators check the head of the response before the body is received. The body is written to a partial file; see
-/// ``DownloadRequest/Destination``. When the body is complete and valid, the partial file is moved to the destination.
+/// Validators check the head of the response before the body is received. The body is written to a partial file, whose
+/// location ``DownloadRequest/Destination`` describes. When the body is complete and valid, the partial file is moved
+/// to the destination.
 ///
 /// If a download fails or is cancelled, its partial file is kept if the download can be resumed. To resume the
 /// download, pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``. The size of the

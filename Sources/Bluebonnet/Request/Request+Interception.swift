@@ -16,8 +16,7 @@ extension Request {
 
     /// Adds an adapter that changes the request before it is sent.
     ///
-    /// It runs in the same order as an interceptor; see ``interceptor(_:)``. Call this method before the request
-    /// starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter adapter: The adapter to add.
     /// - Returns: This request, for chaining.
@@ -28,8 +27,7 @@ extension Request {
 
     /// Adds a closure that changes the request before it is sent.
     ///
-    /// It runs in the same order as an interceptor; see ``interceptor(_:)``. Call this method before the request
-    /// starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter adapt: A closure that receives the request and the state of the attempt, and returns the request to
     ///   send. It runs on the global pool, once for each attempt.
@@ -41,8 +39,7 @@ extension Request {
 
     /// Adds a retrier, which decides whether the request is retried when it fails.
     ///
-    /// It runs in the same order as an interceptor; see ``interceptor(_:)``. Call this method before the request
-    /// starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retrier: The retrier to add.
     /// - Returns: This request, for chaining.
@@ -53,8 +50,7 @@ extension Request {
 
     /// Adds a closure that decides whether the request is retried when it fails.
     ///
-    /// It runs in the same order as an interceptor; see ``interceptor(_:)``. Call this method before the request
-    /// starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether and when
     ///   the request is retried. It runs on the global pool.

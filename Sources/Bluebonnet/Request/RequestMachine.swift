@@ -215,7 +215,7 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), requestedState)
     }
 
-    /// The head has arrived, and the body is held back.
+    /// The head has arrived, and the body is not received yet.
     mutating func headReceived(_ response: HTTPResponse) -> Action {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return .nothing }
         exchanging.head = .head(response)

@@ -106,7 +106,7 @@ final class SystemTextDecoder {
     /// Creates a decoder, or returns `nil` if the system does not have the module for the charset.
     init?(_ charset: SystemCharset) {
         let opened = unsafe iconv_open("UTF-8", charset.systemName)
-        // A result of -1 means failure; Swift imports it as an address.
+        // A result of -1, which Swift imports as an address, means failure.
         guard let opened = unsafe opened, UInt(bitPattern: opened) != UInt.max else { return nil }
         unsafe descriptor = unsafe opened
         shifts = charset.systemName.hasPrefix("ISO-2022")

@@ -14,7 +14,7 @@ final class EventDispatcher: Sendable {
         }
     }
 
-    /// Appends an event to the queue of each monitor; ``start()`` delivers it.
+    /// Appends an event to the queue of each monitor, which ``start()`` delivers.
     func append(_ event: RequestEvent, of request: any Request) {
         for delivery in deliveries { delivery.append(.event(event, request)) }
     }
@@ -68,7 +68,7 @@ private final class EventDelivery: Sendable {
         executor = monitor.executor
     }
 
-    /// Appends an event or a mark to the queue; ``start()`` delivers it.
+    /// Appends an event or a mark to the queue, which ``start()`` delivers.
     ///
     /// It takes only its own lock and calls no user code.
     func append(_ item: Item) {

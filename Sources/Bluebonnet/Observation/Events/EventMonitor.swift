@@ -44,17 +44,17 @@ public import FoundationEssentials
 /// - Each attempt begins with `didCreateInitialRequest` or `didFailToCreateRequestWithError`. The request is sent after
 ///   `didCreateRequest`. `didFailToCreateRequestWithError` can also follow the adapters, for example if the destination
 ///   of a download is invalid.
-/// - For a stream or a download, `didValidateRequest` comes between `didReceiveResponse` and `didCompleteTask`. If a
+/// - For a stream or a download, `didValidateRequest` occurs between `didReceiveResponse` and `didCompleteTask`. If a
 ///   download has validators for its file, a second `didValidateRequest` reports their result.
-/// - For a ``DataRequest``, `didReceiveResponse` comes when the body is complete, unless the request has an
+/// - For a ``DataRequest``, `didReceiveResponse` occurs when the body is complete, unless the request has an
 ///   `onHTTPResponse` handler.
 /// - `requestIsRetrying` follows `willRetryDueTo`, unless the request is cancelled in between.
-/// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can come between any other events. They report
+/// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
 ///   changes of the state: suspending a suspended request causes no event.
-/// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` comes later for a
-///   serializer that was attached after the request had finished. `didParseStream` comes when a reader of a stream
-///   receives an element, which can also be later.
-/// - `requestDidFinish` also comes if the request was cancelled or refused before it started. A request that was
+/// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
+///   serializer that was attached after the request had finished. `didParseStream` can follow if a reader of a stream
+///   is slow.
+/// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
 ///   neither started nor cancelled has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests

@@ -1,4 +1,4 @@
-/// An event monitor that writes one line per event, without secrets.
+/// An event monitor that writes lines about requests, without secrets.
 ///
 /// ```
 /// [7] GET https://example.com/users: sent

@@ -153,7 +153,7 @@ package struct CompositeEventMonitor: RequestEventHandler {
     }
 }
 
-/// The record of one exchange with a server.
+/// The record of one exchange of a request.
 ///
 /// Each attempt and each redirect of a request has its own exchange. An ``EventMonitor`` receives the records.
 public struct ExchangeRecord: Sendable, Identifiable {

@@ -46,7 +46,7 @@ final class RequestEvents: Sendable {
 
     // MARK: Delivery
 
-    /// Appends an event to the queues; ``start()`` delivers it.
+    /// Appends an event to the queues, which ``start()`` delivers.
     ///
     /// This method may be called while the request's lock is held, so that events are in the order of the changes that
     /// they report. It calls no user code. It takes only the locks of the event queues, and no other lock is taken

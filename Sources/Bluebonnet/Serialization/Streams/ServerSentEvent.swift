@@ -161,7 +161,7 @@ private struct ServerSentEventBlock {
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
         let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line) ?? size
-        // The names of all known fields have 2 to 5 bytes; a comment has an empty name.
+        // The names of all known fields have 2 to 5 bytes. A comment has an empty name.
         guard (2...5).contains(colon) else { return }
         var start = min(colon + 1, size)
         if start < size, line[start] == UInt8(ascii: " ") { start += 1 }
@@ -176,7 +176,7 @@ private struct ServerSentEventBlock {
             }
             id = String(repairing: value)
         case "retry":
-            // The value must consist of digits; a number beyond 64 bits is ignored.
+            // The value must consist of digits. A number beyond 64 bits is ignored.
             retry = Int64(digits: String(repairing: value)).map { .milliseconds($0) } ?? retry
         default: break
         }
