@@ -4,15 +4,17 @@ import Glibc
 extension DownloadRequest {
     /// The destination of a downloaded file.
     ///
-    /// Until the body is complete and valid, it is in a hidden partial file; the destination never contains an
-    /// incomplete file. The partial file of ``file(_:options:)`` is `.name.part` next to the destination, or a hidden
-    /// file with a unique name there if another download uses `.name.part`. The partial file of
-    /// ``directory(_:options:)`` has a unique hidden name in the directory. All other destinations use the temporary
-    /// directory.
+    /// The body is written to a hidden partial file, which is moved to the destination when it is complete and valid.
+    /// The destination therefore never contains an incomplete file. For ``file(_:options:)``, the partial file is
+    /// `.name.part` in the directory of the destination. If another download uses this name, the partial file has a
+    /// unique name. For ``directory(_:options:)``, the partial file has a unique name in the directory. For the other
+    /// destinations, it is in the temporary directory.
     ///
-    /// If the download can be resumed, a small file next to the partial file, such as `.name.part.resume`, lets a later
-    /// process resume it. The bytes are not flushed to the disk. The file gets the permissions that the process's umask
-    /// allows; a file in the temporary directory is readable only for its owner.
+    /// If the download can be resumed, the data for resuming is stored in a second file, such as `.name.part.resume`. A
+    /// later process can use it to resume the download. Written bytes are not flushed to the disk.
+    ///
+    /// The permissions of the file depend on the umask of the process. A file in the temporary directory is readable
+    /// only by its owner.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)
@@ -24,36 +26,38 @@ extension DownloadRequest {
         let place: Place
         let options: Options
 
-        /// Returns a destination with the name of a file.
+        /// Returns a destination at the URL of a file.
         ///
         /// - Parameters:
         ///   - url: The URL of the file.
-        ///   - options: How to handle directories, an existing file and interruptions; no options by default.
-        /// - Returns: The destination with this file.
+        ///   - options: The options for directories, an existing file and interruptions; none by default.
+        /// - Returns: The destination at this URL.
         public static func file(_ url: URL, options: Options = []) -> Destination {
             Destination(place: .file(url), options: options)
         }
 
         /// Returns a destination in a directory, with the file name that the response suggests.
         ///
-        /// The name is ``HTTPResponse/suggestedFilename`` in a safe form: the file stays in the directory and is not
-        /// hidden. If the name is taken, a number is added (`report 2.pdf`). With `removePreviousFile`, an existing
-        /// file is replaced instead.
+        /// The name is a safe form of ``HTTPResponse/suggestedFilename``. The file is always directly in the directory
+        /// and is not hidden. If the name is already in use, a number is added, as in `report 2.pdf`. With
+        /// `removePreviousFile`, the existing file is replaced instead.
         ///
         /// - Parameters:
         ///   - url: The URL of the directory.
-        ///   - options: How to handle directories, an existing file and interruptions; no options by default.
+        ///   - options: The options for directories, an existing file and interruptions; none by default.
         /// - Returns: The destination in this directory.
         public static func directory(_ url: URL, options: Options = []) -> Destination {
             Destination(place: .directory(url), options: options)
         }
 
-        /// A new file in the temporary directory, readable only for its owner; you are responsible for deleting it.
+        /// A new file in the temporary directory.
+        ///
+        /// The file is readable only by its owner. You are responsible for deleting it.
         public static var temporary: Destination { temporary(options: []) }
 
-        /// Returns a destination with a new file in the temporary directory.
+        /// Returns a destination for a new file in the temporary directory.
         ///
-        /// - Parameter options: How to handle interruptions; all other options are ignored.
+        /// - Parameter options: The options for interruptions. Other options are ignored.
         /// - Returns: The destination in the temporary directory.
         public static func temporary(options: Options) -> Destination {
             Destination(place: .temporary, options: options)
@@ -61,15 +65,15 @@ extension DownloadRequest {
 
         /// Returns a destination that a closure chooses when the body is complete.
         ///
-        /// The partial file is in the temporary directory. If the chosen destination is on a different file system, the
-        /// file is first copied to a hidden name next to the destination and then moved into place.
+        /// The partial file is in the temporary directory. If the destination is on a different file system, the
+        /// partial file is copied to a hidden file next to the destination, which is then moved to the destination.
         ///
         /// - Parameters:
-        ///   - options: How to handle interruptions; the closure returns all other options.
-        ///   - chooser: A closure that returns the URL of the file and the options for directories and an existing
-        ///     file. It is called on the global pool when the body is complete and valid. It receives the URL of the
-        ///     partial file, which it must not change or move, and the head of the response.
-        /// - Returns: The destination with this closure.
+        ///   - options: The options for interruptions; none by default. The closure returns the other options.
+        ///   - chooser: A closure that returns the URL of the file, and the options for directories and an existing
+        ///     file. It receives the URL of the partial file and the head of the response. It runs on the global pool,
+        ///     or on the executor that the awaiting task prefers. It must not change or move the partial file.
+        /// - Returns: The destination that the closure chooses.
         public static func custom(
             options: Options = [],
             _ chooser:
@@ -83,7 +87,7 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-    /// Options for how a download treats the file system and interruptions.
+    /// Options for the file system and for interruptions of a download.
     public struct Options: OptionSet, Sendable, Hashable {
         /// The bits of the options.
         public let rawValue: Int
@@ -95,28 +99,30 @@ extension DownloadRequest {
             self.rawValue = rawValue
         }
 
-        /// Creates the missing directories on the path of the destination.
+        /// Creates missing directories on the path of the destination.
         public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
 
-        /// Replaces an existing file at the destination, at the moment when the new file is complete.
+        /// Replaces an existing file at the destination when the new file is complete.
         ///
-        /// A directory is never replaced. If the destination is a symbolic link, the link itself is replaced. Without
-        /// this option, a download to ``DownloadRequest/Destination/file(_:options:)`` fails before it sends a request
-        /// if the file exists.
+        /// A directory is never replaced. If the destination is a symbolic link, the link is replaced instead of its
+        /// target. Without this option, a download to ``DownloadRequest/Destination/file(_:options:)`` fails if the
+        /// file exists. It fails before it sends a request.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
 
-        /// Resumes an interrupted transfer automatically, instead of starting over.
+        /// Resumes an interrupted download automatically.
         ///
-        /// Once part of the body has arrived, these interruptions lead to another attempt for the rest: a connection
-        /// that is lost or cannot be made, a connect or idle timeout, and a body that ends early. Bluebonnet gives up
-        /// after five attempts in a row that each fetch less than 1 KiB. The delay before an attempt is 0.5 seconds; it
-        /// doubles with each attempt that fetches less than 1 KiB, and is extended at random by up to half.
+        /// If part of the body has arrived, another attempt requests the rest after these interruptions: a failed or
+        /// lost connection, a connect or idle timeout, and a body that ends early. After five attempts in a row that
+        /// each receive less than 1 KiB, the download is no longer resumed automatically.
         ///
-        /// A download to a named file also continues the partial file that an earlier download of the same URL left
-        /// next to the destination, in this process or another.
+        /// The delay before an attempt is 0.5 seconds. It doubles with each attempt that receives less than 1 KiB. Each
+        /// delay is extended by a random amount of up to half.
         ///
-        /// Resuming relies on a strong validator from the server (RFC 9110 §8.8.1). Without one, an interruption ends
-        /// the download, and the next download starts over.
+        /// A download to a named file also continues the partial file of an earlier download of the same URL, from this
+        /// process or another process.
+        ///
+        /// Resuming requires a response with a strong validator (RFC 9110 §8.8.1). Without a strong validator, the
+        /// download cannot be resumed, and the next attempt or download starts from the beginning.
         public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
 }
@@ -127,16 +133,16 @@ package typealias DownloadDestination = DownloadRequest.Destination
 /// An alias for ``DownloadRequest/Options`` within the package.
 package typealias DownloadOptions = DownloadRequest.Options
 
-/// A validated destination, as file system paths.
+/// A validated destination with file system paths.
 ///
 /// All calls block.
 struct DownloadTarget: Sendable {
     private let place: DownloadDestination.Place
-    /// The path of the file or of the directory; empty if there is none.
+    /// The path of the file or of the directory, or an empty string for other destinations.
     private let path: String
     let options: DownloadOptions
 
-    /// Checks a destination before anything is fetched, and creates its directory if the options include that.
+    /// Checks a destination, and creates its directory if the options include `createIntermediateDirectories`.
     ///
     /// - Throws: `.download` with `.destinationInvalid`, `.destinationExists`, `.destinationIsDirectory` or
     ///   `.cannotCreateFile`.
@@ -152,7 +158,9 @@ struct DownloadTarget: Sendable {
         }
     }
 
-    /// Opens the partial file: next to the destination if that is known, otherwise in the temporary directory.
+    /// Opens the partial file.
+    ///
+    /// The file is next to the destination if the destination is known, and in the temporary directory otherwise.
     func openPartialFile() throws(RequestError) -> PartialFile {
         switch place {
         case .file:
@@ -187,7 +195,7 @@ struct DownloadTarget: Sendable {
         }
     }
 
-    /// Moves a file into a directory, adding a number to the name if the name is taken.
+    /// Moves a file into a directory, and adds a number to the name if the name is in use.
     private static func place(
         _ partial: PartialFile, in directory: String, _ name: String, _ isReplacing: Bool
     ) throws(RequestError) -> String {
@@ -255,7 +263,7 @@ struct DownloadTarget: Sendable {
 }
 
 extension SystemError {
-    /// The error as a download error; the detail has the system's error text.
+    /// Returns a download error with the system's error text as its detail.
     func during(
         _ reason: RequestError.DownloadReason, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
@@ -263,12 +271,12 @@ extension SystemError {
     }
 }
 
-/// Creates file names: safe names from suggestions of servers, and hidden names for partial files.
+/// Creates safe file names from suggestions of servers, and hidden names for partial files.
 enum FileName {
     /// The maximum length of a name in bytes on Linux file systems.
     static let limit = 255
 
-    /// The name of a file if the response suggests no usable name.
+    /// The name of a file if the response does not suggest a usable name.
     static let fallback = "download"
 
     /// Returns a name that stays in its directory, is not hidden, and leaves room for a number.
@@ -284,13 +292,15 @@ enum FileName {
             ? prefix(of: stem, limit: 200 - suffix.utf8.count) + suffix : prefix(of: name, limit: 200)
     }
 
-    /// Returns the name with a number before its extension: `report 2.pdf`.
+    /// Returns the name with a number before its extension, such as `report 2.pdf`.
     static func numbered(_ name: String, _ number: Int) -> String {
         let (stem, suffix) = parts(of: name)
         return "\(stem) \(number)\(suffix)"
     }
 
-    /// Returns the name of a file's partial file, which is always the same, so that a later process finds it.
+    /// Returns the name of the partial file for a file name.
+    ///
+    /// The result is always the same, so that a later process finds the partial file.
     static func partial(of name: String) -> String {
         guard name.utf8.count > limit - 40 else { return ".\(name).part" }
         return ".\(prefix(of: name, limit: 180))-\(String(fingerprint(name), radix: 16)).part"
@@ -307,7 +317,7 @@ enum FileName {
         return String(repeating: "0", count: max(0, 13 - number.count)) + number
     }
 
-    /// Marks that change the direction of text can make `gpj.exe` look like `exe.jpg`.
+    /// Returns whether a scalar changes the direction of text, which can make `gpj.exe` look like `exe.jpg`.
     private static func isDirectionMark(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x200e, 0x200f, 0x061c, 0x202a...0x202e, 0x2066...0x2069: true
@@ -315,7 +325,9 @@ enum FileName {
         }
     }
 
-    /// Splits off the extension; `.tar.gz` counts as one extension.
+    /// Returns the name without its extension, and the extension.
+    ///
+    /// `.tar.gz` is treated as one extension.
     private static func parts(of name: String) -> (stem: String, suffix: String) {
         guard var dot = name.lastIndex(of: "."), dot > name.startIndex else { return (name, "") }
         let stem = name[..<dot]
@@ -334,7 +346,7 @@ enum FileName {
         return String(text[..<(end ?? text.endIndex)])
     }
 
-    /// The 64-bit FNV-1a hash, which is the same in every process, unlike `Hasher`.
+    /// Returns the 64-bit FNV-1a hash, which is the same in every process, unlike a hash of `Hasher`.
     private static func fingerprint(_ text: String) -> UInt64 {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
@@ -342,7 +354,9 @@ enum FileName {
 
 /// Reads a downloaded file, for serializers that need its bytes.
 enum DownloadedFile {
-    /// Returns the bytes of a file; blocks.
+    /// Returns the bytes of a file.
+    ///
+    /// The call blocks.
     ///
     /// - Throws: `.invalidResponse(.bodyTooLarge)` if there are more bytes than the limit, or
     ///   `.download(.cannotReadFile)` if they cannot be read.

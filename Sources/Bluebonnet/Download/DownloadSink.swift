@@ -1,21 +1,21 @@
 import FoundationEssentials
 
-/// Writes a downloaded body to its file, and continues where an earlier exchange ended.
+/// Writes the body of a download to its file, and continues where an earlier exchange ended.
 ///
-/// The sink belongs to the task that drives the request. Its calls block, so they never run on the event loop. One sink
-/// serves all attempts of a request. This is the order of calls:
+/// The sink belongs to the task that runs the request. Its calls block, so they never run on the event loop. All
+/// attempts of a request use the same sink. This is the order of calls:
 ///
-///     prepare                           once; finds problems with the destination before anything is fetched
+///     prepare                           once, before the first exchange: checks the destination
 ///     ├─ fields(for:)                   before each exchange: the fields to add to the request
 ///     │   └─ headReceived               the head, before the validators; does not change the file yet
 ///     │       ├─ .write                 validators; then write(_:) for each piece; then complete() at the end
 ///     │       │     ├─ .file(URL)       done
 ///     │       │     └─ .sendAgain       the server sent less than requested: the next exchange requests the rest
 ///     │       ├─ .complete              no bytes are missing: no validators, no body; complete()
-///     │       ├─ .sendAgain             no validators, no body; the next exchange, at once, requests the whole body
+///     │       ├─ .sendAgain             no validators, no body; the next exchange requests the whole body immediately
 ///     │       └─ .refuse(error)         validators, whose error takes precedence; the attempt fails
-///     │   an exchange may fail at any time: canResume and fetched help to decide about another exchange
-///     └─ interrupted()                  once, if there is no further exchange: returns the data for resuming later
+///     │   an exchange may fail at any time: canResume and fetched show whether another can continue
+///     └─ interrupted()                  once, if no exchange follows: returns the data for resuming later
 ///
 /// If an attempt is not resumed, the file keeps its bytes until the next attempt has a body.
 final class DownloadSink {
@@ -36,19 +36,23 @@ final class DownloadSink {
     /// The URL of the partial file.
     var partialFileURL: URL { URL(filePath: partial.path, directoryHint: .notDirectory) }
 
-    /// Whether the partial file is still in its place; otherwise, written bytes are lost.
+    /// Whether the partial file still exists at its path.
+    ///
+    /// Otherwise, the written bytes are lost.
     var isInPlace: Bool { partial.isInPlace }
 
     /// The number of bytes in the file before the body of the current exchange.
     var positionOfBody: Int64 { if case .append(let position) = pendingStart { position } else { 0 } }
 
-    /// The size of the file in bytes, including bytes from before a resumption.
+    /// The size of the file in bytes, including the bytes of earlier exchanges.
     var completed: Int64 { partial.size }
 
-    /// The final size of the file in bytes, if it is known; set when the head arrives.
+    /// The final size of the file in bytes, or `nil` if it is unknown.
+    ///
+    /// The property is set when the head arrives.
     private(set) var total: Int64?
 
-    /// The number of bytes fetched by the current or the last exchange.
+    /// The number of bytes that the current or the last exchange has received.
     private(set) var fetched: Int64 = 0
 
     private let target: DownloadTarget
@@ -61,11 +65,11 @@ final class DownloadSink {
     private var isForeign: Bool
     private var request: HTTPRequest?
     private var response: HTTPResponse?
-    /// The rest that the current exchange requests; `nil` if it requests the whole body.
+    /// The range that the current exchange requests, or `nil` if it requests the whole body.
     private var decision: ResumeDecision?
     /// The change to make to the file before the first byte of the body.
     private var pendingStart: FileStart?
-    /// The position at which the body of the exchange ends, if it is partial.
+    /// The position in the file at which the body of the exchange ends, if the body is partial.
     private var end: Int64?
     private var hasFailed = false
     private var isSettled = false
@@ -90,9 +94,9 @@ final class DownloadSink {
     ///
     /// - Parameters:
     ///   - destination: The destination of the file.
-    ///   - request: The request before adaptation, so that it is the same as in an earlier process.
-    ///   - resumeData: The data that ``interrupted(discarding:)`` returned. If its file is gone or belongs to something
-    ///     else, the whole body is requested.
+    ///   - request: The request after adaptation.
+    ///   - resumeData: The data that ``interrupted(discarding:)`` returned. If its file does not exist or contains
+    ///     another body, the whole body is requested.
     /// - Returns: A sink for the download.
     /// - Throws: `.download` with the problem of the destination or the data.
     static func prepare(
@@ -113,10 +117,10 @@ final class DownloadSink {
 
     /// Begins an exchange.
     ///
-    /// - Parameter request: The request as it would be sent.
-    /// - Returns: Fields that replace the request's fields of the same names. They request the rest of the body. They
-    ///   also refuse content codings, so that lengths and ranges refer to the bytes of the file, unless the request
-    ///   itself has an `Accept-Encoding` field.
+    /// - Parameter request: The request to send.
+    /// - Returns: The fields that replace the request's fields with the same names. If the download can be resumed,
+    ///   they request the rest of the body. They also refuse content codings, so that lengths and ranges refer to the
+    ///   bytes of the file. For the whole body, an `Accept-Encoding` field of the request is kept.
     func fields(for request: HTTPRequest) -> HTTPHeaders {
         self.request = request
         (response, decision, pendingStart, end, total) = (nil, nil, nil, nil, nil)
@@ -128,9 +132,9 @@ final class DownloadSink {
         return request.headers.contains("Accept-Encoding") ? [:] : ["Accept-Encoding": "identity"]
     }
 
-    /// Decides how to handle the body of a response; see the order of calls above.
+    /// Returns how to handle the body of a response.
     ///
-    /// The method does not block.
+    /// The order of calls is described above. The method does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
         self.response = response
         guard let decision else { return startWhole(response) }
@@ -152,7 +156,7 @@ final class DownloadSink {
     }
 
     private func startWhole(_ response: HTTPResponse) -> HeadAction {
-        // A partial response that was not requested would be mistaken for the whole.
+        // If no range was requested, a partial response must not be treated as the whole representation.
         if response.statusCode == 206, request?.headers.contains("Range") == false {
             return .refuse(RequestError(.invalidResponse(.malformed), detail: "a part came that was not asked for"))
         }
@@ -179,7 +183,7 @@ final class DownloadSink {
         }
     }
 
-    /// Moves the file to the destination if no bytes are missing; otherwise returns `.sendAgain`.
+    /// Moves the file to the destination if no bytes are missing, or returns `.sendAgain` otherwise.
     ///
     /// - Throws: `.invalidResponse(.truncated)`, or `.download` if the file could not be moved. The file is kept in
     ///   both cases.
@@ -217,25 +221,26 @@ final class DownloadSink {
 
     // MARK: Between exchanges and after the last
 
-    /// Whether the next exchange can continue after the bytes in the file; always `false` if resuming was not
-    /// requested.
+    /// Whether the next exchange can continue after the bytes in the file.
+    ///
+    /// It is always `false` if resuming was not requested.
     var canResume: Bool {
         isResuming && !startsOver && !isForeign && partial.resumeData?.decision(size: partial.size) != nil
     }
 
-    /// The data for resuming in the current state; `nil` if there is nothing to resume.
+    /// The data for resuming in the current state, or `nil` if the download cannot be resumed.
     var resumeData: Data? { isSettled || isForeign ? nil : partial.keep() }
 
-    /// Ends the download without a file at its destination; later calls do nothing.
+    /// Ends the download without moving the file to its destination.
     ///
-    /// The partial file is kept if it can be resumed, or if the file system failed; otherwise, it is removed. If the
-    /// file is no longer in its place, there is nothing to keep.
+    /// The partial file is kept if the download can be resumed, or if the file system failed. Otherwise, it is removed.
+    /// Later calls do nothing.
     ///
-    /// - Parameter isDiscarded: Whether to remove the file in any case.
+    /// - Parameter isDiscarded: Whether to remove the file even if the download can be resumed.
     /// - Returns: The data for resuming.
     func interrupted(discarding isDiscarded: Bool = false) -> Data? {
         guard !isSettled else { return nil }
-        // The data may be used to resume before this object is released.
+        // The caller may use the data to resume before this object is released.
         defer { partial.release() }
         if !isForeign, isDiscarded || !isInPlace {
             isSettled = true
@@ -244,7 +249,7 @@ final class DownloadSink {
         }
         let data = resumeData
         isSettled = true
-        // This process must not remove the file of an earlier process that it has not changed.
+        // If this process has not changed the file of an earlier process, it must not remove the file.
         if data == nil, !hasFailed, partial.keep() == nil { partial.discard() }
         return data
     }

@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// A download from its first attempt to its last; it belongs to the task that drives the request.
+/// A download with all of its attempts.
+///
+/// It belongs to the task that runs the request.
 struct FileDownload {
     /// The next step after an interruption.
     enum Interruption {
@@ -19,15 +21,17 @@ struct FileDownload {
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
-    /// Whether the file was removed, because validation refused it or it was moved away; it cannot be resumed then.
+    /// Whether the partial file no longer exists, because validation refused it or another process moved it.
+    ///
+    /// The download can then not be resumed.
     private var isGone = false
-    /// The number of times the whole body was requested again.
+    /// The number of times that the whole body was requested again.
     private var restarts = 0
 
-    /// The maximum number of times the whole body is requested again because the rest is not available.
+    /// The maximum number of times that the whole body is requested again because the rest is not available.
     private static let restartLimit = 3
 
-    /// Creates the download of a request; `nil` if its body is not written to a file.
+    /// Creates the download of a request, or returns `nil` if the body is not written to a file.
     init?(for sink: ResponseSink) {
         guard case .file(let plan) = sink else { return nil }
         self.plan = plan
@@ -35,10 +39,10 @@ struct FileDownload {
 
     // MARK: An attempt
 
-    /// Adds the fields that request the rest of the file; opens the file before the first attempt.
+    /// Adds the fields that request the rest of the file.
     ///
-    /// A new file is also opened after the old file was refused or moved away, because the old file could never be
-    /// moved to the destination.
+    /// The file is opened before the first attempt. A new file is opened if validation refused the old file or another
+    /// process moved it, because the old file cannot be moved to the destination.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
@@ -58,7 +62,7 @@ struct FileDownload {
 
     func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
 
-    /// Runs the validators on the complete file; a refused file is removed.
+    /// Runs the validators on the complete file, and removes a refused file.
     mutating func validate(
         _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
     ) throws(RequestError) {
@@ -74,7 +78,7 @@ struct FileDownload {
             } catch {
                 let error = RequestError.wrappingValidator(error).about(response, body: nil)
                 finish(.failure(error))
-                // Resuming would yield the same file again.
+                // Resuming would result in the same file again.
                 _ = sink?.interrupted(discarding: true)
                 (sink, isGone) = (nil, true)
                 throw error
@@ -83,28 +87,28 @@ struct FileDownload {
         finish(.success(()))
     }
 
-    /// Moves the file to its destination; returns `nil` if the server sent less than requested.
+    /// Moves the file to its destination, or returns `nil` if the server sent less than requested.
     mutating func complete() throws(RequestError) -> URL? {
         guard case .file(let url) = try sink?.complete() else { return nil }
         fileURL = url
         return url
     }
 
-    /// Makes the next attempt request the whole body.
+    /// Records that the next attempt has to request the whole body.
     mutating func mustStartOver() { startsOver = true }
 
     // MARK: After an attempt
 
-    /// Decides the next step after a failure.
+    /// Returns the next step after a failure.
     mutating func interrupted(by error: RequestError) -> Interruption {
         if startsOver {
             startsOver = false
-            // A server that sends another representation each time must not cause requests indefinitely.
+            // The limit prevents an endless loop with a server that sends another representation each time.
             restarts += 1
             return restarts > Self.restartLimit ? .end : .startOver
         }
         if error.isCancellation { return .end }
-        // A download from resume data resumes automatically only if its own options include that.
+        // A download that was started from resume data resumes automatically only if its own options include this.
         let resumes = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
             by: error.kind, fetched: sink?.fetched ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
@@ -114,7 +118,7 @@ struct FileDownload {
     /// The data for resuming the download in its current state.
     var resumeData: Data? { sink?.resumeData }
 
-    /// Ends a failed download; the partial file is kept for resuming, unless it should be discarded.
+    /// Ends a failed download, and keeps the partial file for resuming unless it should be discarded.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// A file to which a body is being written, and the sidecar with the data to resume it.
+/// A file that a body is written to, with a sidecar file that contains the resume data.
 ///
-/// The object belongs to one task. Its calls block, so they never run on the event loop. As long as the object exists,
-/// it holds a lock on the file: no other download, in this process or another, writes to it. The body is not flushed to
-/// the disk: the written bytes survive a crash of the process, but not a power failure.
+/// The object belongs to one task. Its calls block, so they never run on the event loop. The object holds a lock on the
+/// file, so that no other download of this or another process writes to the file. The body is not flushed to the disk.
+/// The written bytes survive a crash of the process, but not a power failure.
 final class PartialFile {
     /// The path of the file.
     let path: String
@@ -28,16 +28,16 @@ final class PartialFile {
 
     // MARK: Opening
 
-    /// Opens a partial file by name, with the bytes of an earlier process, or creates it.
+    /// Opens an existing partial file by name, or creates it.
     ///
     /// The result is `nil` if another download is writing to the file, or the file belongs to another user.
     static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
         let path = FileSystem.path(name, in: directory)
-        // The file may appear and disappear at the same time, because its owner moves it away when it is complete.
+        // Another download may create or remove the file at the same time, so several tries may be necessary.
         for _ in 0..<16 {
             do {
                 let file = try OpenFile.creating(path, mode: 0o666)
-                // The file is new, so this process owns it even on a file system without locks.
+                // The file is new, so this process may use it even on a file system without locks.
                 guard file.lock() != .busy else { return nil }
                 guard isStill(file, at: path) else { continue }
                 return PartialFile(path, file, size: 0)
@@ -45,7 +45,8 @@ final class PartialFile {
                 guard error.fileExists else { throw error.during(.cannotCreateFile(path: path)) }
             }
             guard let file = try? OpenFile.writing(path) else {
-                // The file is gone again, or cannot be opened because it is a directory, a link or another user's file.
+                // The file was removed in the meantime, or it cannot be opened. A directory, a link or another user's
+                // file cannot be opened.
                 guard FileSystem.status(path, followingLinks: false) == nil else { return nil }
                 continue
             }
@@ -70,7 +71,7 @@ final class PartialFile {
 
     /// Opens the partial file that resume data describes.
     ///
-    /// The result is `nil` if the file is gone, in use or another user's file, or if it has been restarted since.
+    /// The result is `nil` if the file does not exist, is in use, belongs to another user, or has been restarted since.
     static func left(by data: ResumeData) -> PartialFile? {
         guard let file = try? OpenFile.writing(data.path), file.lock() != .busy, isStill(file, at: data.path),
             let status = try? file.status(), status.isOwn
@@ -79,7 +80,7 @@ final class PartialFile {
         return partial.resumeData?.id == data.id ? partial : nil
     }
 
-    /// Whether the path still leads to this file.
+    /// Whether the path still refers to this file.
     private static func isStill(_ file: OpenFile, at path: String) -> Bool {
         guard let own = try? file.status(), let named = FileSystem.status(path, followingLinks: false) else {
             return false
@@ -87,14 +88,14 @@ final class PartialFile {
         return own.identity == named.identity
     }
 
-    /// Whether the path still leads to this file, so that moving the path moves the written bytes.
+    /// Whether the path still refers to this file, so that moving the path moves the written bytes.
     var isInPlace: Bool { Self.isStill(file, at: path) }
 
     // MARK: Writing
 
-    /// Empties the file for another body, and writes the sidecar before any part of the body.
+    /// Empties the file for another body, and writes the sidecar.
     func restart(_ data: ResumeData?) throws(RequestError) {
-        // The order ensures that the sidecar never describes bytes other than those in the file.
+        // With this order, the sidecar never describes bytes that are not in the file.
         try truncate(to: 0)
         sidecar.remove()
         resumeData = nil
@@ -103,7 +104,9 @@ final class PartialFile {
         if (try? sidecar.write(data)) != nil { resumeData = data }
     }
 
-    /// Appends to the file; if it throws, the bytes that could be written stay in the file.
+    /// Appends bytes to the file.
+    ///
+    /// If the method throws, the bytes that were written before the error stay in the file.
     func write(_ data: Data) throws(RequestError) {
         do {
             try file.write(data, at: &size)
@@ -125,14 +128,16 @@ final class PartialFile {
 
     // MARK: Ending
 
-    /// Returns the data for resuming later; `nil` if there is nothing to resume.
+    /// Returns the data for resuming later, or `nil` if the file cannot be resumed.
     func keep() -> Data? {
         guard var data = resumeData, data.decision(size: size) != nil else { return nil }
         data.bytes = size
         return data.encoded()
     }
 
-    /// Releases the lock, so that another download can write to the file; this object must not write to it afterwards.
+    /// Releases the lock, so that another download can write to the file.
+    ///
+    /// This object must not write to the file afterwards.
     func release() {
         file.unlock()
     }
@@ -146,9 +151,9 @@ final class PartialFile {
 }
 
 extension ResumeData {
-    /// Finds the resume data that an earlier process left next to a destination, for example after a crash.
+    /// Finds the resume data of an earlier process next to a destination, for example after a crash.
     ///
-    /// The call blocks. It also finds the data of a running process, which holds the lock on the file.
+    /// The call blocks. It also finds the data of a running process that holds the lock on the file.
     static func left(beside destination: URL) -> ResumeData? {
         guard let path = try? DownloadTarget.path(of: destination) else { return nil }
         let partial = FileSystem.path(
@@ -166,12 +171,12 @@ extension ResumeData {
 extension PartialFile {
     /// Moves the complete file to its destination.
     ///
-    /// The destination never contains an incomplete file. If the move fails, the file stays in its place.
+    /// The destination never contains an incomplete file. If the move fails, the partial file is kept.
     ///
     /// - Parameters:
     ///   - target: The path of the destination.
     ///   - replacing: Whether to replace an existing file.
-    ///   - isPrivate: Whether the file stays readable only for its owner.
+    ///   - isPrivate: Whether the file stays readable only by its owner.
     /// - Throws: `.download` with `.destinationExists`, `.destinationIsDirectory` or `.cannotMoveFile`.
     func move(to target: String, replacing: Bool, isPrivate: Bool = false) throws(RequestError) {
         try DownloadTarget.checkFree(target, replacing: replacing)
@@ -204,7 +209,8 @@ extension PartialFile {
 
     /// Gives a private file the permissions of a new file in the directory of the target.
     ///
-    /// Creating a sample file there reveals these permissions, which depend on the umask or on rules of the directory.
+    /// These permissions depend on the umask or on rules of the directory, so they are read from a temporary sample
+    /// file.
     private func setMode(for target: String, isPrivate: Bool) throws(SystemError) {
         let mode = try file.status().mode
         if isPrivate { return mode == 0o600 ? () : try file.setMode(0o600) }
@@ -215,7 +221,7 @@ extension PartialFile {
         try file.setMode(made.status().mode)
     }
 
-    /// Copies the file to another file system, using a hidden name first.
+    /// Copies the file to a hidden name on another file system, and then moves the copy to the target.
     private func copy(to target: String, replacing: Bool, mode: mode_t) throws(SystemError) {
         let staging = Self.staging(for: target)
         let copy = try OpenFile.creating(staging, mode: mode)
@@ -236,7 +242,7 @@ extension PartialFile {
     }
 }
 
-/// The sidecar: a small file next to a partial file, which contains its resume data.
+/// The file next to a partial file that contains the resume data.
 ///
 /// All calls block.
 struct ResumeSidecar {
@@ -246,7 +252,7 @@ struct ResumeSidecar {
         path = partialPath + ".resume"
     }
 
-    /// Reads the file; `nil` if it is missing, is invalid or belongs to another user.
+    /// Reads the resume data, or returns `nil` if the file is missing, is invalid or belongs to another user.
     func read() -> ResumeData? {
         do {
             let file = try OpenFile.reading(path)
@@ -258,9 +264,10 @@ struct ResumeSidecar {
         }
     }
 
-    /// Writes the file, readable only for its owner; readers see either the old file or the new one.
+    /// Writes the file, which is readable only by its owner.
     ///
-    /// The caller holds the lock on the partial file, so there is no other writer.
+    /// A reader sees either the old file or the new file. The caller holds the lock on the partial file, so there is no
+    /// other writer.
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)

@@ -1,28 +1,30 @@
 import FoundationEssentials
 
-/// The data for resuming a download, in this process or a later one.
+/// The data for resuming a download, in this process or a later process.
 ///
-/// Next to the partial file, the data is JSON that only the file's owner can read; users handle the same JSON as
-/// `Data`. The data contains no field and no user info that a description would redact, so a request that needs
-/// authentication must add its secret again. The query of the URL is kept, because a URL with another query is another
-/// resource.
+/// The data is stored as JSON in a file next to the partial file, which only the owner can read. The public API uses
+/// the same JSON as `Data`. The data contains no user info and no header fields that a description would redact. A
+/// resumed request that needs authentication must therefore add its secret again. The query of the URL is kept, because
+/// a URL with another query identifies another resource.
 struct ResumeData: Hashable, Sendable {
-    /// Identifies one beginning of the partial file; each restart creates a new identifier.
+    /// The identifier of the content of the partial file, which changes when the download starts over.
     var id: String
     /// The requested URL, without user info.
     var url: URL
     /// The header fields of the request, except secrets and conditions.
     var headers: HTTPHeaders
-    /// The validator of the representation that the bytes belong to.
+    /// The validator of the representation in the partial file.
     var validator: ResumeValidator
-    /// The size of the whole representation in bytes, if it is known.
+    /// The size of the whole representation in bytes, or `nil` if it is unknown.
     var total: Int64?
     /// The path of the partial file.
     var path: String
-    /// The size of the partial file when the data was written; if the file exists, its actual size is used.
+    /// The size of the partial file when the data was written.
+    ///
+    /// If the file exists, its actual size is used instead.
     var bytes: Int64
 
-    /// Whether the rest of a response to the request could be requested.
+    /// Returns whether the rest of a response to the request can be requested.
     static func isResumable(_ request: HTTPRequest) -> Bool {
         request.method == .get && !request.headers.contains("Range")
     }
@@ -30,19 +32,19 @@ struct ResumeData: Hashable, Sendable {
     /// The request for the representation, without the fields that request its rest.
     var request: HTTPRequest { HTTPRequest(url: url, headers: headers) }
 
-    /// Whether this data and a request refer to the same resource.
+    /// Returns whether this data and a request refer to the same resource.
     func isOf(_ request: HTTPRequest) -> Bool {
         Self.isResumable(request) && Self.withoutUserInfo(request.url).absoluteString == url.absoluteString
     }
 
-    /// Returns how to resume, for a given size of the partial file.
+    /// Returns how to resume a partial file with this size.
     func decision(size: Int64) -> ResumeDecision? {
         ResumeDecision(size: size, validator: validator, total: total)
     }
 
     // MARK: Omitted parts
 
-    /// The names of fields that belong to a single exchange or to a body, or make a request conditional.
+    /// The names of fields that describe a connection or a body, or that make a request conditional.
     private static let passing: Set<String> = [
         "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "content-length",
         "transfer-encoding", "connection", "expect", "te", "upgrade",
@@ -51,7 +53,7 @@ struct ResumeData: Hashable, Sendable {
     private static func harmless(_ headers: HTTPHeaders) -> HTTPHeaders {
         HTTPHeaders(
             headers.filter {
-                // A field that is redacted in its description contains a secret.
+                // If the description of a field is redacted, the field contains a secret.
                 !passing.contains($0.name.lowercased()) && $0.description == "\($0.name): \($0.value)"
                     && !SecretNames.isSecretValue($0.value)
             })
@@ -68,7 +70,7 @@ struct ResumeData: Hashable, Sendable {
 }
 
 extension ResumeData {
-    /// Creates the data of an exchange; `nil` if a later request could not ask for the rest of its body.
+    /// Creates the data of an exchange, or returns `nil` if a later request cannot request the rest of the body.
     ///
     /// The response must be a complete representation (200) with a strong validator and without a content coding. The
     /// request must be a GET without a `Range` field (RFC 9110 §14.2).
@@ -81,7 +83,9 @@ extension ResumeData {
             validator: validator, total: response.expectedContentLength, path: path, bytes: 0)
     }
 
-    /// The version of the written format; other versions are refused.
+    /// The version of the written format.
+    ///
+    /// Data with another version is refused.
     static let version = 1
 
     /// The maximum size of resume data in bytes.
@@ -95,9 +99,9 @@ extension ResumeData {
         return (try? encoder.encode(ResumeDataJSON(self))) ?? Data()
     }
 
-    /// Reads JSON that ``encoded()`` has written.
+    /// Creates resume data from the JSON that ``encoded()`` returned.
     ///
-    /// The JSON may come from an untrusted source, so everything in it is validated before use.
+    /// The JSON may come from an untrusted source, so all of its values are validated before use.
     ///
     /// - Parameter data: The JSON to read.
     /// - Throws: `.download(.resumeDataInvalid)` if the data is invalid or has another version.
@@ -152,7 +156,9 @@ extension ResumeData {
         }
     }
 
-    /// Whether the path can be that of a partial file: resume data must not cause any other file to be opened.
+    /// Whether the path has the form of a partial file's path.
+    ///
+    /// Invalid resume data must not cause another file to be opened.
     private var hasPartialPath: Bool {
         let name = FileSystem.name(of: path)
         return path.utf8.first == 0x2f && !path.utf8.contains(0) && name.utf8.first == 0x2e && name.hasSuffix(".part")

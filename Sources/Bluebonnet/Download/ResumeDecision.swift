@@ -2,16 +2,16 @@ import FoundationEssentials
 
 /// Decides how to request the rest of a representation, and how to handle the response.
 ///
-/// This is a pure value: it is created with the facts about the partial file, and later receives responses.
+/// The value is created with the properties of the partial file, and later receives responses.
 struct ResumeDecision: Hashable, Sendable {
     /// The number of bytes in the partial file.
     let size: Int64
-    /// The validator of the representation that the bytes belong to.
+    /// The validator of the representation in the partial file.
     let validator: ResumeValidator
-    /// The size of the whole representation in bytes, if it is known.
+    /// The size of the whole representation in bytes, or `nil` if it is unknown.
     let total: Int64?
 
-    /// Creates the decision; `nil` if there is nothing to resume.
+    /// Creates the decision, or returns `nil` if the partial file cannot be resumed.
     init?(size: Int64, validator: ResumeValidator, total: Int64?) {
         guard size > 0, size <= total ?? .max else { return nil }
         self.size = size
@@ -21,31 +21,35 @@ struct ResumeDecision: Hashable, Sendable {
 
     /// The position of the first requested byte.
     ///
-    /// If no bytes are missing, the last byte is requested again. If the server still has this byte of the same
-    /// representation, the partial file is complete, and the response is handled like any other.
+    /// If no bytes are missing, the last byte is requested again. The response shows whether the server still has the
+    /// same representation.
     var start: Int64 { size == total ? size - 1 : size }
 
-    /// The fields that request the rest, or the whole representation if it has changed (RFC 9110 §13.1.5, §14.2).
+    /// The fields that request the rest of the representation, or the whole representation if it has changed (RFC 9110
+    /// §13.1.5, §14.2).
     ///
-    /// With a content coding, ranges would count encoded bytes, so the request asks for no coding.
+    /// The request refuses content codings, because ranges would otherwise refer to encoded bytes.
     var fields: HTTPHeaders {
         ["Range": "bytes=\(start)-", "If-Range": validator.fieldValue, "Accept-Encoding": "identity"]
     }
 
     /// The meaning of a response.
     enum ResponseMeaning: Hashable, Sendable {
-        /// The body continues at a position in the partial file, which is truncated there.
+        /// The body continues at a position in the partial file.
         ///
-        /// `end` is the position at which the body ends, and `total` the size of the whole representation, if it is
-        /// known.
+        /// The partial file is truncated at this position. `end` is the position at which the body ends. `total` is the
+        /// size of the whole representation, or `nil` if it is unknown.
         case append(at: Int64, end: Int64, total: Int64?)
-        /// The body is the whole representation: the resource has changed, or the server does not support ranges.
+        /// The body is the whole representation, because the resource has changed or the server does not support
+        /// ranges.
         case whole
-        /// No bytes are missing: the partial file is complete.
+        /// The partial file is complete.
         case complete
-        /// The response cannot be used: the whole representation must be requested.
+        /// The response cannot be used, so the whole representation must be requested.
         case startOver
-        /// The response is neither the rest nor the whole representation; the partial file is kept.
+        /// The response contains neither the rest nor the whole representation.
+        ///
+        /// The partial file is kept.
         case refused(statusCode: Int)
     }
 
@@ -66,7 +70,7 @@ struct ResumeDecision: Hashable, Sendable {
         else { return .startOver }
         guard first <= start, total == nil || self.total == nil || total == self.total else { return .startOver }
         let known = total ?? self.total
-        // A response without new bytes could lead to the same request again and again.
+        // A response without new bytes could cause an endless loop of the same request.
         guard last >= start, last < known ?? .max else { return .startOver }
         return .append(at: first, end: last + 1, total: known)
     }
@@ -79,21 +83,21 @@ struct ResumeDecision: Hashable, Sendable {
     }
 }
 
-/// A strong validator, which identifies one version of a representation byte for byte (RFC 9110 §8.8.1).
+/// A strong validator of a representation (RFC 9110 §8.8.1).
 enum ResumeValidator: Hashable, Sendable {
     /// A strong entity tag, including its quotes.
     case entityTag(String)
-    /// The `Last-Modified` date exactly as the server sent it.
+    /// The `Last-Modified` date in the form that the server sent.
     case lastModified(String)
 
-    /// The minimum time in seconds between the last change and the response that makes the date a strong validator.
+    /// The minimum time in seconds between the last change and the response for which the date is a strong validator.
     ///
     /// Two changes within one second have the same date. RFC 9110 §8.8.2.2 requires a difference of one second if both
-    /// dates come from the same clock, and an unspecified longer time otherwise. A client cannot know which case
-    /// applies, so this is the 60 seconds of RFC 7232.
+    /// dates are from the same clock, and an unspecified longer time otherwise. A client cannot know which case
+    /// applies, so it uses the 60 seconds of RFC 7232.
     static let margin: TimeInterval = 60
 
-    /// Returns the strong validator of a response; `nil` if there is none.
+    /// Returns the strong validator of a response, or `nil` if there is none.
     ///
     /// A date is not used if there is an entity tag, even a weak one (RFC 9110 §13.1.5).
     init?(_ response: HTTPResponse) {
@@ -116,7 +120,9 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether the validator is well-formed; it may come from an untrusted source.
+    /// Whether the validator is well-formed.
+    ///
+    /// The check is necessary because the validator may come from an untrusted source.
     var isWellFormed: Bool {
         switch self {
         case .entityTag(let tag): Self.isStrongTag(tag)
@@ -124,7 +130,9 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a response has a different validator; a response without a validator does not contradict.
+    /// Returns whether a response has a different validator.
+    ///
+    /// The result is `false` for a response without a validator.
     func isContradicted(by response: HTTPResponse) -> Bool {
         switch self {
         case .entityTag(let tag):
@@ -136,7 +144,7 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether the text is a single strong entity tag (RFC 9110 §8.8.3).
+    /// Returns whether the text is a single strong entity tag (RFC 9110 §8.8.3).
     private static func isStrongTag(_ text: String) -> Bool {
         let bytes = text.utf8
         guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
@@ -144,17 +152,20 @@ enum ResumeValidator: Hashable, Sendable {
     }
 }
 
-/// The byte range of a response, or the information that the range is not satisfiable (RFC 9110 §14.4).
+/// The value of a `Content-Range` field (RFC 9110 §14.4).
 enum ContentRange: Hashable, Sendable {
-    /// The range from the first to the last byte, both included, and the size of the whole in bytes, if it is known.
+    /// The range from the first to the last byte, inclusive, and the size of the representation in bytes if it is
+    /// known.
     case bytes(first: Int64, last: Int64, total: Int64?)
-    /// The requested range is outside the representation, whose size in bytes is `total`.
+    /// The requested range is not satisfiable.
+    ///
+    /// `total` is the size of the representation in bytes.
     case unsatisfied(total: Int64)
 
     /// Parses the value of a `Content-Range` field.
     ///
-    /// The result is `nil` in these cases: the value is not well-formed, its unit is not bytes, the last byte is before
-    /// the first or beyond the total, or a number is too large.
+    /// The result is `nil` if the value is not well-formed, its unit is not bytes, or a number is too large. It is also
+    /// `nil` if the last byte is before the first byte or beyond the total.
     init?(_ text: String) {
         let words = text.split { $0 == " " || $0 == "\t" }
         guard words.count == 2, String(words[0]).isSameIgnoringCase(as: "bytes") else { return nil }
@@ -181,30 +192,30 @@ enum ContentRange: Hashable, Sendable {
 
 /// Decides whether an interrupted download resumes automatically, and when.
 ///
-/// This is a pure value that receives each interruption. The number of attempts with progress is unlimited. The number
-/// of attempts without progress is limited, and their delays grow.
+/// The value receives each interruption. The number of attempts with progress is unlimited. The number of attempts
+/// without progress is limited, and the delay before each of them increases.
 struct AutomaticResumption: Hashable, Sendable {
-    /// The number of bytes that an attempt must fetch to count as progress.
+    /// The number of bytes that an attempt must receive to count as progress.
     static let minimumProgress: Int64 = 1024
 
     /// The number of attempts in a row without progress at which automatic resuming ends.
     static let limit = 5
 
-    /// The delay before the next attempt if the last one made progress.
+    /// The delay before the next attempt if the last attempt made progress.
     static let shortestDelay: Duration = .milliseconds(500)
 
     /// The number of attempts in a row without progress.
     private(set) var attemptsWithoutProgress = 0
 
-    /// Notes an interruption and returns the delay before the next attempt; `nil` to give up.
+    /// Records an interruption, and returns the delay before the next attempt.
     ///
     /// - Parameters:
     ///   - kind: The kind of failure that ended the attempt.
     ///   - fetched: The number of bytes that the attempt added to the file.
-    ///   - canResume: Whether there is anything to resume.
+    ///   - canResume: Whether the download can be resumed.
     ///   - spread: A random number from 0 to 1. It extends the delay by up to half, so that clients that were
-    ///     interrupted together do not all return at the same time.
-    /// - Returns: The delay.
+    ///     interrupted at the same time do not all reconnect at the same time.
+    /// - Returns: The delay, or `nil` if the download is not resumed automatically.
     mutating func interrupted(
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
     ) -> Duration? {
@@ -215,9 +226,9 @@ struct AutomaticResumption: Hashable, Sendable {
         return delay + delay / 2 * min(max(spread, 0), 1)
     }
 
-    /// Whether the failure happened on the way to the server, so that the next attempt may succeed.
+    /// Returns whether the failure is an interruption, so that the next attempt may succeed.
     ///
-    /// The time limit for the exchange as a whole is the user's choice, not an interruption.
+    /// The timeout of the whole exchange is not an interruption, because the user has chosen it.
     static func isInterruption(_ kind: RequestError.Kind) -> Bool {
         switch kind {
         case .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2): true

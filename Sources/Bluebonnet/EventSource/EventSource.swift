@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A sequence of server-sent events, which reconnects when its connection ends.
+/// A sequence of server-sent events that reconnects when the connection ends.
 ///
 /// ```swift
 /// for try await event in session.eventSource("https://example.com/news") {
@@ -8,28 +8,28 @@ import FoundationEssentials
 /// }
 /// ```
 ///
-/// When the connection is lost, or when the server closes it, the source waits for the reconnection time and connects
-/// again. The `Last-Event-ID` field tells the server which event was received last. The reconnection time comes from
-/// the configuration until the server sends another. While no connection can be made, the time doubles with each
-/// attempt, up to ``Configuration/maximumReconnectionDelay``.
+/// When the connection is lost or the server closes it, the source waits for the reconnection time and connects again.
+/// The `Last-Event-ID` field of the new request contains the last event ID that the source received. The server can
+/// change the reconnection time, which is otherwise ``Configuration/reconnectionTime``. If several attempts in a row
+/// fail, the wait doubles with each attempt, up to ``Configuration/maximumReconnectionDelay``.
 ///
 /// The sequence ends when the server responds with status 204. It also ends when the server closes the connection, if
 /// ``Configuration/reconnects`` is `false`.
 ///
-/// The sequence throws an error in these cases, in which waiting would not help:
+/// The sequence throws an error in these cases:
 ///
 /// - The status code is neither 200 nor 204.
 /// - The content type is not `text/event-stream`.
-/// - The request cannot be sent, the server is not trusted, or the session was shut down.
+/// - The request is invalid, the server is not trusted, or the session was shut down.
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and ``Configuration/reconnects`` is `false`.
 ///
-/// Every `for try await` loop has its own connection. The connection is made when the loop begins, receives only as
-/// fast as the loop reads, and is closed when the loop ends. Cancelling the task ends any wait for the next event,
-/// closes the connection at once and throws `.cancelled`.
+/// Every `for try await` loop has its own connection. The source connects when the loop begins, and closes the
+/// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task is
+/// cancelled, the source closes the connection immediately and throws `.cancelled`.
 public struct EventSource: AsyncSequence, Sendable {
-    /// Makes a connection with these fields in its request, and waits for the head of the response.
+    /// Opens a connection with these request fields, and waits for the head of the response.
     typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
 
     /// The reconnection settings.
@@ -44,8 +44,7 @@ public struct EventSource: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - configuration: The reconnection settings.
     ///   - timing: The functions for waiting and for random numbers.
-    ///   - open: A closure that makes a connection. It is called in the reader's task, for one connection after the
-    ///     other.
+    ///   - open: A closure that opens a connection. The reader's task calls it for one connection after the other.
     init(
         configuration: Configuration = Configuration(), timing: Timing = Timing(),
         open: @escaping Open
@@ -57,19 +56,20 @@ public struct EventSource: AsyncSequence, Sendable {
 
     /// The states of the connection, starting with the current state.
     ///
-    /// If there are several loops over the source, the sequence reports the states of all of their connections. For an
-    /// observer that falls behind, the newest 16 states are kept. The sequence ends when the source and its iterators
-    /// are released.
+    /// If there are several loops over the source, the sequence reports the states of all connections. A slow observer
+    /// receives only the newest 16 states. The sequence ends when the source and its iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
-    /// The last event ID that was received on any connection, for use as the initial ID of a later source.
+    /// The last event ID that was received on any connection.
     ///
-    /// Before any is received, it is ``Configuration/initialLastEventID``.
+    /// Before an ID is received, it is ``Configuration/initialLastEventID``. A later source can use it as its initial
+    /// ID.
     public var lastEventID: String { status.lastEventID.withLock(\.self) ?? configuration.initialLastEventID }
 
-    /// Creates an iterator with its own connection, which is made when the first event is requested.
+    /// Creates an iterator with its own connection.
     ///
-    /// - Returns: The iterator; releasing it closes the connection.
+    /// - Returns: The iterator. It connects when the first event is requested, and closes the connection when it is
+    ///   released.
     public func makeAsyncIterator() -> Iterator {
         Iterator(run: EventSourceRun(configuration: configuration, timing: timing, status: status, open: open))
     }
@@ -80,8 +80,9 @@ public struct EventSource: AsyncSequence, Sendable {
 
         /// Waits for the next event, and reconnects if necessary.
         ///
-        /// - Returns: The next event, or `nil` if there are no more.
-        /// - Throws: The error that ended the sequence, once; `.cancelled` if the task is cancelled.
+        /// - Returns: The next event, or `nil` if the sequence has ended.
+        /// - Throws: The error that ends the sequence, or `.cancelled` if the task is cancelled. Later calls return
+        ///   `nil`.
         public mutating func next() async throws(RequestError) -> ServerSentEvent? {
             try await run.next()
         }
@@ -89,8 +90,9 @@ public struct EventSource: AsyncSequence, Sendable {
         /// Waits for the next event, and reconnects if necessary.
         ///
         /// - Parameter actor: The actor that the caller is isolated to.
-        /// - Returns: The next event, or `nil` if there are no more.
-        /// - Throws: The error that ended the sequence, once; `.cancelled` if the task is cancelled.
+        /// - Returns: The next event, or `nil` if the sequence has ended.
+        /// - Throws: The error that ends the sequence, or `.cancelled` if the task is cancelled. Later calls return
+        ///   `nil`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(RequestError) -> ServerSentEvent? {
@@ -102,48 +104,54 @@ public struct EventSource: AsyncSequence, Sendable {
 extension EventSource {
     /// The reconnection settings of an event source.
     public struct Configuration: Hashable, Sendable {
-        /// The `Last-Event-ID` of the first connection; empty, the default, to omit the field.
+        /// The value of the `Last-Event-ID` field in the first request.
         ///
-        /// It must not contain CR, LF or NUL; otherwise, the request cannot be sent.
+        /// If it is empty, which is the default, the request has no such field. It must not contain CR, LF or NUL.
+        /// Otherwise, the request fails.
         public var initialLastEventID: String
 
-        /// The time to wait before reconnecting, until the server sends another; 3 seconds by default.
+        /// The time to wait before reconnecting, unless the server sets another time.
         ///
-        /// More than 24 hours count as 24 hours, also if the server asks for them.
+        /// The default is 3 seconds. The maximum is 24 hours, which also limits the time that the server sets.
         public var reconnectionTime: Duration
 
-        /// The maximum wait while no connection can be made; 30 seconds by default.
+        /// The maximum wait after several failed connection attempts.
         ///
-        /// A longer reconnection time takes precedence. Up to a quarter is added to every wait at random, so that the
-        /// clients of a restarted server do not all reconnect at once.
+        /// The default is 30 seconds. If the reconnection time is longer, it is used instead. The source extends every
+        /// wait by a random amount of up to a quarter, so that not all clients of a restarted server reconnect at the
+        /// same time.
         public var maximumReconnectionDelay: Duration
 
-        /// The number of failed connection attempts in a row after which the source gives up; `nil`, the default, for
-        /// no limit.
+        /// The maximum number of failed connection attempts in a row, or `nil` for no limit.
         ///
-        /// The source then throws the error of the last attempt. It makes at least one attempt.
+        /// The default is `nil`. When the limit is reached, the source throws the error of the last attempt. It makes
+        /// at least one attempt.
         public var maximumAttempts: Int?
 
-        /// Whether the source reconnects; `true` by default.
+        /// Whether the source reconnects when the connection ends.
+        ///
+        /// The default is `true`.
         public var reconnects: Bool
 
-        /// The maximum size of a line of the stream, and of the data of an event, in bytes; 16 MiB by default.
+        /// The maximum size in bytes of a line, and of the data of an event.
         ///
-        /// A larger line or event ends the sequence with `.invalidResponse(.bodyTooLarge)`.
+        /// The default is 16 MiB. If a line or the data of an event is larger, the sequence throws
+        /// `.invalidResponse(.bodyTooLarge)`.
         public var maximumEventBytes: Int
 
         /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - initialLastEventID: The `Last-Event-ID` of the first connection; none by default.
-        ///   - reconnectionTime: The time to wait before reconnecting, until the server sends another; 3 seconds by
+        ///   - initialLastEventID: The value of the `Last-Event-ID` field in the first request; empty by default, for
+        ///     no field.
+        ///   - reconnectionTime: The time to wait before reconnecting, unless the server sets another time; 3 seconds
+        ///     by default.
+        ///   - maximumReconnectionDelay: The maximum wait after several failed connection attempts; 30 seconds by
         ///     default.
-        ///   - maximumReconnectionDelay: The maximum wait while no connection can be made; 30 seconds by default.
-        ///   - maximumAttempts: The number of failed connection attempts in a row after which the source gives up;
-        ///     `nil`, the default, for no limit.
-        ///   - reconnects: Whether the source reconnects; `true` by default.
-        ///   - maximumEventBytes: The maximum size of a line of the stream, and of the data of an event; 16 MiB by
-        ///     default.
+        ///   - maximumAttempts: The maximum number of failed connection attempts in a row, or `nil` for no limit; `nil`
+        ///     by default.
+        ///   - reconnects: Whether the source reconnects when the connection ends; `true` by default.
+        ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
         public init(
             initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
             maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,
@@ -160,9 +168,9 @@ extension EventSource {
 }
 
 extension EventSource {
-    /// The functions with which a source waits; tests replace them.
+    /// The functions for waiting and for random numbers, which tests replace.
     struct Timing: Sendable {
-        /// Waits; throws if the task is cancelled during the wait.
+        /// Waits for a duration, and throws if the task is cancelled.
         var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
         /// Returns the next random number between 0 and 1.
         var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
@@ -170,28 +178,28 @@ extension EventSource {
 
     /// The state of an event source's connection.
     public enum State: Hashable, Sendable {
-        /// A connection is being made.
+        /// The source is connecting.
         case connecting
         /// The connection is open, and events can arrive.
         case open
-        /// The connection has ended or could not be made, and the source waits to reconnect.
+        /// The connection has ended or the attempt has failed, and the source waits before it reconnects.
         ///
-        /// The values are the time of the wait and the kind of the error, which is `nil` if the server closed the
-        /// connection.
+        /// The first value is the duration of the wait. The second value is the kind of the error, or `nil` if the
+        /// server closed the connection.
         case waiting(Duration, after: RequestError.Kind?)
-        /// The sequence has ended, or its loop was left.
+        /// The sequence or its loop has ended.
         case closed
     }
 }
 
-/// A connection of an ``EventSource``, once its response has begun.
+/// A connection of an ``EventSource`` whose response head has arrived.
 struct EventSourceConnection: Sendable {
     /// The head of the response.
     let response: HTTPResponse
-    /// The body, decoded from its content coding; iterated at most once.
+    /// The chunks of the body after content decoding, which are iterated at most once.
     let chunks: any AsyncSequence<Data, RequestError> & Sendable
-    /// Closes the connection, and ends a wait for the next chunk; it may be called again.
+    /// Closes the connection, and ends a wait for the next chunk.
     ///
-    /// It may be called from any thread, and from cancellation handlers, so it must not block.
+    /// It may be called several times, from any thread, and from cancellation handlers. It must not block.
     let cancel: @Sendable () -> Void
 }

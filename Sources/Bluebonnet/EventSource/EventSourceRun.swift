@@ -1,8 +1,9 @@
 import FoundationEssentials
 
-/// One loop over an ``EventSource``, which carries out the actions of ``EventSourceState`` in the reader's own task.
+/// One loop over an ``EventSource``.
 ///
-/// It starts no task, so cancelling the reader's task ends every wait. Releasing it closes the connection.
+/// It performs the actions of ``EventSourceState`` in the reader's own task, so cancelling this task ends every wait.
+/// Releasing the object closes the connection.
 final class EventSourceRun {
     private let open: EventSource.Open
     private let timing: EventSource.Timing
@@ -37,7 +38,7 @@ final class EventSourceRun {
         close()
     }
 
-    /// Waits for the next event; returns `nil` when there are no more.
+    /// Waits for the next event, or returns `nil` if the sequence has ended.
     func next() async throws(RequestError) -> ServerSentEvent? {
         while !isClosed {
             if Task.isCancelled { action = state.cancelled() }
@@ -62,7 +63,7 @@ final class EventSourceRun {
             let live = CancellingConnection(opened)
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
             guard action == .read else {
-                // The connection is closed when this scope ends; the error contains its response.
+                // The connection is closed when this scope ends.
                 if case .fail(let kind) = action { failure = RequestError(kind).about(opened.response, body: nil) }
                 return
             }
@@ -81,7 +82,7 @@ final class EventSourceRun {
         return fields
     }
 
-    /// Waits for the next event of the connection; returns `nil` when the connection has ended.
+    /// Waits for the next event of the connection, or returns `nil` if the connection has ended.
     private func read() async -> ServerSentEvent? {
         guard let connection else { preconditionFailure("an event source reads without a connection") }
         do throws(RequestError) {
@@ -110,7 +111,7 @@ final class EventSourceRun {
     private func connectionEnded(_ error: RequestError?) {
         connection = nil
         failure = error
-        // A body that only ends because its reader was cancelled is not the end of the stream.
+        // If the reader's task was cancelled, the end of the body is not the end of the stream.
         action = Task.isCancelled ? state.cancelled() : state.connectionEnded(error?.kind, jitter: timing.jitter())
     }
 
@@ -132,7 +133,7 @@ final class EventSourceRun {
     }
 }
 
-/// A connection that is closed when it is released, or when the task that waits for its bytes is cancelled.
+/// A connection that is closed when it is released, or when the task that reads it is cancelled.
 private final class CancellingConnection {
     private let cancel: @Sendable () -> Void
     private var chunks: any AsyncIteratorProtocol<Data, RequestError>
@@ -164,6 +165,6 @@ private final class CancellingConnection {
 /// The status of an ``EventSource``, for observers that do not read its events.
 final class EventSourceStatus: Sendable {
     let states = Broadcast<EventSource.State>()
-    /// The last event ID, if one was received.
+    /// The last event ID, or `nil` if no ID was received.
     let lastEventID = Locked<String?>(nil)
 }

@@ -1,7 +1,7 @@
 /// Decides when an ``EventSource`` connects, reads, waits and ends (WHATWG HTML §9.2.2, §9.2.3).
 ///
-/// The phases are `connecting` → `open` → `waiting` → `connecting` and so on. If a connection cannot be made, `waiting`
-/// follows `connecting`. `closed` is final. Each event is a method that returns the next action.
+/// The phases `connecting`, `open` and `waiting` repeat in this order. If an attempt to connect fails, `waiting`
+/// follows `connecting`. `closed` is final. Each method reports an event and returns the next action.
 struct EventSourceState {
     /// The phase of the source.
     enum Phase: Hashable {
@@ -17,7 +17,7 @@ struct EventSourceState {
 
     /// The next action.
     enum Action: Hashable {
-        /// Make a connection.
+        /// Open a connection.
         case connect
         /// Read the connection's events.
         case read
@@ -29,9 +29,9 @@ struct EventSourceState {
         case fail(RequestError.Kind)
     }
 
-    /// The basis of the doubled delay if the reconnection time is shorter, so that a server that fails is not flooded.
+    /// The minimum delay that is doubled after failed attempts, which avoids a flood of requests to a failing server.
     static let shortestDelayAfterFailures = Duration.seconds(1)
-    /// The longest delay that a server may set; longer delays, even beyond the range of a clock, count as this.
+    /// The maximum delay, which replaces longer delays.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
 
     private let configuration: EventSource.Configuration
@@ -63,9 +63,9 @@ struct EventSourceState {
         reconnectionTime = time
     }
 
-    /// The connection has ended or could not be made; the failure is `nil` if the server closed the connection.
+    /// The connection has ended, or the attempt to connect has failed.
     ///
-    /// The jitter is a random number between 0 and 1.
+    /// The failure is `nil` if the server closed the connection. The jitter is a random number between 0 and 1.
     mutating func connectionEnded(_ failure: RequestError.Kind?, jitter: Double) -> Action {
         if phase == .connecting { failedAttempts += 1 }
         if let failure {
@@ -94,7 +94,8 @@ struct EventSourceState {
         return action
     }
 
-    /// Returns the reconnection time, doubled for each failed attempt except the first, plus up to a quarter at random.
+    /// Returns the reconnection time, doubled for each failed attempt except the first, plus a random part of up to a
+    /// quarter.
     private func delay(jitter: Double) -> Duration {
         let time = max(.zero, min(reconnectionTime, Self.longestDelay))
         let maximum = max(time, min(configuration.maximumReconnectionDelay, Self.longestDelay))
@@ -109,9 +110,9 @@ struct EventSourceState {
 }
 
 extension EventSourceState {
-    /// Returns whether the next connection would fail in the same way.
+    /// Returns whether a new connection would fail in the same way.
     ///
-    /// Failures that the network or a restarting server may cause are not permanent, such as failed name lookups,
+    /// Failures that the network or a restarting server can cause are not permanent. Examples are failed name lookups,
     /// timeouts and interrupted handshakes.
     static func isPermanent(_ kind: RequestError.Kind) -> Bool {
         switch kind {

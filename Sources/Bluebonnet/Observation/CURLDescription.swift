@@ -1,21 +1,21 @@
 import FoundationEssentials
 
 extension HTTPRequest {
-    /// Returns a `curl` command that sends this request and can be pasted into bash.
+    /// Returns a `curl` command for this request that can be pasted into bash.
     ///
     /// Unless secrets are revealed, `<redacted>` replaces these values:
-    /// - the values of header fields that carry credentials or cookies
-    /// - the user info of the URL
-    /// - values with names like `token`, `password` or `key` in the query, and in bodies that are forms or JSON
+    /// - values of header fields with credentials or cookies
+    /// - user info in the URL
+    /// - values with names such as `token`, `password` or `key`, in the query and in form or JSON bodies
     ///
-    /// The `Content-Type` tells whether a body is a form or JSON; without one, its content does. Other bodies are
-    /// shown in full. A body that is not text is piped in with `printf`. A body of more than 100,000 bytes is read
-    /// from a file named `body`.
+    /// Form and JSON bodies are recognized by the `Content-Type` field, or by their content if the field is missing.
+    /// Other bodies are shown in full. For a body that is not text, the command pipes the output of `printf` to `curl`.
+    /// For a body of more than 100,000 bytes, `curl` reads a file named `body`.
     ///
     /// - Parameters:
-    ///   - defaultHeaders: Header fields that are sent unless the request has fields of the same names; none by
-    ///     default.
-    ///   - revealingSecrets: Whether secrets are shown, so the command works like the request; `false` by default.
+    ///   - defaultHeaders: The header fields to add if the request has no field with the same name. The default is no
+    ///     fields.
+    ///   - revealingSecrets: Whether the command contains the secrets. The default is `false`.
     /// - Returns: The command, with one option per line.
     package func cURLDescription(defaultHeaders: HTTPHeaders = [:], revealingSecrets: Bool = false) -> String {
         CURLCommand(request: self, defaultHeaders: defaultHeaders, revealsSecrets: revealingSecrets).text
@@ -24,9 +24,9 @@ extension HTTPRequest {
 
 /// Formats a request as a `curl` command.
 private struct CURLCommand {
-    /// The maximum size of a body in the command, in bytes.
+    /// The maximum size of a body that the command contains, in bytes.
     ///
-    /// Linux accepts arguments of up to 128 KiB.
+    /// Linux limits the size of an argument to 128 KiB.
     static let bodyLimit = 100_000
 
     let request: HTTPRequest
@@ -61,10 +61,10 @@ private struct CURLCommand {
         return "--user \(ShellQuoting.quote(Redaction.placeholder))"
     }
 
-    /// The header fields to send, without those that would be refused.
+    /// The header fields to send, without invalid fields.
     private var headers: [HTTPHeader] {
         let defaults = defaultHeaders.filter { field in
-            // Secrets are not sent to another origin.
+            // The secrets of the session are not sent to another origin.
             !request.headers.contains(field.name)
                 && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
         }
@@ -76,8 +76,8 @@ private struct CURLCommand {
         var options = headers.map { header in
             let value = revealsSecrets ? header.value : Redaction.fieldValue(header)
             guard value.isEmpty else { return "-H " + ShellQuoting.quote("\(header.name): \(value)") }
-            // For curl, `;` after a name means an empty value, and `:` means that the field is not sent. The request's
-            // own empty fields are sent, and empty defaults are not.
+            // For curl, `;` after a name means an empty value, and `:` removes the field. Empty fields of the request
+            // are sent, and empty default fields are not.
             let mark = request.headers.contains(header.name) ? ";" : ":"
             return "-H " + ShellQuoting.quote(header.name + mark)
         }
@@ -89,7 +89,7 @@ private struct CURLCommand {
         return options
     }
 
-    /// A command that prints the body, if the body cannot be an argument, and the options for it.
+    /// The options for the body, and a command that prints the body if it cannot be an argument.
     private var body: (input: String?, options: [String]) {
         guard let body = request.body else { return (nil, []) }
         guard let data = body.data, data.count <= Self.bodyLimit else { return (nil, ["--data-binary @body"]) }
@@ -109,13 +109,12 @@ private struct CURLCommand {
     }
 }
 
-/// Quotes text so that a shell reads it as one word, character for character.
+/// Quotes text so that a shell reads it as one literal word.
 private enum ShellQuoting {
     /// Returns the text in quotes.
     ///
-    /// In single quotes, every character stands for itself (POSIX, Shell Command Language §2.2.2). Control characters
-    /// other than line feeds do not survive being pasted into a terminal. Text with such characters uses bash's
-    /// `$'…'`.
+    /// In single quotes, every character is literal (POSIX, Shell Command Language §2.2.2). Control characters other
+    /// than line feeds cannot be pasted into a terminal, so text with such characters uses bash's `$'…'` quotes.
     static func quote(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else {
             return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"

@@ -1,7 +1,6 @@
-/// A public type that describes itself with its `text`.
+/// A public type whose description is its `text`.
 ///
-/// Users see the conformance to `CustomStringConvertible`. Its implementation is in this file, so that no type repeats
-/// it.
+/// The public API shows the conformance to `CustomStringConvertible`. This file implements it for all types.
 package protocol Described: CustomStringConvertible {
     /// The description, without secrets.
     var text: String { get }
@@ -12,14 +11,14 @@ extension Described {
     public var description: String { text }
 }
 
-/// A public type with secrets, which are not shown in its description, debug description or mirror.
+/// A public type whose description, debug description and mirror do not contain its secrets.
 package protocol SecretKeeping: Described, CustomDebugStringConvertible, CustomReflectable {
     /// The properties that a mirror shows, without secrets.
     var shownParts: KeyValuePairs<String, Any> { get }
 }
 
 extension SecretKeeping {
-    /// No properties: `text` already contains everything that may be shown.
+    /// No properties, because `text` already contains all values that may be shown.
     package var shownParts: KeyValuePairs<String, Any> { [:] }
 
     /// A one-line description, without secrets.

@@ -1,8 +1,8 @@
-/// Removes secrets from text that is shown, if their names or their form reveal them.
+/// Replaces secrets in text that is shown.
 ///
-/// Every description, mirror and log line shows header fields with ``fieldValue(_:)``, and URLs with
-/// ``redactedURL(_:)``, which removes every query value. The other functions keep values that are probably not secret,
-/// because the resulting commands are meant to be used.
+/// Secrets are recognized by their names or by their form. Descriptions, mirrors and log lines show header fields with
+/// ``fieldValue(_:)``. They show URLs with ``redactedURL(_:)``, which replaces all query values. The other functions
+/// keep values that are probably not secret, so that the resulting commands work.
 enum Redaction {
     static let placeholder = "<redacted>"
 
@@ -38,7 +38,9 @@ enum Redaction {
             .joined(separator: "&")
     }
 
-    /// Returns the value of a header field: replaced if it is a secret, and redacted like a URL if it contains one.
+    /// Returns the value of a header field without secrets.
+    ///
+    /// A secret value is replaced. A value that contains a URL is redacted like the URL.
     static func fieldValue(_ header: HTTPHeader) -> String {
         let (name, value) = (header.name.lowercased(), header.value)
         if SecretNames.isSecretField(name) || SecretNames.isSecretValue(value) { return placeholder }
@@ -51,8 +53,9 @@ enum Redaction {
         return isURL ? redactedURL(value) : value
     }
 
-    /// Redacts a value with several URLs, each in angle brackets (RFC 8288 §3), and with parameters that may contain
-    /// others.
+    /// Redacts the value of a `Link` field, which can contain several URLs in angle brackets (RFC 8288 §3).
+    ///
+    /// Its parameters can also contain URLs.
     private static func linkValue(_ value: String) -> String {
         var (text, end) = ("", value.startIndex)
         for part in value.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "<" || $0 == ">" }) {
@@ -63,12 +66,12 @@ enum Redaction {
         return text
     }
 
-    /// Name suffixes of header fields that contain URLs, which may be relative.
+    /// The name suffixes of header fields that contain absolute or relative URLs.
     private static let urlFields = [
         "location", "referer", "referrer", "refresh", "redirect", "destination", "url", "uri",
     ]
 
-    /// Returns the text of a body with its secrets replaced, if it is a form or JSON.
+    /// Returns the text of a body, with the secrets in forms and JSON replaced.
     ///
     /// Text of another type counts as JSON if it starts like an object or an array. Text without a type counts as a
     /// form if it contains pairs and no white space.
@@ -113,7 +116,8 @@ extension UInt8 {
 
 /// Replaces the values of members with secret names in JSON text, and keeps the rest of the text.
 ///
-/// It only looks for strings and colons. Truncated text and several texts in a row are therefore redacted too.
+/// It only searches for strings and colons. It can therefore also redact truncated JSON text and several JSON texts in
+/// a row.
 private struct JSONRedactor {
     private let bytes: [UInt8]
     private var output: [UInt8] = []
@@ -158,14 +162,14 @@ private struct JSONRedactor {
         return SecretNames.isSecretMember(String(decoding: name, as: UTF8.self), isNumber: isNumber)
     }
 
-    /// Replaces the string that was just copied if its form shows that it is a secret.
+    /// Replaces the string that was just copied if the string has the form of a secret.
     private mutating func redactIfToken(_ string: ArraySlice<UInt8>) {
         guard SecretNames.isSecretValue(String(decoding: string.dropFirst(), as: UTF8.self)) else { return }
         output.removeLast(string.count)
         output += Array("\"\(Redaction.placeholder)\"".utf8)
     }
 
-    /// Returns the start of the value if a colon comes next.
+    /// Returns the start of the value if a colon is next.
     private func startOfValue() -> Int? {
         let colon = skipSpace(from: index)
         guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return nil }
@@ -216,33 +220,34 @@ private struct JSONRedactor {
     }
 }
 
-/// Recognizes secrets by their names in header fields, queries, forms and JSON, and a few by their values.
+/// Recognizes secrets by their names in header fields, queries, forms and JSON, and some secrets by their values.
 ///
-/// This is the only such list. It decides what is shown, what a redirect to another origin drops, and what may be
-/// stored.
+/// These lists decide which values are shown, which fields are removed on a redirect to another origin, and which
+/// fields may be stored.
 enum SecretNames {
-    /// Names that contain one of these belong to secrets.
+    /// Parts of names of secrets.
     private static let fragments = [
         "token", "secret", "authorization", "signature", "credential", "session", "jwt", "bearer", "cookie",
         "assertion", "csrf", "xsrf", "saml",
-        // The word "key" alone is not enough: it may belong to a cache, an idempotent request or a table.
+        // The word "key" alone is not in this list, because it may be the key of a cache, an idempotent request or a
+        // table.
         "apikey", "accesskey", "privatekey", "authkey", "subscriptionkey", "functionskey", "functionkey", "masterkey",
         "appkey", "applicationkey", "encryptionkey", "customerkey", "consumerkey", "clientkey", "servicekey",
         "adminkey", "accountkey", "sharedkey", "signingkey", "storagekey",
     ]
 
-    /// Names that contain one of these belong to secrets, which may be numbers.
+    /// Parts of names of secrets that may be numbers.
     private static let passwordFragments = ["password", "passwd", "passphrase", "passcode", "pwd"]
 
-    /// Names that equal one of these belong to secrets, which may be numbers.
+    /// Names of secrets that may be numbers.
     private static let names: Set<String> = [
         "sig", "pass", "pw", "sid", "auth", "pin", "otp", "totp", "verifier", "codeverifier",
     ]
 
-    /// Returns whether a header field such as `Authorization` or `Ocp-Apim-Subscription-Key` carries a secret.
+    /// Returns whether a header field such as `Authorization` or `Ocp-Apim-Subscription-Key` contains a secret.
     ///
-    /// If the name has several words, the last one may mark a secret. A `Key` is a secret unless the word before it
-    /// names another kind of key.
+    /// The last word of the name can mark a secret. `Key` marks a secret unless the word before it describes another
+    /// kind of key.
     static func isSecretField(_ name: some StringProtocol) -> Bool {
         let words = name.lowercased().split { "-_ .".contains($0) }
         let joined = words.joined()
@@ -252,16 +257,16 @@ enum SecretNames {
         return names.contains(String(last)) || fieldNames.contains(last)
     }
 
-    /// Last words of names that mark secrets in header fields only; elsewhere they may mean anything.
+    /// The final words of names that mark secrets in header fields only.
     private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
 
-    /// Words before `Key` in the names of header fields that are not secrets.
+    /// The words before `Key` in the names of header fields that are not secrets.
     private static let harmlessKeys: Set<Substring> = [
         "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
         "sort", "surrogate", "websocket",
     ]
 
-    /// Names that mark secrets in a query or a form only; elsewhere they may mean anything.
+    /// The names that mark secrets in queries and forms only.
     private static let parameterNames: Set<String> = ["key", "code"]
 
     /// Returns whether a query or form parameter such as `access_token` or `user[password]` is a secret.
@@ -272,7 +277,7 @@ enum SecretNames {
 
     /// Returns whether a member of a JSON object, such as `apiKey`, is a secret.
     ///
-    /// Fewer names mark a number as a secret: `"total_tokens": 12` is not one.
+    /// Fewer names mark a number as a secret. For example, the value of `"total_tokens": 12` is not a secret.
     static func isSecretMember(_ name: some StringProtocol, isNumber: Bool) -> Bool {
         let name = Name(name)
         return isNumber ? name.isSecretNumber : name.isSecret
@@ -285,7 +290,7 @@ enum SecretNames {
 
     /// A parsed name.
     ///
-    /// In a path such as `user[pin]`, the last element is compared alone; in a compound such as `sort_key`, the whole
+    /// In a path such as `user[pin]`, the last element is compared alone. In a compound such as `sort_key`, the whole
     /// name is compared.
     private struct Name {
         let last: String

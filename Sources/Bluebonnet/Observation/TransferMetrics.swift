@@ -1,7 +1,7 @@
 /// The measurements of one exchange.
 ///
-/// Each duration is the time since the start of the exchange, as measured by libcurl. It is `nil` for a phase that did
-/// not take place, such as the name lookup or the TLS handshake on a reused connection.
+/// libcurl measures each duration from the start of the exchange. A duration is `nil` if its phase did not take place,
+/// such as the name lookup or the TLS handshake on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
     /// The time until the host name was resolved.
     public var nameLookup: Duration?
@@ -19,13 +19,13 @@ public struct TransferMetrics: Hashable, Sendable {
     public var bytesSent: Int64 = 0
     /// The number of bytes received for the response head and body, without the overhead of TLS.
     public var bytesReceived: Int64 = 0
-    /// The HTTP version of the exchange, if there was a response.
+    /// The HTTP version of the response, or `nil` if there was no response.
     public var httpVersion: HTTPVersion?
-    /// The address of the peer, which is the proxy if there is one.
+    /// The address of the server, or of the proxy if the connection used a proxy.
     public var remoteAddress: SocketAddress?
     /// The local address of the connection.
     public var localAddress: SocketAddress?
-    /// Whether the connection was used before.
+    /// Whether the connection was reused from an earlier exchange.
     public var isReusedConnection = false
 
     /// Creates empty metrics.

@@ -2,37 +2,40 @@ import Glibc
 
 /// The progress of a request or response body.
 public struct TransferProgress: Hashable, Sendable {
-    /// The number of completed bytes: received and decoded bytes of a response, or request bytes passed to libcurl.
+    /// The number of completed bytes.
+    ///
+    /// For a response body, these are the received bytes after content decoding. For a request body, these are the
+    /// bytes that were passed to libcurl.
     public var completed: Int64
 
-    /// The expected number of bytes, if it is known.
+    /// The expected number of bytes, or `nil` if it is unknown.
     public var total: Int64?
 
     /// The current rate in bytes per second, or `nil` if there is too little data to compute it.
     ///
-    /// This is a weighted mean in which recent seconds count most. Bytes that existed before, such as those of a
-    /// resumed download, do not count.
+    /// The rate is a weighted mean in which recent seconds have the largest weight. Bytes that earlier attempts of a
+    /// download received do not count.
     public var bytesPerSecond: Double?
 
     /// Creates a progress value.
     ///
     /// - Parameters:
     ///   - completed: The number of completed bytes.
-    ///   - total: The expected number of bytes, if it is known.
-    ///   - bytesPerSecond: The current rate in bytes per second, if it is known.
+    ///   - total: The expected number of bytes, or `nil` if it is unknown.
+    ///   - bytesPerSecond: The current rate in bytes per second, or `nil` if it is unknown.
     public init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
         self.completed = completed
         self.total = total
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// The completed fraction, from 0 to 1, if the total is known.
+    /// The completed fraction from 0 to 1, or `nil` if the total is unknown.
     public var fractionCompleted: Double? {
         guard let total else { return nil }
         return total > 0 ? min(1, Double(completed) / Double(total)) : 1
     }
 
-    /// The estimated time for the remaining bytes at the current rate.
+    /// The estimated time until the transfer is complete, at the current rate.
     ///
     /// It is `nil` if the rate or the total is unknown, if the transfer has stalled, or if the estimate is more than
     /// ten years.
@@ -48,29 +51,29 @@ public struct TransferProgress: Hashable, Sendable {
 
 /// Measures the speed of a body transfer.
 ///
-/// A pure value that receives the time as a parameter. It is called at every turn of the loop, so it allocates nothing
-/// and computes only once every 100 milliseconds.
+/// The meter is a value that receives the time as a parameter. The event loop calls it in every turn, so it allocates
+/// no memory and computes the rate only once every 100 milliseconds.
 struct ProgressMeter: Hashable, Sendable {
-    /// The time after which a measurement counts for only a third (1/e), in nanoseconds.
+    /// The time after which the weight of a measurement has decreased to 1/e, in nanoseconds.
     static let memory: Int64 = 3_000_000_000
 
     /// The minimum duration of a measurement, in nanoseconds.
     ///
-    /// Shorter ones would measure buffers rather than the network.
+    /// Shorter measurements would reflect buffers instead of the network.
     static let interval: Int64 = 100_000_000
 
     /// The mean of the measurements, weighted by age.
     private var mean = 0.0
-    /// The total weight of the measurements: 0 at first, and then approaching 1.
+    /// The total weight of the measurements, which starts at 0 and approaches 1.
     private var weight = 0.0
-    /// The completed bytes at the end of the last measurement, and the time of its end.
+    /// The number of completed bytes at the end of the last measurement.
     private var measured: Int64
     private var measuredAt: Int64
 
     /// Creates a meter.
     ///
     /// - Parameters:
-    ///   - completed: The number of bytes completed before the start, which do not count.
+    ///   - completed: The number of bytes that were completed before the start, which are not measured.
     ///   - now: The time, in nanoseconds of the monotonic clock.
     init(completed: Int64 = 0, now: Int64) {
         measured = completed
@@ -80,9 +83,9 @@ struct ProgressMeter: Hashable, Sendable {
     /// Updates the number of completed bytes.
     ///
     /// - Parameters:
-    ///   - completed: The number of completed bytes. A smaller number than before means that the body has started
-    ///     again; the measurement then starts again too.
-    ///   - total: The expected number of bytes, if it is known.
+    ///   - completed: The number of completed bytes. If it is smaller than before, the body has started again, and the
+    ///     measurement also starts again.
+    ///   - total: The expected number of bytes, or `nil` if it is unknown.
     ///   - now: The time, in nanoseconds of the monotonic clock.
     /// - Returns: The progress with the current rate.
     mutating func update(completed: Int64, total: Int64?, now: Int64) -> TransferProgress {
@@ -91,8 +94,7 @@ struct ProgressMeter: Hashable, Sendable {
         } else if now - measuredAt >= Self.interval {
             measure(completed, now)
         }
-        // While the weights do not add up to 1, divide by their sum, so that the rate is known after the first
-        // measurement.
+        // The mean is divided by the total weight, so that the rate is already correct after the first measurement.
         return TransferProgress(
             completed: completed, total: total, bytesPerSecond: weight > 0 ? mean / weight : nil)
     }

@@ -1,24 +1,24 @@
 import FoundationEssentials
 
-/// Drives a request from its start to its answers, through the stages of each attempt.
+/// Runs a request from its start to its result, through the stages of each attempt.
 ///
 ///     run        until an attempt is final
 ///     ├─ attempt
-///     │  ├─ 1 convert     make a new HTTPRequest and validate it
+///     │  ├─ 1 convert     create and validate an HTTPRequest
 ///     │  ├─ 2 adapt       run the session's adapters, then the request's
 ///     │  ├─ 3 send        in RequestCore: the transport uses the cache, then the network
 ///     │  ├─ 4 redirect    in RedirectFollower: send the next request of a redirect
 ///     │  ├─ 5 receive     for a stream or a file: check the head, then receive the body
 ///     │  └─ 6 validate    for a body in memory: run the validators
-///     ├─ 7 retry          after a failure: ask the retriers, and wait before the next attempt
-///     └─ 8 serialize      run the serializers in order; their failures also go to the retriers
+///     ├─ 7 retry          after a failure: call the retriers, and wait before the next attempt
+///     └─ 8 serialize      run the serializers in order, and call the retriers for their failures
 ///
-/// Belongs to the task that drives the request, and runs on the global pool or on that task's preferred executor. Its
-/// own state is not shared and needs no lock; state that other tasks see is in the ``RequestMachine``. User code that
-/// awaits runs in separate tasks, so that a cancellation does not have to wait for it.
+/// The loop belongs to the task that runs the request. It runs on the global pool, or on the executor that this task
+/// prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other tasks
+/// can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it.
 struct AttemptLoop: ~Copyable {
     private let core: RequestCore
-    /// Whether the first attempt was already sent by the call that started the request.
+    /// Whether the call that started the request has already sent the first attempt.
     private var isSent: Bool
     private var download: FileDownload?
     /// The redirects of the current attempt.
@@ -34,7 +34,7 @@ struct AttemptLoop: ~Copyable {
         download = FileDownload(for: core.sink)
     }
 
-    /// Makes attempts until one is final, and then delivers the outcome to all waiting tasks.
+    /// Makes attempts until an attempt is final, and then delivers the outcome to all waiting tasks.
     @concurrent
     mutating func run() async {
         repeat {
@@ -74,7 +74,7 @@ struct AttemptLoop: ~Copyable {
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
             let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.isCancelled) }
-            // No user code runs for a cancelled request. A download still reports its resume data.
+            // No user code runs for a cancelled request. A download continues, to return its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
             if core.runsUserCode {
@@ -94,7 +94,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 2: Adapt
 
-    /// Runs the adapters, and checks that a body declared as empty is empty.
+    /// Runs the adapters, and checks that a body with a stated length of 0 is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
             (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
@@ -108,14 +108,14 @@ struct AttemptLoop: ~Copyable {
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
                 var adapted = adapters.isEmpty ? request : try await chain.adapt(request, using: state)
-                // An unchanged request was already checked when it was made.
+                // An unchanged request was already validated when it was created.
                 if !adapted.isIdentical(to: request) {
                     try adapted.validate()
                     try core.checkCachePolicy(of: adapted)
                     adapted.stateContentType()
                 }
                 guard let body = adapted.body, body.isStatedEmpty else { return adapted }
-                // The transport does not read such a body, so it would not notice bytes in it.
+                // The transport does not read such a body, so it would not detect bytes in it.
                 try await body.confirmEmpty()
                 adapted.body = .data(Data())
                 return adapted
@@ -126,14 +126,14 @@ struct AttemptLoop: ~Copyable {
             return adapted
         } catch {
             var error = error.during(request, attempts: 0)
-            // An adapter that reacts to its cancellation may already have thrown a cancellation error.
+            // If the request was cancelled, an adapter may have thrown its own error.
             if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
             core.events?.emit(.didFailToAdaptRequest(request, error))
             throw error
         }
     }
 
-    /// Adds the fields of a download, such as the range of the missing part.
+    /// Adds the header fields of a download, such as the range of the missing part.
     private mutating func prepareDownload(_ request: inout HTTPRequest) throws(RequestError) {
         guard download != nil else { return }
         do throws(RequestError) {
@@ -153,8 +153,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 5: Receive
 
-    /// Checks the head while the body is held back, chooses the destination of the body, and waits for the end of the
-    /// exchange.
+    /// Checks the head before the body is received, and waits for the end of the exchange.
     private mutating func receive(_ response: HTTPResponse) async -> CompletedAttempt {
         var refusal: RequestError?
         if let download {
@@ -183,7 +182,7 @@ struct AttemptLoop: ~Copyable {
                 exchange.receiveBody(with: body)
             }
             let outcome = await core.nextOutcome()
-            // If an upload was stopped early, the whole body of the response arrives with the outcome.
+            // If the upload was stopped early, the outcome contains the whole body of the response.
             if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
             return validate(outcome)
         case .file: return await writeFile(response)
@@ -191,13 +190,14 @@ struct AttemptLoop: ~Copyable {
         return validate(await core.nextOutcome())
     }
 
-    /// Runs the validators on a head if they cannot have the body; returns the error of the first that refuses.
+    /// Runs the validators on the head of a stream or a download, and returns the error of the first validator that
+    /// fails.
     private func verdict(on response: HTTPResponse) -> RequestError? {
         guard core.sink.pausesBody else { return nil }
         let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
         let isEmpty = request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
-            // An empty body needs no content type. It is not known yet whether other bodies are empty.
+            // An empty body needs no content type. For other bodies, it is not known whether they are empty.
             try run(validators, on: response, of: request, data: isEmpty ? Data() : nil)
             return nil
         } catch {
@@ -205,7 +205,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Ends a refused exchange after the beginning of the body that an error contains, if that arrives soon.
+    /// Ends a refused exchange, after receiving the beginning of the body for the error.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
         let bodyPrefix = ErrorBodyPrefix(limit: RequestError.bodyLimit)
         let outcome = await core.outcome(with: bodyPrefix)
@@ -220,13 +220,13 @@ struct AttemptLoop: ~Copyable {
             attempts: attempts)
     }
 
-    /// Ends an exchange of which only the head is needed.
+    /// Ends an exchange whose body is not needed.
     private func abandonedOutcome(_ response: HTTPResponse) async -> ExchangeOutcome {
         let outcome = await core.abandonedOutcome()
         return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
     }
 
-    /// Calls the head handlers before the body is received; returns whether all of them allow the response.
+    /// Calls the head handlers before the body is received, and returns whether all handlers allow the response.
     private func isAllowed(_ response: HTTPResponse) async -> Bool {
         for handler in core.machine.withLock({ $0.setup.headHandlers }) {
             guard await core.interruptible({ await handler(response) }) == .allow else { return false }
@@ -236,12 +236,12 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 6: Validate
 
-    /// Decides the outcome of an exchange from the transport's error, a cancellation of the request, and the
+    /// Returns the result of an attempt from the error of the transport, a cancellation of the request, and the
     /// validators.
     ///
     /// - Parameters:
     ///   - outcome: The outcome that the transport reported.
-    ///   - sendsResponse: Whether the sequence of responses has not received this head yet.
+    ///   - sendsResponse: Whether to send the head to the sequence of responses.
     /// - Returns: The completed attempt.
     private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
@@ -291,13 +291,13 @@ struct AttemptLoop: ~Copyable {
     // MARK: 7: Retry
 
     private enum Decision {
-        /// Another attempt is made, because of this error.
+        /// Another attempt is made because of this error.
         case again(RequestError?)
         /// The attempt is final, with its current error.
         case finished(CompletedAttempt)
     }
 
-    /// Decides whether a failed attempt is followed by another.
+    /// Decides whether another attempt follows a failed attempt.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
         guard let error = attempt.error else { return .finished(download?.ended(attempt) ?? attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
@@ -311,9 +311,9 @@ struct AttemptLoop: ~Copyable {
         return core.machine.withLock { $0.record.response != nil }
     }
 
-    /// Asks the retriers about a failure, the session's before the request's own, and waits for the delay.
+    /// Calls the retriers of the session and of the request, and waits for the delay of a retry.
     ///
-    /// The caller ensures that the retriers are asked once for each distinct failure.
+    /// The caller ensures that the retriers are called once for each failure.
     private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
         let failed = attempt.failing(with: error)
         let finished = Decision.finished(failed)
@@ -349,7 +349,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Waits for the delay, unless the request is cancelled during the wait.
+    /// Waits for the delay or a cancellation of the request, and then begins another attempt.
     private func again(
         after delay: Duration?, _ attempt: CompletedAttempt, _ error: RequestError, keepingProgress: Bool = false,
         by sleep: DownloadPlan.Sleep? = nil
@@ -370,18 +370,18 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 8: Serialize
 
-    /// Serves the serializers in the order in which they were attached, and then delivers the outcome.
+    /// Runs the serializers in the order in which they were attached, and then delivers the outcome.
     ///
-    /// Serializers that are attached during this time are served too.
+    /// Serializers that are attached during this time are also run.
     ///
-    /// - Returns: The failure of a serializer that leads to another attempt, or `nil` when the request has finished.
+    /// - Returns: The failure of a serializer that causes another attempt, or `nil` if the request has finished.
     private mutating func serialize(_ attempt: CompletedAttempt) async -> RequestError? {
         while true {
             let slots = core.machine.withLock { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
                 await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
-                // The failure of a serializer is a new failure, so the retriers decide about it.
+                // The failure of a serializer is a new failure, so the retriers are called again.
                 guard attempt.error == nil, let error = slot.failure else { continue }
                 switch await ask(about: error, attempt) {
                 case .finished(let attempt): slot.fail(attempt)
@@ -397,10 +397,10 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Makes the outcome final and delivers it, unless more serializers were attached; returns whether it did.
+    /// Delivers the outcome, unless more serializers were attached, and returns whether the outcome was delivered.
     private func settle(_ attempt: CompletedAttempt) -> Bool {
         guard let settlement = core.machine.withLock({ $0.served(attempt) }) else { return false }
-        // Values that were made before the request was cancelled are not delivered.
+        // Values that were serialized before the request was cancelled are not delivered.
         if settlement.attempt !== attempt {
             for slot in served where slot.failure?.isCancellation != true {
                 slot.fail(attempt.cancelled(after: slot.failure))
@@ -416,7 +416,7 @@ struct AttemptLoop: ~Copyable {
 // MARK: Downloads
 
 extension AttemptLoop {
-    /// Decides whether an interrupted download makes another attempt, which may be an automatic resumption.
+    /// Decides whether another attempt follows a failed attempt of a download, for example to resume it automatically.
     private mutating func retryDownload(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
         let decision: Decision
         switch download?.interrupted(by: error) {
@@ -432,7 +432,7 @@ extension AttemptLoop {
         return .finished(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
     }
 
-    /// Records that the requested range is not available, so that the whole representation is requested next.
+    /// Records that the requested range is not available, so that the next attempt requests the whole representation.
     private mutating func sendsAgain(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
         download?.mustStartOver()
         return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: response.statusCode))))
@@ -451,7 +451,7 @@ extension AttemptLoop {
             body.onDemand { exchange.receiveMore() }
             exchange.receiveBody(with: body)
         } else {
-            // There was no body, and the exchange has ended.
+            // The exchange has already ended without a body.
             body.finish()
         }
         var failure: RequestError?
@@ -462,7 +462,7 @@ extension AttemptLoop {
             core.machine.withLock { $0.exchange }?.cancel()
         }
         let attempt = validate(await core.nextOutcome())
-        // A file system error takes precedence over the cancellation that it caused.
+        // An error of the file system takes precedence over the cancellation that it caused.
         if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,
             !isCancelled
         {
@@ -471,7 +471,7 @@ extension AttemptLoop {
         return finishDownload(attempt, response)
     }
 
-    /// Moves the file into place after the body is complete.
+    /// Validates the complete file, and moves it to its destination.
     private mutating func finishDownload(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
         guard attempt.error == nil, download != nil else { return attempt }
         do throws(RequestError) {
@@ -492,12 +492,14 @@ extension AttemptLoop {
 }
 
 extension HTTPResponse {
-    /// Whether the head says that there is no body (RFC 9110 §6.4.1).
+    /// Whether the head shows that there is no body (RFC 9110 §6.4.1).
     fileprivate var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
 }
 
 extension RequestError {
-    /// Whether a body had to be sent again that cannot be; another attempt would fail in the same way.
+    /// Returns whether the attempt failed because the body cannot be sent again.
+    ///
+    /// Another attempt would fail in the same way.
     fileprivate func isUnreplayableBody(after earlier: RequestError?) -> Bool {
         earlier != nil && kind == .requestBody(.notReplayable)
     }

@@ -1,13 +1,15 @@
 import FoundationEssentials
 
-/// The result of one attempt: the outcome of the exchange and the verdict on it.
+/// The result of one attempt, with the outcome of the exchange and the error of the attempt.
 final class CompletedAttempt: Sendable {
     let request: HTTPRequest?
-    /// The error of a failed attempt; serializers only run if it is `nil`.
+    /// The error of a failed attempt.
+    ///
+    /// Serializers run only if it is `nil`.
     let error: RequestError?
-    /// The number of the attempt, counted from 1; 0 if none was made.
+    /// The number of the attempt, counted from 1, or 0 if no attempt was made.
     let attempts: Int
-    /// The URL of the file, if the body was downloaded to one.
+    /// The URL of the file if the body was downloaded to a file.
     let fileURL: URL?
     /// The data for resuming a failed download.
     let resumeData: Data?
@@ -28,7 +30,7 @@ final class CompletedAttempt: Sendable {
 
     var response: HTTPResponse? { outcome?.response }
 
-    /// The body, if there is a response or the body is not empty.
+    /// The body, or `nil` if there is no response and the body is empty.
     var data: Data? {
         guard let outcome, outcome.response != nil || !outcome.body.isEmpty else { return nil }
         return outcome.body
@@ -38,14 +40,14 @@ final class CompletedAttempt: Sendable {
 
     var source: ResponseSource { outcome?.source ?? .network }
 
-    /// Returns the same exchange with another error.
+    /// Returns the same attempt with another error.
     func failing(with error: RequestError) -> CompletedAttempt {
         CompletedAttempt(
             request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL,
             resumeData: resumeData)
     }
 
-    /// Returns the same exchange as cancelled; its result is not delivered.
+    /// Returns the same attempt with a cancellation error.
     func cancelled(after later: RequestError? = nil) -> CompletedAttempt {
         if error?.isCancellation == true { return self }
         return failing(with: .cancelled(after: later ?? error).during(request, attempts: attempts))
@@ -53,8 +55,8 @@ final class CompletedAttempt: Sendable {
 
     /// Returns the same attempt with the earlier error as the underlying error.
     ///
-    /// Only a body that cannot be sent again is treated like this: its error alone would not say why it had to be sent
-    /// again.
+    /// This only applies to the error that a body cannot be sent again. The underlying error then shows why the body
+    /// had to be sent again.
     func caused(by earlier: RequestError?) -> CompletedAttempt {
         guard let earlier, let error, error.kind == .requestBody(.notReplayable), error.underlying == nil else {
             return self
@@ -64,12 +66,12 @@ final class CompletedAttempt: Sendable {
                 .during(request, attempts: attempts))
     }
 
-    /// Returns the same attempt with the file of the complete body.
+    /// Returns the same attempt with the URL of the complete file.
     func saved(at fileURL: URL) -> CompletedAttempt {
         CompletedAttempt(request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL)
     }
 
-    /// Returns the same attempt with resume data, which its error receives too.
+    /// Returns the same attempt with resume data, which is also added to its error.
     func resumable(with resumeData: Data?) -> CompletedAttempt {
         guard let resumeData else { return self }
         return CompletedAttempt(

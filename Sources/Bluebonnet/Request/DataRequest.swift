@@ -2,16 +2,16 @@ public import FoundationEssentials
 
 /// A request that collects the response body in memory.
 ///
-/// A ``Session`` creates it. Chained calls configure it. Each `serializing…` method makes a ``DataTask`` whose value
-/// you await. By default, that method also starts the request:
+/// A ``Session`` creates data requests. You configure a request with chained calls. Each `serializing…` method returns
+/// a ``DataTask``, whose value you await. By default, the method also starts the request:
 ///
 /// ```swift
 /// let user = try await session.request(url).validate().serializingDecodable(User.self).value
 /// ```
 ///
-/// Its members are `nonisolated`: you can use them from any thread, and they return at once. Conversion, validators and
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately. Validators and
 /// serializers run one after the other, on the global pool or on the executor that the awaiting task prefers. They
-/// never run on the awaiting task's actor or on the event loop.
+/// never run on the actor of the awaiting task or on the event loop.
 public actor DataRequest: Request {
     /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
@@ -21,22 +21,21 @@ public actor DataRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// The body of the response, once the request has finished; `nil` if no response arrived.
+    /// The body of the response, or `nil` if the request has not finished or no response was received.
     public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
 }
 
 // MARK: Validation
 
 extension DataRequest {
-    /// Adds your own check of the response.
+    /// Adds a closure that validates the response.
     ///
-    /// The check runs once for each attempt that received a response, if all earlier validators accepted it. It runs on
-    /// the global pool, or on the executor that the awaiting task prefers. If it throws or returns an error of any
-    /// type, the request fails with `.validation(.customValidationFailed)`, and your error becomes the underlying
-    /// error.
+    /// The closure runs once for each attempt with a response that all earlier validators have accepted. It runs on the
+    /// global pool, or on the executor that the awaiting task prefers. If the closure throws or returns an error, the
+    /// attempt fails with `.validation(.customValidationFailed)`. The underlying error is the error of the closure.
     ///
-    /// - Parameter validation: A closure that receives the request, the response and the body, and accepts or refuses
-    ///   the response.
+    /// - Parameter validation: A closure that receives the request, the response and the body, and returns whether the
+    ///   response is valid.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(

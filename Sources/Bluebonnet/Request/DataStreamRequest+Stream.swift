@@ -1,7 +1,7 @@
 extension DataStreamRequest {
-    /// An event of a stream, with a method that cancels the request.
+    /// An event of a streamed response, with a method that cancels the request.
     public struct Stream<Success: Sendable, Failure: Error>: Sendable {
-        /// The value, the error or the completion that this event carries.
+        /// The content of the event, which is a value, an error or the completion.
         public let event: Event<Success, Failure>
 
         private let request: DataStreamRequest
@@ -16,51 +16,54 @@ extension DataStreamRequest {
             self.request = request
         }
 
-        /// Cancels the request, for all of its readers.
+        /// Cancels the request for all of its readers.
         public func cancel() { request.cancel() }
 
-        /// The value or the error that was made from a piece of the body; `nil` for the completion.
+        /// The value or the error for a part of the body, or `nil` for the completion.
         public var result: Result<Success, Failure>? {
             if case .stream(let result) = event { result } else { nil }
         }
 
-        /// The value that was made from a piece of the body; `nil` for an error or the completion.
+        /// The value for a part of the body, or `nil` for an error or the completion.
         public var value: Success? { try? result?.get() }
 
-        /// The error for a piece of the body that did not become a value; `nil` for a value or the completion.
+        /// The error for a part of the body, or `nil` for a value or the completion.
         public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
 
-        /// The completion; `nil` for a value or an error.
+        /// The completion, or `nil` for a value or an error.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
     }
 
-    /// An event of a stream.
+    /// The content of an event of a streamed response.
     public enum Event<Success: Sendable, Failure: Error>: Sendable {
-        /// A piece of the body arrived, and a value or an error was made from it.
+        /// A part of the body was converted to a value, or the conversion failed.
         case stream(Result<Success, Failure>)
-        /// The request has ended; this is the last event.
+        /// The request has finished, which is the last event.
         case complete(Completion)
     }
 
-    /// The outcome of a request whose body was streamed.
+    /// The outcome of a request with a streamed body.
     public struct Completion: Sendable {
-        /// The request of the last attempt, without the header fields that the session adds; `nil` if no request could
-        /// be made.
+        /// The last request that was sent, or `nil` if no request was sent.
+        ///
+        /// It does not contain the header fields that the session adds.
         public let request: HTTPRequest?
-        /// The head of the response; `nil` if no response arrived.
+        /// The head of the response, or `nil` if no response was received.
         public let response: HTTPResponse?
-        /// The metrics of the last exchange; `nil` if the request never reached the network.
+        /// The metrics of the last exchange, or `nil` if the exchange did not use the network.
         public let metrics: TransferMetrics?
-        /// The error of a request that failed; `.bodyAlreadyRead` for a reader that joined too late.
+        /// The error of the request, or `nil` if the request has not failed.
+        ///
+        /// For a reader that began too late, the error is `.bodyAlreadyRead`.
         public let error: RequestError?
 
         /// Creates a completion.
         ///
         /// - Parameters:
-        ///   - request: The request of the last attempt.
+        ///   - request: The last request that was sent.
         ///   - response: The head of the response.
         ///   - metrics: The metrics of the last exchange.
-        ///   - error: The error of a request that failed.
+        ///   - error: The error of the request.
         package init(
             request: HTTPRequest?, response: HTTPResponse?, metrics: TransferMetrics?, error: RequestError?
         ) {
@@ -71,7 +74,9 @@ extension DataStreamRequest {
         }
     }
 
-    /// The completion for one reader; the reader's own error takes precedence over the error of the request.
+    /// Returns the completion for one reader.
+    ///
+    /// The reader's own error takes precedence over the error of the request.
     nonisolated func completion(failingWith readerError: RequestError?) -> Completion {
         Completion(request: request, response: response, metrics: metrics, error: readerError ?? error)
     }

@@ -1,24 +1,24 @@
 /// A request that delivers the response body while it arrives.
 ///
-/// A ``Session`` creates it. Chained calls configure it. ``streamTask(automaticallyCancelling:)`` makes a
-/// ``DataStreamTask``, whose sequences deliver the body:
+/// A ``Session`` creates stream requests. You configure a request with chained calls.
+/// ``streamTask(automaticallyCancelling:)`` returns a ``DataStreamTask``, whose sequences contain the body:
 ///
 /// ```swift
 /// let task = session.streamRequest(url).validate().streamTask()
 /// for try await line in task.lines { print(line) }
 /// ```
 ///
-/// Validators check the head before any of the body is delivered. A body can have several readers. Each reader receives
-/// the whole body, and the slowest reader sets the pace. While ``Session/Configuration/bodyHighWatermark`` bytes or
-/// more wait for it, nothing is read from the network. The total size of the body is not limited.
+/// Validators check the head of the response before the body is delivered. A body can have several readers, which each
+/// receive the whole body. The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the
+/// slowest reader. The size of the body is not limited.
 ///
-/// Its members are `nonisolated`: you can use them from any thread, and they return at once. Validators run on the
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately. Validators run on the
 /// global pool.
 public actor DataStreamRequest: Request {
     /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
-    /// Whether the request is cancelled when one of its `streaming…` sequences yields an error instead of a value.
+    /// Whether the request is cancelled when a `streaming…` sequence contains an error event.
     public nonisolated let automaticallyCancelOnStreamError: Bool
 
     nonisolated let body: BodyFanOut
@@ -39,14 +39,14 @@ public actor DataStreamRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// Adds your own check of the response, which runs before any of the body is delivered.
+    /// Adds a closure that validates the head of the response before the body is delivered.
     ///
-    /// The check runs on the global pool, once for each attempt that received a response, if all earlier validators
-    /// accepted it. If it throws or returns an error of any type, the request fails with
-    /// `.validation(.customValidationFailed)`, and your error becomes the underlying error.
+    /// The closure runs on the global pool, once for each attempt with a response that all earlier validators have
+    /// accepted. If the closure throws or returns an error, the attempt fails with
+    /// `.validation(.customValidationFailed)`. The underlying error is the error of the closure.
     ///
-    /// - Parameter validation: A closure that receives the request and the head of the response, and accepts or refuses
-    ///   the response.
+    /// - Parameter validation: A closure that receives the request and the head of the response, and returns whether
+    ///   the response is valid.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(
@@ -56,15 +56,15 @@ public actor DataStreamRequest: Request {
         validate(by: .custom { request, response, _ in try validation(request, response) })
     }
 
-    /// Makes a task that reads the response.
+    /// Returns a task that reads the response.
     ///
-    /// This does not start the request. The request starts when you await the task's response or begin to read one of
-    /// its sequences.
+    /// This method does not start the request. The request starts when you await the task's
+    /// ``DataStreamTask/response``, or when a loop over a sequence of the task begins.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader stops. A reader stops
-    ///   when you leave a loop over one of the task's sequences, or when the task that reads is cancelled. The default
-    ///   is `true`. If it is `false`, the rest of the body is received and dropped.
-    /// - Returns: A task whose sequences deliver the body.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader ends. A reader ends
+    ///   when its loop ends early, or when the Swift task of the loop is cancelled. The default is `true`. If the value
+    ///   is `false`, the rest of the body is received and discarded.
+    /// - Returns: A task whose sequences contain the body.
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)
     }

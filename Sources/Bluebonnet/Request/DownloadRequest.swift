@@ -2,22 +2,23 @@ public import FoundationEssentials
 
 /// A request that writes the response body to a file.
 ///
-/// A ``Session`` creates it. Chained calls configure it. Each `serializing…` method makes a ``DownloadTask`` whose
-/// value you await. By default, that method also starts the request:
+/// A ``Session`` creates download requests. You configure a request with chained calls. Each `serializing…` method
+/// returns a ``DownloadTask``, whose value you await. By default, the method also starts the request:
 ///
 /// ```swift
 /// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
 /// ```
 ///
-/// Validators check the head before anything is written. The body is written to a partial file next to the destination.
-/// When the body is complete and the response was accepted, the file is moved into place.
+/// Validators check the head of the response before the body is received. The body is written to a partial file, whose
+/// location ``DownloadRequest/Destination`` describes. When the body is complete and valid, the partial file is moved
+/// to the destination.
 ///
-/// A download that fails or is cancelled keeps its partial file if the download can be resumed.
-/// ``Session/download(resumingWith:headers:interceptor:to:)`` then continues from its ``resumeData``. The size of the
+/// If a download fails or is cancelled, its partial file is kept if the download can be resumed. To resume the
+/// download, pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``. The size of the
 /// body is not limited.
 ///
-/// Its members are `nonisolated`: you can use them from any thread, and they return at once. The task that runs the
-/// request writes the file, on the global pool or on the executor that the awaiting task prefers.
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately. The file is written on
+/// the global pool, or on the executor that the awaiting task prefers.
 public actor DownloadRequest: Request {
     /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
@@ -36,22 +37,21 @@ public actor DownloadRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// The URL of the file, or `nil` until the file is complete and in place.
+    /// The URL of the file, or `nil` if the download is not complete.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
-    /// The data to resume the download with, or `nil` unless the download has failed or was cancelled and can be
-    /// resumed.
+    /// The data for resuming a download that failed or was cancelled, or `nil` if it cannot be resumed.
     ///
-    /// The data refers to the partial file, so it only works on this machine while that file exists. It contains the
-    /// URL and the header fields of the request, without the fields that carry secrets.
+    /// The data refers to the partial file, so you can use it only on the same machine and only while the partial file
+    /// exists. It contains the URL and the header fields of the request, without fields that contain secrets.
     public nonisolated var resumeData: Data? { core.machine.withLock { $0.record.last }?.resumeData }
 
     /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// ``Request/cancel()`` keeps the file. All awaiting tasks receive `.cancelled`. By then, ``resumeData`` and the
-    /// error contain the resume data, if there is any.
+    /// ``Request/cancel()`` also keeps the file. All awaiting tasks receive `.cancelled`. If the download can be
+    /// resumed, the error and ``resumeData`` then contain the resume data.
     ///
-    /// - Parameter producingResumeData: Whether to keep the partial file and create resume data.
+    /// - Parameter producingResumeData: Whether the partial file is kept and resume data is created.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func cancel(producingResumeData: Bool) -> Self {
@@ -59,15 +59,15 @@ public actor DownloadRequest: Request {
         return cancel()
     }
 
-    /// Adds your own check of the downloaded file, which runs before the file is moved to its destination.
+    /// Adds a closure that validates the downloaded file before it is moved to its destination.
     ///
-    /// The checks run when the body is complete, in the order in which they were added, until one refuses the file.
-    /// They run on the global pool, or on the executor that the awaiting task prefers. If a check throws or returns an
-    /// error of any type, the request fails with `.validation(.customValidationFailed)`, and your error becomes the
-    /// underlying error. A refused file is removed, so the download cannot be resumed.
+    /// When the body is complete, the closures run in the order in which they were added, until a closure refuses the
+    /// file. They run on the global pool, or on the executor that the awaiting task prefers. If a closure throws or
+    /// returns an error, the attempt fails with `.validation(.customValidationFailed)`. The underlying error is the
+    /// error of the closure. A refused file is removed, so the download cannot be resumed.
     ///
-    /// - Parameter validation: A closure that receives the request, the response and the current URL of the file, and
-    ///   accepts or refuses the file.
+    /// - Parameter validation: A closure that receives the request, the response and the URL of the partial file, and
+    ///   returns whether the file is valid.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(

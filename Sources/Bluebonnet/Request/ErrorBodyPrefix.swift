@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Keeps the beginning of an unneeded body, for an error to contain.
+/// A body receiver that keeps the beginning of a body for an error.
 final class ErrorBodyPrefix: BodyReceiver {
     private let limit: Int
     private let kept = Locked(Data())

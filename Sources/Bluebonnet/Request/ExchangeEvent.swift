@@ -2,14 +2,14 @@ import FoundationEssentials
 
 /// An event of an exchange that the attempt loop waits for.
 enum ExchangeEvent: Sendable {
-    /// The head of the response has arrived, and the body is held back.
+    /// The head of the response has arrived, and the body is not received yet.
     indirect case head(HTTPResponse)
     /// The exchange has ended.
     case outcome(ExchangeOutcome)
 }
 
 extension ExchangeEvent {
-    /// The head, unless the exchange failed.
+    /// The head of the response, or `nil` if the exchange failed.
     var response: HTTPResponse? {
         switch self {
         case .head(let response): response
@@ -17,7 +17,7 @@ extension ExchangeEvent {
         }
     }
 
-    /// Whether the response, complete or not, is a redirect (RFC 9110 §15.4).
+    /// Whether the response is a redirect (RFC 9110 §15.4).
     var isRedirect: Bool {
         switch self {
         case .head(let response): (300...399).contains(response.statusCode)
@@ -25,7 +25,7 @@ extension ExchangeEvent {
         }
     }
 
-    /// Returns the same event or outcome with the redirects that led to it.
+    /// Returns the same event with the responses of the preceding redirects.
     func with(_ history: [HTTPResponse]) -> ExchangeEvent {
         guard !history.isEmpty else { return self }
         switch self {
@@ -39,7 +39,7 @@ extension ExchangeOutcome {
     /// The status code of the response, if there is one.
     fileprivate var statusCode: Int? { response?.statusCode }
 
-    /// Returns the same event or outcome with the redirects that led to it.
+    /// Returns the same outcome with the responses of the preceding redirects.
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }
         return ExchangeOutcome(

@@ -1,7 +1,7 @@
 /// A wait for user code that can be interrupted.
 ///
-/// The code runs in its own task, on the global pool. An interruption cancels that task and ends the wait at once, so
-/// code that ignores its cancellation delays no caller.
+/// The code runs in its own task on the global pool. An interruption cancels this task and ends the wait immediately.
+/// The caller therefore does not wait for code that ignores its cancellation.
 final class InterruptibleWait<Value: Sendable>: Sendable {
     private enum State {
         case waiting(Resumption<Value?>, Task<Void, Never>?)
@@ -18,7 +18,7 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - work: The user code.
-    ///   - keep: A closure that stores the function that interrupts the wait. If it returns `false`, the work is not
+    ///   - keep: A closure that stores the function for interrupting the wait. If it returns `false`, the work is not
     ///     started.
     /// - Returns: The result of the work, or `nil` if the wait was interrupted.
     @inline(never)
@@ -46,7 +46,7 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
         end(with: nil)?.cancel()
     }
 
-    /// Ends the wait, unless it has already ended; returns the task of the work.
+    /// Ends the wait unless it has already ended, and returns the task of the work.
     @discardableResult
     private func end(with value: Value?) -> Task<Void, Never>? {
         guard case .waiting(let continuation, let task) = state.withLock({ exchange(&$0, with: .over) }) else {

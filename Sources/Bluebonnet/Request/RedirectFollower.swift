@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// Follows redirects until a response is not one; a stage of the ``AttemptLoop``.
+/// Follows redirects, as a stage of the ``AttemptLoop``.
 ///
-/// ``RedirectChain`` proposes each next request, and the user's handler can change or refuse it.
+/// A ``RedirectChain`` creates the next request of each redirect, which the redirect handler can change or refuse.
 struct RedirectFollower {
     private let core: RequestCore
     /// The redirect responses of the current attempt, in order.
@@ -12,7 +12,7 @@ struct RedirectFollower {
         self.core = core
     }
 
-    /// Follows redirects; returns the first event that is not followed.
+    /// Follows redirects, and returns the first event that is not a followed redirect.
     mutating func follow(from first: ExchangeEvent) async -> ExchangeEvent {
         var event = first
         guard event.isRedirect, let origin = core.machine.withLock({ $0.record.requests.last }) else { return event }
@@ -33,12 +33,12 @@ struct RedirectFollower {
         return event.with(history)
     }
 
-    /// Decides about a redirect; returns the next request, or `nil` to keep the response.
+    /// Returns the next request of a redirect, or `nil` if the redirect is not followed.
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
         let handler = core.machine.withLock({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
-        // With this behavior, not even an invalid location matters.
+        // With this behavior, an invalid location is not an error.
         if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
         let proposal: HTTPRequest
         switch chain.received(response) {
@@ -55,10 +55,9 @@ struct RedirectFollower {
         return try chain.followed(with: chosen)
     }
 
-    /// Ends the exchange of a redirect response, whose body is discarded.
+    /// Ends the exchange of a redirect response, and discards its body.
     ///
-    /// A short body that arrives soon is read, so that the connection can be reused. This also requires that the
-    /// request has only little left to send.
+    /// If the bodies of the request and the response are short, the body is read, so that the connection can be reused.
     private func endRedirecting(_ response: HTTPResponse) async {
         let body = core.machine.withLock { $0.record.requests.last?.body }
         let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)

@@ -1,10 +1,10 @@
 extension Request {
     // MARK: Interception
 
-    /// Adds an interceptor that adapts the request before it is sent, and decides about retries when it fails.
+    /// Adds an interceptor, which adapts the request before it is sent and decides about retries.
     ///
-    /// It runs after the session's interceptor and after interceptors that were added earlier. Call this before the
-    /// request starts.
+    /// The interceptor runs after the interceptors of the session, and after interceptors that were added to the
+    /// request earlier. Call this method before the request starts.
     ///
     /// - Parameter interceptor: The interceptor to add.
     /// - Returns: This request, for chaining.
@@ -16,7 +16,7 @@ extension Request {
 
     /// Adds an adapter that changes the request before it is sent.
     ///
-    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter adapter: The adapter to add.
     /// - Returns: This request, for chaining.
@@ -27,19 +27,19 @@ extension Request {
 
     /// Adds a closure that changes the request before it is sent.
     ///
-    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
-    /// - Parameter adapt: A closure that receives the request and its state, and returns the request to send. It runs
-    ///   on the global pool, once for each attempt.
+    /// - Parameter adapt: A closure that receives the request and the state of the attempt, and returns the request to
+    ///   send. It runs on the global pool, once for each attempt.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func adapt(
         _ adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
     ) -> Self { interceptor(Adapter(adapt)) }
 
-    /// Adds a retrier that decides whether the request is tried again when it fails.
+    /// Adds a retrier, which decides whether the request is retried when it fails.
     ///
-    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retrier: The retrier to add.
     /// - Returns: This request, for chaining.
@@ -48,12 +48,12 @@ extension Request {
         interceptor(Interceptor(retriers: [retrier]))
     }
 
-    /// Adds a closure that decides whether the request is tried again when it fails.
+    /// Adds a closure that decides whether the request is retried when it fails.
     ///
-    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether and when
-    ///   to retry. It runs on the global pool.
+    ///   the request is retried. It runs on the global pool.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func retry(
@@ -62,14 +62,14 @@ extension Request {
 
     // MARK: Observation
 
-    /// Adds a monitor that receives the events of this request from now on.
+    /// Adds a monitor that receives all later events of this request.
     ///
-    /// The session's monitors receive the events as well. The added monitor does not receive the events of serializers
-    /// that were attached earlier. ``Session/shutdown()`` does not wait until the monitor has received its events; see
-    /// ``EventMonitor``.
+    /// The monitors of the session also receive the events. If the request had no monitors, the added monitor does not
+    /// receive the events of serializers that were attached before. ``Session/shutdown()`` does not wait until the
+    /// monitor has received its events.
     ///
-    /// - Parameter monitor: The monitor to add. It is retained until the request is released and all of its events have
-    ///   been delivered.
+    /// - Parameter monitor: The monitor to add. It is retained until the request is released and all events have been
+    ///   delivered.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {
@@ -79,9 +79,10 @@ extension Request {
 
     // MARK: Redirects, caching and authentication
 
-    /// Uses this handler, instead of the session's handler, to decide whether redirects are followed.
+    /// Sets the handler that decides whether redirects are followed.
     ///
-    /// A later call replaces it. Call this before the request starts.
+    /// The handler is used instead of the session's handler. A later call replaces it. Call this method before the
+    /// request starts.
     ///
     /// - Parameter handler: The redirect handler to use.
     /// - Returns: This request, for chaining.
@@ -91,10 +92,10 @@ extension Request {
         return self
     }
 
-    /// Uses this handler, instead of the session's handler, to decide whether the response is cached.
+    /// Sets the handler that decides whether the response is cached.
     ///
-    /// A later call replaces it. Call this before the request starts. The handler is only called if the session has a
-    /// cache.
+    /// The handler is used instead of the session's handler. It is not called if the session has no cache. A later call
+    /// replaces it. Call this method before the request starts.
     ///
     /// - Parameter handler: The handler to use.
     /// - Returns: This request, for chaining.
@@ -104,14 +105,14 @@ extension Request {
         return self
     }
 
-    /// Authenticates with a user name and a password when the server asks for them.
+    /// Sets the user name and the password that are used if the server requires authentication.
     ///
-    /// The credential is not sent before the server sends a challenge, and never to another origin. The scheme is the
-    /// strongest of Basic, Digest and NTLM that the server offers. If the server does not accept the credential, its
-    /// 401 response is the response to the request.
+    /// The credential is sent when the server has sent a challenge. It is never sent to another origin. If the server
+    /// offers several schemes, the strongest scheme of Basic, Digest and NTLM is used. If the server rejects the
+    /// credential, the 401 response is the response to the request.
     ///
-    /// A later call replaces the credential. Call this before the request starts. It has no effect on a request that
-    /// already has its own ``HTTPRequest/credential``.
+    /// A later call replaces the credential. Call this method before the request starts. A ``HTTPRequest/credential``
+    /// of the request itself takes precedence.
     ///
     /// - Parameters:
     ///   - username: The name of the user.
@@ -122,9 +123,9 @@ extension Request {
         authenticate(using: Credential(username: username, password: password))
     }
 
-    /// Authenticates with a credential when the server asks for one.
+    /// Sets the credential that is used if the server requires authentication.
     ///
-    /// See ``authenticate(username:password:)`` for when the credential is sent.
+    /// ``authenticate(username:password:)`` describes when the credential is sent.
     ///
     /// - Parameter credential: The credential for the origin of the request.
     /// - Returns: This request, for chaining.

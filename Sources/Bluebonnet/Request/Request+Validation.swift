@@ -1,5 +1,5 @@
 extension Request {
-    /// Accepts only the given status codes.
+    /// Adds a validator that accepts only these status codes.
     ///
     /// - Parameter acceptable: The status codes to accept, such as `200..<300`.
     /// - Returns: This request, for chaining.
@@ -8,9 +8,10 @@ extension Request {
         validate(by: .statusCodes(StatusCodes(acceptable)))
     }
 
-    /// Accepts only the given content types (RFC 9110 §8.3), such as `application/json` or `image/*`.
+    /// Adds a validator that accepts only these content types (RFC 9110 §8.3).
     ///
-    /// A response without a body is accepted, whatever its type.
+    /// Content types can contain wildcards, as in `image/*`. A response without a body is accepted regardless of its
+    /// content type.
     ///
     /// - Parameter acceptable: The content types to accept.
     /// - Returns: This request, for chaining.
@@ -19,10 +20,10 @@ extension Request {
         validate(by: .contentTypes(Array(acceptable)))
     }
 
-    /// Accepts only status codes from 200 to 299, and content types that the `Accept` field of the request allows.
+    /// Adds validators for status codes from 200 to 299 and for the content types in the request's `Accept` field.
     ///
-    /// If the request itself has no `Accept` field, every content type is accepted. A response without a body is
-    /// accepted, whatever its type.
+    /// If the request has no `Accept` field of its own, every content type is accepted. The content type of a response
+    /// without a body is not checked.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult

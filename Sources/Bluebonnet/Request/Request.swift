@@ -1,8 +1,9 @@
 import Synchronization
 
-/// A request of a session, which you can start, suspend, cancel and observe.
+/// A request of a session that you can start, suspend, cancel and observe.
 ///
-/// All members are `nonisolated`: you can use them from any thread, and they return at once. There are three kinds:
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately. There are three kinds
+/// of requests:
 ///
 /// - ``DataRequest`` collects the response body in memory.
 /// - ``DataStreamRequest`` delivers the body while it arrives.
@@ -22,24 +23,24 @@ extension Request {
 }
 
 extension Request {
-    /// The identifier of the request, unique within the process.
+    /// The identifier of the request, which is unique within the process.
     public nonisolated var id: RequestID { core.id }
 
-    /// The value that the request is made from, once for each attempt.
+    /// The value that creates the request for each attempt.
     public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
     /// Returns whether two references refer to the same request.
     public static func == (left: Self, right: Self) -> Bool { left === right }
 
-    /// Hashes the request's `id`.
+    /// Hashes the identifier of the request.
     public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
     // MARK: Control
 
     /// Starts the request, or resumes it after ``suspend()``.
     ///
-    /// Bluebonnet calls this when the first serializer is attached or the first reader of a stream begins. It does not
-    /// do this if the request was suspended before, or if the session was created with
+    /// Bluebonnet calls this method when the first serializer is attached or the first reader of a stream begins. It
+    /// does not call the method if the request is suspended, or if the session was created with
     /// `startRequestsImmediately: false`.
     ///
     /// - Returns: This request, for chaining.
@@ -49,9 +50,10 @@ extension Request {
         return self
     }
 
-    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
+    /// Suspends the request until ``resume()`` is called.
     ///
-    /// The idle timeout does not run while the request is suspended, but the total timeout does.
+    /// A suspended request does not receive or send data. The idle timeout does not run during a suspension, but the
+    /// total timeout continues to run.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult
@@ -60,9 +62,9 @@ extension Request {
         return self
     }
 
-    /// Cancels the request; all awaiting tasks receive `.cancelled`.
+    /// Cancels the request.
     ///
-    /// This has no effect on a request that has already finished.
+    /// All awaiting tasks receive `.cancelled`. The method has no effect if the request has already finished.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult
@@ -73,13 +75,15 @@ extension Request {
 
     // MARK: State
 
-    /// The request's state: initialized, resumed, suspended, cancelled or finished.
+    /// The state of the request.
     public nonisolated var state: RequestState { core.state }
 
-    /// Whether the request has not been started yet.
+    /// Whether the request has not been started.
     public nonisolated var isInitialized: Bool { state == .initialized }
 
-    /// Whether the request is running: started, and neither suspended nor ended.
+    /// Whether the request is running.
+    ///
+    /// A running request has been started, and is not suspended, cancelled or finished.
     public nonisolated var isResumed: Bool { state == .resumed }
 
     /// Whether the request is suspended.
@@ -91,46 +95,47 @@ extension Request {
     /// Whether the request has finished without being cancelled.
     public nonisolated var isFinished: Bool { state == .finished }
 
-    /// The requests made so far, one for each attempt and one for each redirect, in order.
+    /// The requests that were sent so far, with one request for each attempt and each redirect.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
-    /// The latest request that was made, or `nil` before the first.
+    /// The last request that was sent, or `nil` if no request was sent.
     public nonisolated var request: HTTPRequest? { requests.last }
 
-    /// The head of the response, once the request has finished; `nil` if no response arrived.
+    /// The head of the response, or `nil` if no response was received.
     ///
-    /// For a stream, for a download, and with `onHTTPResponse`, it is available before the body, as soon as it has been
-    /// accepted.
+    /// By default, the head is available when the request has finished. For a stream, for a download and with
+    /// `onHTTPResponse`, it is available before the body, when the response has been accepted.
     public nonisolated var response: HTTPResponse? {
         core.machine.withLock { $0.record.response ?? $0.record.last?.response }
     }
 
-    /// The error of a request that failed, or `nil`.
+    /// The error of the request, or `nil` if the request has not failed.
     public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
 
-    /// The metrics of the last exchange, once the request has finished.
+    /// The metrics of the last exchange, or `nil` if the request has not finished.
     ///
-    /// They are `nil` if the exchange never reached the network, or if a cache answered it.
+    /// The metrics are also `nil` if the exchange did not use the network, for example because the cache provided the
+    /// response.
     public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
 
     /// The number of retries so far.
     public nonisolated var retryCount: Int { core.machine.withLock { max(0, $0.record.attempts - 1) } }
 
-    /// The progress of the response body, in decoded bytes.
+    /// The progress of the response body, in bytes after content decoding.
     ///
-    /// The total is known if the response states its length and has no content coding. For a resumed download, the
-    /// bytes of earlier attempts count.
+    /// The total is known if the response has a `Content-Length` field and no content coding. For a resumed download,
+    /// the progress includes the bytes of earlier attempts.
     public nonisolated var downloadProgress: TransferProgress {
         core.machine.withLock { $0.record.progress } ?? TransferProgress()
     }
 
-    /// Returns a sequence that reports the progress of the response body.
+    /// Returns a sequence of the progress of the response body.
     ///
-    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
-    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
-    /// of observers.
+    /// The sequence begins with the latest value, if there is one, and ends when the request has finished. By default,
+    /// a slow observer receives only the latest value. Observers do not start the request or delay it. A request can
+    /// have any number of observers.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public nonisolated func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -140,19 +145,19 @@ extension Request {
 
     /// The progress of the request body, in bytes.
     ///
-    /// Bytes count as soon as the transport has taken them; some may not have been sent yet. The total is known unless
-    /// the body is a sequence of unknown length, or a form that contains one.
+    /// The progress includes all bytes that were passed to the transport, which may not have sent all of them yet. The
+    /// total is unknown if the body is a sequence of unknown length, or a form that contains such a sequence.
     public nonisolated var uploadProgress: TransferProgress {
         core.machine.withLock { $0.record.uploadProgress } ?? TransferProgress()
     }
 
-    /// Returns a sequence that reports the progress of the request body.
+    /// Returns a sequence of the progress of the request body.
     ///
-    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
-    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
-    /// of observers.
+    /// The sequence begins with the latest value, if there is one, and ends when the request has finished. By default,
+    /// a slow observer receives only the latest value. Observers do not start the request or delay it. A request can
+    /// have any number of observers.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public nonisolated func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -162,12 +167,12 @@ extension Request {
 
     // MARK: Messages
 
-    /// Returns a sequence of the requests that are made, one for each attempt and one for each redirect.
+    /// Returns a sequence of the sent requests, with one request for each attempt and each redirect.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
-    /// not start the request.
+    /// The sequence begins with the latest request, if there is one, and ends when this request has finished. Observers
+    /// do not start the request.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; all values by default.
     /// - Returns: The sequence of requests.
     public nonisolated func httpRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -175,14 +180,14 @@ extension Request {
         core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
     }
 
-    /// Returns a sequence of `curl` commands, one for each request of ``httpRequests(bufferingPolicy:)``.
+    /// Returns a sequence of `curl` commands for the requests of ``httpRequests(bufferingPolicy:)``.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
-    /// not start the request. See ``cURLDescription(revealingSecrets:)`` for the form of the commands.
+    /// The sequence begins with the latest request, if there is one, and ends when this request has finished. Observers
+    /// do not start the request. ``cURLDescription(revealingSecrets:)`` describes the commands.
     ///
     /// - Parameters:
     ///   - revealingSecrets: Whether the commands contain secrets instead of placeholders; `false` by default.
-    ///   - bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
+    ///   - bufferingPolicy: The values to keep for a slow observer; all values by default.
     /// - Returns: The sequence of commands.
     public nonisolated func cURLDescriptions(
         revealingSecrets: Bool = false, bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -193,12 +198,13 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of response heads, one for each attempt that receives a response.
+    /// Returns a sequence of response heads, with one head for each attempt that receives a response.
     ///
-    /// The sequence begins with the latest head, if there is one, and ends when the request ends. Observing does not
-    /// start the request. A ``DataRequest`` without `onHTTPResponse` reports the head only when the body is complete.
+    /// The sequence begins with the latest head, if there is one, and ends when the request has finished. Observers do
+    /// not start the request. For a ``DataRequest`` without `onHTTPResponse`, the sequence contains the head when the
+    /// body is complete.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; all values by default.
     /// - Returns: The sequence of heads.
     public nonisolated func httpResponses(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -206,17 +212,17 @@ extension Request {
         core.sequence(\.responses, bufferingPolicy) { $0.response ?? $0.last?.response }
     }
 
-    /// Adds a closure that allows or cancels each response before its body is received.
+    /// Adds a closure that decides for each response whether the body is received.
     ///
-    /// Closures run on the global pool, in the order in which they were added. For a stream or a download, they run
-    /// after the validators. If a closure returns `.cancel`, later closures are not called, and the request fails with
-    /// `.cancelled`. Call this before the request starts.
+    /// The closures run on the global pool, in the order in which they were added. For a stream or a download, they run
+    /// after the validators. If a closure returns `.cancel`, the request is cancelled and the remaining closures are
+    /// not called. Call this method before the request starts.
     ///
-    /// - Parameter perform: A closure that receives the head of the response, and returns whether to receive the body.
+    /// - Parameter perform: A closure that receives the head of the response, and returns whether the body is received.
     /// - Returns: This request, for chaining.
     @discardableResult
-    // Without this attribute, a closure of several statements that returns nothing would be ambiguous between the two
-    // overloads; it should select the other one.
+    // Without this attribute, a closure with several statements and no result would be ambiguous. It must select the
+    // other overload.
     @_disfavoredOverload
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
@@ -225,10 +231,10 @@ extension Request {
         return self
     }
 
-    /// Adds a closure that receives the head of each response before its body is received.
+    /// Adds a closure that is called with the head of each response before the body is received.
     ///
-    /// The closure runs on the global pool, and the body is received after it returns. Call this before the request
-    /// starts.
+    /// The closure runs on the global pool. The body is received after the closure has returned. Call this method
+    /// before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response.
     /// - Returns: This request, for chaining.
@@ -244,27 +250,27 @@ extension Request {
 
     // MARK: Descriptions
 
-    /// The request as a `curl` command without secrets, followed by its outcome.
+    /// The request as a `curl` command without secrets, followed by the outcome of the request.
     public nonisolated var debugDescription: String {
         let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
         return "\(cURLDescription())\n# \(outcome)"
     }
 
-    /// The method, the URL without secrets and, if there is a response, the status code.
+    /// The method, the URL without secrets, and the status code if there is a response.
     public nonisolated var description: String {
         guard let request else { return "No request created yet." }
         guard let response else { return request.description }
         return "\(request.description) (\(response.statusCode))"
     }
 
-    /// Returns a `curl` command for the request, including the session's header fields, that you can paste into a
-    /// shell.
+    /// Returns a `curl` command for the request that you can paste into bash.
     ///
-    /// - Parameter revealingSecrets: Whether the command contains secrets. With `false`, the default, it contains
-    ///   placeholders instead, so it does not do exactly what the request does.
-    /// - Returns: The command, or a shell comment if no request could be made.
+    /// - Parameter revealingSecrets: Whether the command contains secrets. The default is `false`, which replaces
+    ///   secrets with a placeholder.
+    /// - Returns: The command, which includes the header fields of the session. It is a shell comment if no valid
+    ///   request could be created.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
-        // A request that was not started may be invalid, and text that is not a URL cannot be redacted as a URL.
+        // A request that was not started may be invalid, and a text that is not a URL cannot be redacted like a URL.
         guard let request = request ?? core.validRequest else { return "# no request could be created" }
         return request.cURLDescription(
             defaultHeaders: core.context.effectiveHeaders, revealingSecrets: revealingSecrets)
@@ -273,7 +279,7 @@ extension Request {
 
 // MARK: Words
 
-/// The identifier of a request, unique within the process.
+/// The identifier of a request, which is unique within the process.
 public struct RequestID: Hashable, Sendable, Described {
     let number: UInt64
 
@@ -289,22 +295,26 @@ public struct RequestID: Hashable, Sendable, Described {
 
 /// The state of a request.
 public enum RequestState: Hashable, Sendable {
-    /// Created, but not started.
+    /// The request has not been started.
     case initialized
-    /// Started, or resumed after ``Request/suspend()``.
+    /// The request has been started, or resumed after ``Request/suspend()``.
     case resumed
-    /// Suspended: nothing is read from or written to the network.
+    /// The request is suspended, and does not receive or send data.
     case suspended
-    /// Cancelled; this state is final.
+    /// The request was cancelled.
+    ///
+    /// This state is final.
     case cancelled
-    /// Finished, with a value or with an error other than a cancellation; this state is final.
+    /// The request has finished, with a response or with an error other than a cancellation.
+    ///
+    /// This state is final.
     case finished
 }
 
-/// The decision about a response whose head has arrived.
+/// A decision about a response whose head has been received.
 public enum ResponseDisposition: Hashable, Sendable {
-    /// Receive the body.
+    /// The body is received.
     case allow
-    /// Cancel the request before any of the body is delivered.
+    /// The request is cancelled before any part of the body is delivered.
     case cancel
 }

@@ -1,22 +1,23 @@
 import FoundationEssentials
 import Synchronization
 
-/// The shared part of all kinds of request: the state machine, behind the request's lock, and the code for its actions.
+/// The shared part of all kinds of requests, with the state machine and the code for its actions.
 ///
-/// All methods may be called from any thread. Actions are carried out after the lock is released. An ``AttemptLoop``
-/// drives the request from its start to its answers. One task at a time runs it:
+/// All methods may be called from any thread. A lock protects the state machine, and actions are performed after the
+/// lock is released. An ``AttemptLoop`` runs the request from its start to its result. One of these tasks runs the
+/// loop:
 ///
-/// - the task that awaits the answer, if there is one, so that most requests need no task of their own;
-/// - otherwise a task that is created when the request has to be prepared or has received a response.
+/// - The task that awaits the result, if there is one. Most requests therefore need no task of their own.
+/// - Otherwise, a task that is created when the request has to be prepared or has received a response.
 ///
-/// A request that needs no preparation is sent by the call that starts it, without a task.
+/// If a request needs no preparation, the call that starts the request also sends it, without a task.
 final class RequestCore: Sendable {
-    /// The request's number, in the order of creation within the process.
+    /// The number of the request, in the order of creation within the process.
     let id: RequestID
     let context: SessionContext
-    /// Makes the request again for each attempt.
+    /// Creates the request for each attempt.
     let convertible: any HTTPRequestConvertible
-    /// Whether making the request runs user code or opens files, which may take time.
+    /// Whether creating the request runs user code or opens files, which can take time.
     let runsUserCode: Bool
     /// The destination of response bodies.
     let sink: ResponseSink
@@ -66,18 +67,18 @@ final class RequestCore: Sendable {
         perform(machine.withLock { $0.refused() })
     }
 
-    /// Records a reader of the body, which starts the request if the session starts requests immediately.
+    /// Records a reader of the body, and starts the request if the session starts requests immediately.
     func observe(_ request: any Request) {
         perform(changed { $0.attached(nil, startsImmediately: context.startsRequestsImmediately) }, for: request)
     }
 
-    /// Attaches a serializer, which starts the request if the session starts requests immediately.
+    /// Attaches a serializer, and starts the request if `startsImmediately` is `true`.
     func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
         perform(changed { $0.attached(slot, startsImmediately: startsImmediately) }, slot: slot, for: request)
     }
 
     var state: RequestState {
-        // The session's `cancelAllRequests()` does not reach a request that has not begun.
+        // The session's `cancelAllRequests()` does not change the state of a request that was not started.
         let isStale = creationEpoch != context.cancellationEpoch
         return machine.withLock { isStale && $0.isIdle ? .cancelled : $0.state }
     }
@@ -92,7 +93,7 @@ final class RequestCore: Sendable {
         if creationEpoch != context.cancellationEpoch { cancel() }
     }
 
-    /// Offers the calling task as the driver; returns the loop to run, or `nil` if there is nothing to drive.
+    /// Returns the loop that the calling task must run, or `nil` if no task is needed.
     func claim() -> AttemptLoop? {
         machine.withLock { $0.claimed() }.map { AttemptLoop(of: self, $0) }
     }
@@ -101,8 +102,8 @@ final class RequestCore: Sendable {
 
     /// Changes the state of the request, and reports a change of the public state.
     ///
-    /// Events enter the monitors' mailboxes before the lock is released. So they are in the order of the changes, and
-    /// before all later events.
+    /// Events are appended to the queues of the monitors before the lock is released. They are therefore in the order
+    /// of the changes, and before all later events.
     private func changed(
         by change: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Action
     ) -> Action {
@@ -119,7 +120,9 @@ final class RequestCore: Sendable {
 
     private typealias Action = RequestMachine<Resumption<ExchangeEvent>>.Action
 
-    /// Carries out an action of the machine; some actions need the request or the serializer.
+    /// Performs an action of the machine.
+    ///
+    /// Some actions need the request or the serializer.
     private func perform(_ action: Action, slot: SerializationSlot? = nil, for request: (any Request)? = nil) {
         switch action {
         case .nothing: break
@@ -141,11 +144,12 @@ final class RequestCore: Sendable {
     private func begin(_ request: any Request, hasInterceptors: Bool, hasCredential: Bool) {
         events?.begin(request)
         guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
-        // Checked after registration: either this code sees that all requests were cancelled, or the cancellation sees
-        // the request.
+        // The epoch is checked after the registration. Otherwise, a concurrent cancellation of all requests could miss
+        // this request.
         let isStale = creationEpoch != context.cancellationEpoch
         if isStale { cancel() }
-        // User code and file access do not run on the thread that starts the request. A stale request creates no files.
+        // User code and file access do not run on the thread that starts the request. A cancelled request creates no
+        // files.
         if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
             perform(machine.withLock { $0.registered() })
         } else {
@@ -163,7 +167,8 @@ final class RequestCore: Sendable {
 
     /// Suspends or resumes the exchange until it matches the latest state of the request.
     ///
-    /// Two threads may run this at once; the thread that set an outdated state then sets the latest state.
+    /// Two threads may run this method at the same time. A thread that has set an outdated state then sets the latest
+    /// state.
     private func alignExchange() {
         while true {
             let (exchange, requestedState) = machine.withLock { ($0.exchange, $0.requestedState) }
@@ -177,7 +182,7 @@ final class RequestCore: Sendable {
     ///
     /// - Parameters:
     ///   - settlement: The waiting tasks and the final attempt.
-    ///   - served: The serializers, which already have their answers.
+    ///   - served: The serializers, which already have their results.
     ///   - isOnPool: Whether user code may run on the current thread.
     func answer(
         _ settlement: RequestMachine<Resumption<ExchangeEvent>>.PendingCompletions,
@@ -207,7 +212,7 @@ final class RequestCore: Sendable {
             guard let attempt = machine.withLock({ $0.record.last }) else {
                 preconditionFailure("a request was settled without an outcome")
             }
-            // The request can no longer be cancelled, but the serializer's own task can.
+            // The request can no longer be cancelled, but the task of the serializer can.
             await slot.serve(attempt) { work in
                 await InterruptibleWait.awaiting(work) { !slot.setInterruption($0) } != nil
             }
@@ -218,7 +223,7 @@ final class RequestCore: Sendable {
 
     // MARK: Sending
 
-    /// Makes and sends a request without running any user code.
+    /// Creates and sends a request without running user code.
     private func sendUnprepared(_ credential: Credential?) {
         do throws(RequestError) {
             let request = try converted(credential)
@@ -230,7 +235,7 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Makes the request again, and validates it.
+    /// Creates and validates the request of an attempt.
     func converted(_ credential: Credential?) throws(RequestError) -> HTTPRequest {
         var request: HTTPRequest
         do {
@@ -250,20 +255,20 @@ final class RequestCore: Sendable {
         return request
     }
 
-    /// Refuses a request that may only be answered by the cache, if there is no cache.
+    /// Throws an error if the response must come from the cache, but there is no cache.
     func checkCachePolicy(of request: HTTPRequest) throws(RequestError) {
         guard !context.hasCache else { return }
         let policy = request.cachePolicy ?? context.configuration.cachePolicy
         if policy == .returnCacheDontLoad { throw RequestError(.cache(.notStored)) }
     }
 
-    /// The request as it would be made now, or `nil` if it is invalid.
+    /// The request that would be created now, or `nil` if it is invalid.
     var validRequest: HTTPRequest? {
         guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
         return request
     }
 
-    /// Passes a request to the transport, which checks the cache first if there is one.
+    /// Passes a request to the transport, which first checks the cache.
     func send(_ request: HTTPRequest, isRedirect: Bool = false) {
         let now = MonotonicClock.now()
         let sending = machine.withLock { $0.sent(request, isRedirect: isRedirect, now: now) }
@@ -288,7 +293,7 @@ final class RequestCore: Sendable {
         let exchange = context.transport.start(request, options: options, observer: self)
         let (action, requestedState) = machine.withLock { $0.exchangeReturned(exchange) }
         perform(action)
-        // Changes that the user made since then did not reach the exchange.
+        // Changes of the state since `sent` was called have not been applied to the exchange.
         if requestedState == .cancelled { exchange.cancel() }
         if (requestedState == .suspended) != (sending.requestedState == .suspended) { alignExchange() }
     }
@@ -307,16 +312,16 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Ends an exchange whose body is not needed, and waits for its outcome.
+    /// Ends an exchange whose body is not needed, and returns its outcome.
     func abandonedOutcome() async -> ExchangeOutcome {
         machine.withLock { $0.exchange }?.cancel()
         return await nextOutcome()
     }
 
-    /// Receives the beginning of a body that is not needed, and waits for the end of the exchange.
+    /// Receives the beginning of a body, and waits for the end of the exchange.
     ///
-    /// The exchange ends when the body has ended, when enough of it was received, or after the configured patience. A
-    /// slow server must not delay a result that is already known.
+    /// The exchange ends when the body has ended, when enough bytes were received, or after the grace period of the
+    /// configuration. A slow server must not delay a result that is already known.
     func outcome(with bodyPrefix: ErrorBodyPrefix) async -> ExchangeOutcome {
         guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
         exchange.receiveBody(with: bodyPrefix)
@@ -328,15 +333,15 @@ final class RequestCore: Sendable {
         return await nextOutcome()
     }
 
-    /// Awaits user code until the request is cancelled; returns `nil` if it was cancelled.
+    /// Awaits user code, or returns `nil` if the request is cancelled.
     func interruptible<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
         let value = await InterruptibleWait.awaiting(work) { interrupt in machine.withLock { $0.asked(interrupt) } }
-        // The closure that ends the wait is released without holding the lock.
+        // The closure that ends the wait is released after the lock.
         _ = machine.withLock { $0.answered() }
         return value
     }
 
-    /// Awaits user code that may throw until the request is cancelled.
+    /// Awaits user code that may throw, or throws `.cancelled` if the request is cancelled.
     func interruptible<Value: Sendable>(
         throwing work: @escaping @Sendable () async throws(RequestError) -> Value
     ) async throws(RequestError) -> Value {
@@ -353,11 +358,11 @@ final class RequestCore: Sendable {
 
     // MARK: Heads
 
-    /// Records an accepted head and resumes the tasks that wait for it; returns the exchange, if it has not ended.
+    /// Records an accepted head, and resumes the tasks that wait for it.
     ///
     /// - Parameters:
     ///   - response: The accepted head.
-    ///   - fileBody: The body on its way to a file, which ends with the exchange.
+    ///   - fileBody: The body that is written to a file, which ends with the exchange.
     /// - Returns: The running exchange, or `nil` if it has ended.
     func accept(_ response: HTTPResponse, fileBody: BodyFanOut? = nil) -> (any Exchange)? {
         let (exchange, waiting) = machine.withLock { $0.accepted(response, fileBody: fileBody) }
@@ -392,14 +397,15 @@ final class RequestCore: Sendable {
 
     // MARK: Sequences
 
-    /// Returns a sequence of values that begins with the latest value and ends with the request.
+    /// Returns a sequence that begins with the latest value and ends when the request has finished.
     func sequence<Value>(
         _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
         latest: (RequestHistory) -> Value?
     ) -> StreamOf<Value> {
         let (updates, isSettled) = machine.withLock { machine in
             if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }
-            // Made with the latest value while holding the lock, so that the value does not arrive after a newer one.
+            // The broadcast is created with the latest value under the lock, so that no newer value can be sent before
+            // it.
             let updates = latest(machine.record).map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
             machine.record.sequences[keyPath: kept] = updates
             return (updates, machine.isSettled)
@@ -410,19 +416,20 @@ final class RequestCore: Sendable {
 
     // MARK: Monitors
 
-    /// Reports events to the monitors; `nil` if there are none.
+    /// The object that reports events to the monitors, or `nil` if there are no monitors.
     var events: RequestEvents? { monitored.load() }
 
-    /// Adds a monitor that receives the request's events from now on, like the session's monitors.
+    /// Adds a monitor that receives all later events of the request.
     func add(_ monitor: any RequestEventHandler, for request: any Request) {
         let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
         events.adopt(request)
         events.add(monitor)
-        // If the request ends in between, all monitors present have received its end, and nothing is retained.
+        // If the request has finished in the meantime, its monitors have received the end, and the request is not
+        // retained.
         if machine.withLock({ $0.isUnderWay }) { events.begin(request) }
     }
 
-    /// Reports that the request of an attempt is ready to be sent.
+    /// Reports that the request of an attempt was created.
     private func emitPrepared(_ request: HTTPRequest) {
         guard let events else { return }
         if let body = request.body {

@@ -1,21 +1,21 @@
 import FoundationEssentials
 
-/// The settings that chained calls made.
+/// The settings of a request from chained calls.
 struct RequestSetup {
     var validators: [ResponseValidator] = []
-    /// The request's own interceptors, which run in this order, after the session's.
+    /// The interceptors of the request, which run in this order after the interceptors of the session.
     var interceptors: [any RequestInterceptor] = []
-    /// Decides about redirects instead of the session's handler.
+    /// The redirect handler of the request, which replaces the handler of the session.
     var redirectHandler: (any RedirectHandler)?
-    /// Decides about caching instead of the session's handler.
+    /// The cache handler of the request, which replaces the handler of the session.
     var cachedResponseHandler: (any CachedResponseHandler)?
-    /// The credential for requests that do not have their own.
+    /// The credential for attempts whose request has no credential of its own.
     var credential: Credential?
     /// The handlers of the head, which run in this order before any of the body is received.
     var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
 }
 
-/// The record of a request: its attempts so far, and the progress of its bodies.
+/// The record of a request, with its attempts and the progress of its bodies.
 struct RequestHistory {
     private(set) var requests = TinyArray<HTTPRequest>()
     var attempts = 0
@@ -27,9 +27,9 @@ struct RequestHistory {
     private(set) var uploadProgress: TransferProgress?
     /// The sequences that observers have requested.
     var sequences = RequestSequences()
-    /// The number of bytes that earlier attempts have fetched, and the total including them, if it is known.
+    /// The number of bytes that earlier attempts have received, and the total size if it is known.
     private var bytesBefore: (count: Int64, total: Int64?)?
-    /// Measure the speed of the bodies, from the start of the exchange.
+    /// Measures the speed of the response body from the start of the exchange.
     private var downloadMeter = ProgressMeter(now: 0)
     private var uploadMeter = ProgressMeter(now: 0)
     /// The tasks that wait for a head.
@@ -43,12 +43,12 @@ struct RequestHistory {
         uploadMeter = ProgressMeter(now: now)
     }
 
-    /// Records the result of an attempt; returns the previous result, to be released without the lock.
+    /// Records the result of an attempt, and returns the previous result, which must be released after the lock.
     mutating func came(to attempt: CompletedAttempt) -> CompletedAttempt? {
         exchange(&last, with: attempt)
     }
 
-    /// Removes the result of an attempt that is followed by another; returns it, to be released without the lock.
+    /// Removes and returns the result of an attempt, which must be released after the lock.
     mutating func forgetAttempt() -> CompletedAttempt? {
         (response, bytesBefore, progress, uploadProgress) = (nil, nil, nil, nil)
         return exchange(&last, with: nil)
@@ -75,13 +75,15 @@ struct RequestHistory {
         downloadMeter = ProgressMeter(completed: position, now: now)
     }
 
-    /// Records a complete body; returns the sequence to update.
+    /// Records the progress of a complete body, and returns the sequence to update.
     mutating func bodyCompleted(_ progress: TransferProgress) -> Broadcast<TransferProgress>? {
         self.progress = progress
         return sequences.downloadProgress
     }
 
-    /// Records a complete file; returns the update to send, unless the progress was already complete.
+    /// Records the progress of a complete file.
+    ///
+    /// The method returns the update to send, or `nil` if the progress was already complete or there are no observers.
     mutating func fileCompleted(_ size: Int64, now: Int64) -> (TransferProgress, Broadcast<TransferProgress>)? {
         if let progress, progress.completed == size, progress.total == size { return nil }
         let progress = downloadMeter.update(completed: size, total: size, now: now)

@@ -1,10 +1,11 @@
 import FoundationEssentials
 
-/// The state of a request as a value: its phase, the state that the user requested, and the record of its attempts.
+/// The state of a request as a value.
 ///
-/// A request has one machine, behind its lock. Each event is a method that returns the action to carry out after the
-/// lock is released. No method calls other code. None releases a value that may run user code when it is deinitialized:
-/// replaced values are returned.
+/// The state consists of the phase, the state that the user requested, and the record of the attempts. A lock of the
+/// request protects the machine. Each method reports an event, and returns the action that the caller must perform
+/// after the lock is released. The methods call no other code. They return replaced values to the caller, because
+/// releasing these values may run user code.
 ///
 ///     idle ─► beginning ─► preparing ─► exchanging ─► deciding ─► serializing ─► settled
 ///      │          │            ▲ └────────────────────▲ │ │            │            ▲
@@ -13,20 +14,22 @@ import FoundationEssentials
 ///      │          └─► exchanging (nothing to prepare)                  └────────────┤
 ///      └─ cancelled, or refused by the session ─────────────────────────────────────┘
 ///
-/// From `preparing` to `serializing`, one task drives the request; see ``AttemptLoop``. The machine is generic over the
-/// value that resumes this driver, so that tests need no tasks.
+/// From `preparing` to `serializing`, one task runs the request as its driver; see ``AttemptLoop``. The type of the
+/// value that resumes the driver is generic, so that tests need no tasks.
 struct RequestMachine<Waiter: Sendable> {
     /// The phase of the request.
     enum Phase {
         /// The request was not started.
         case idle
-        /// The request was started, and is being registered with its session.
+        /// The request was started and is being registered with its session.
         case beginning
-        /// The driver makes the request of the next attempt.
+        /// The driver creates the request of the next attempt.
         case preparing
-        /// The transport has, or is about to get, the request; this lasts until the driver takes the outcome.
+        /// The request was passed or will be passed to the transport.
+        ///
+        /// The phase ends when the driver receives the outcome.
         case exchanging(RunningExchange)
-        /// The driver decides about the outcome.
+        /// The driver handles the outcome.
         case deciding
         /// The driver runs the serializers.
         case serializing
@@ -34,43 +37,43 @@ struct RequestMachine<Waiter: Sendable> {
         case settled
     }
 
-    /// The driver of the request.
+    /// The state of the task that runs the request.
     enum Driver {
         case none
-        /// A task is being created for it.
+        /// A task for the driver is being created.
         case called
         case running
         /// The driver waits for the next event of the exchange.
         case waiting(Waiter)
-        /// The driver awaits user code, which this closure interrupts.
+        /// The driver awaits user code, and this closure ends the wait.
         case asking(@Sendable () -> Void)
     }
 
-    /// The state that the user requested, whatever the phase.
+    /// The state that the user requested, in any phase.
     enum RequestedState {
         case resumed
         case suspended
         case cancelled
     }
 
-    /// The action that the caller of an event has to carry out.
+    /// The action that the caller of an event must perform.
     enum Action {
         case nothing
-        /// Register the request with its session, then report the result.
+        /// Register the request with its session, and report the result.
         ///
-        /// If the session refuses, report ``registrationRefused()``. If the request has to be prepared, report
-        /// ``registered()``. Otherwise, make and send the request, and report ``sent(_:isRedirect:now:)`` or
+        /// If the session refuses the request, call ``registrationRefused()``. If the request has to be prepared, call
+        /// ``registered()``. Otherwise, create and send the request, and call ``sent(_:isRedirect:now:)`` or
         /// ``notSent(_:)``.
         case begin(hasInterceptors: Bool, hasCredential: Bool)
-        /// Create a task that drives, unless another task drives by then.
+        /// Create a task that runs the request, unless another task already runs it.
         case callDriver
         /// Resume the driver.
         case wake(Waiter, ExchangeEvent)
         /// Suspend or resume the exchange.
         case alignExchange
-        /// End the exchange and the user code that are running.
+        /// End the running exchange and the running user code.
         indirect case interrupt((any Exchange)?, (@Sendable () -> Void)?)
-        /// Deliver the outcome of a request that had not begun.
+        /// Deliver the outcome of a request that was not started.
         indirect case settle(PendingCompletions)
         /// Run the serializer on the existing outcome.
         case serializeOutcome
@@ -83,7 +86,7 @@ struct RequestMachine<Waiter: Sendable> {
     var setup = RequestSetup()
     /// The attempts and the progress so far.
     var record = RequestHistory()
-    /// The serializers that have not been served, in the order in which they were attached.
+    /// The serializers that have not been run, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
 
     /// The public state.
@@ -131,7 +134,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// `suspend()` was called.
     ///
-    /// A request that was not started then waits for `resume()`.
+    /// If the request was not started, it then waits for `resume()`.
     mutating func suspended() -> Action {
         switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
@@ -144,14 +147,14 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// `cancel()` was called, or something else ends the request in the same way.
+    /// `cancel()` was called, or another event cancels the request.
     mutating func cancelled() -> Action {
         switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _):
             requestedState = .cancelled
             return settles(with: RequestError(.cancelled))
-        // The code that starts the request or its exchange checks whether it was cancelled.
+        // The code that starts the request or its exchange checks whether the request was cancelled.
         case (_, _):
             requestedState = .cancelled
             return .interrupt(exchange, answered())
@@ -188,12 +191,12 @@ struct RequestMachine<Waiter: Sendable> {
         return settles(with: RequestError(.sessionShutDown))
     }
 
-    /// The session is shut down, so a request that was not started must not wait any longer.
+    /// The session is being shut down, so a request that was not started must end.
     mutating func refused() -> Action {
         isIdle ? settles(with: RequestError(.sessionShutDown)) : .nothing
     }
 
-    /// Ends a request that had not begun.
+    /// Ends a request that was not started.
     private mutating func settles(with error: RequestError) -> Action {
         let attempt = CompletedAttempt(request: nil, outcome: nil, error: error.during(nil, attempts: 0), attempts: 0)
         return .settle(settlement(attempt))
@@ -201,7 +204,9 @@ struct RequestMachine<Waiter: Sendable> {
 
     // MARK: The transport
 
-    /// The transport has returned the exchange, which may have ended; also returns the state that the user wants now.
+    /// The transport has returned the exchange, which may have ended.
+    ///
+    /// The method also returns the requested state.
     mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, RequestedState) {
         guard case .exchanging(let exchanging) = phase, exchanging.isStarting else {
             preconditionFailure("an exchange was returned while \(phase)")
@@ -210,16 +215,16 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), requestedState)
     }
 
-    /// The head has arrived, and the body is held back.
+    /// The head has arrived, and the body is not received yet.
     mutating func headReceived(_ response: HTTPResponse) -> Action {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return .nothing }
         exchanging.head = .head(response)
         return wakes()
     }
 
-    /// The exchange has ended; returns its handle and its body.
+    /// The exchange has ended.
     ///
-    /// The body ends together with the exchange, so only the caller that receives it here ends it.
+    /// The method returns the exchange and its body, which the caller must end.
     mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?)
     {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
@@ -229,7 +234,7 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), exchange, body)
     }
 
-    /// The request is not sent after all.
+    /// The request could not be sent.
     mutating func notSent(_ error: RequestError) -> Action {
         let exchanging: RunningExchange
         switch phase {
@@ -272,13 +277,15 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The first step of a driver.
     enum DriverStart {
-        /// The request has to be made.
+        /// Create the request.
         case prepare
-        /// The exchange is running.
+        /// Wait for the running exchange.
         case await
     }
 
-    /// A task offers to drive; returns its first step, or `nil` if it is not needed.
+    /// A task offers to run the request.
+    ///
+    /// The method returns the first step of the task, or `nil` if the task is not needed.
     mutating func claimed() -> DriverStart? {
         switch driver {
         case .none, .called: break
@@ -295,10 +302,12 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// Whether the driver itself reports the event.
+    /// Whether the driver is running, so that it can report an event.
     private var isDriving: Bool { if case .running = driver { true } else { false } }
 
-    /// The driver awaits user code, and stores the closure that interrupts it; returns whether it may.
+    /// The driver is about to await user code.
+    ///
+    /// The method stores the closure that ends the wait, or returns `false` if the request was cancelled.
     mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         guard isDriving else { preconditionFailure("the user's code was asked while \(driver)") }
         guard requestedState != .cancelled else { return false }
@@ -306,14 +315,16 @@ struct RequestMachine<Waiter: Sendable> {
         return true
     }
 
-    /// The user code has returned; returns the closure that would have interrupted it.
+    /// The user code has returned.
+    ///
+    /// The method returns the closure that would have ended the wait.
     mutating func answered() -> (@Sendable () -> Void)? {
         guard case .asking(let interruption) = driver else { return nil }
         driver = .running
         return interruption
     }
 
-    /// The request of an attempt cannot be sent.
+    /// The request of an attempt could not be created.
     mutating func preparationFailed() {
         guard isDriving, case .preparing = phase else {
             preconditionFailure("a request could not be made while \(phase), \(driver)")
@@ -356,9 +367,10 @@ struct RequestMachine<Waiter: Sendable> {
         return .nothing
     }
 
-    /// A head was accepted; returns the exchange, if it has not ended, and the tasks that wait for the head.
+    /// The head of a response was accepted.
     ///
-    /// The exchange then also ends the body of a file.
+    /// The method returns the exchange if it has not ended, and the tasks that wait for the head. The end of the
+    /// exchange also ends `fileBody`.
     mutating func accepted(_ response: HTTPResponse, fileBody: BodyFanOut?) -> ((any Exchange)?, [Resumption<Void>]) {
         record.response = response
         if case .exchanging(let exchanging) = phase, case .underWay = exchanging.handle {
@@ -367,9 +379,10 @@ struct RequestMachine<Waiter: Sendable> {
         return (exchange, record.takeHeadWaiters())
     }
 
-    /// Another attempt begins; returns the result of the last attempt, or `nil` if the request was cancelled.
+    /// Another attempt begins.
     ///
-    /// A download that resumes where it was interrupted keeps its progress.
+    /// The method returns the result of the last attempt, or `nil` if the request was cancelled. A download that is
+    /// resumed keeps its progress.
     mutating func retried(keepingProgress: Bool = false) -> DiscardedAttempt? {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: break
@@ -381,13 +394,13 @@ struct RequestMachine<Waiter: Sendable> {
         return DiscardedAttempt(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
 
-    /// Served serializers have to be served again, together with those that were attached since then.
+    /// Serializers have to be run again, together with serializers that were attached in the meantime.
     mutating func reattached(_ served: inout TinyArray<SerializationSlot>) {
         served.append(contentsOf: slots.takeAll())
         slots = served.takeAll()
     }
 
-    /// The driver takes the serializers that have not been served.
+    /// The driver begins to run serializers, and receives the serializers that have not been run.
     mutating func serializationBegan() -> TinyArray<SerializationSlot> {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: phase = .serializing
@@ -397,9 +410,9 @@ struct RequestMachine<Waiter: Sendable> {
         return slots.takeAll()
     }
 
-    /// All serializers were served; makes the outcome final, unless more were attached since then.
+    /// All serializers have been run, so the outcome is final unless more serializers were attached.
     ///
-    /// If the request was cancelled before this point, it ends as cancelled, and its values are not delivered.
+    /// If the request was cancelled before, it ends as cancelled, and its values are not delivered.
     mutating func served(_ attempt: CompletedAttempt) -> PendingCompletions? {
         guard isDriving, case .serializing = phase else {
             preconditionFailure("serializers were served while \(phase), \(driver)")
@@ -420,28 +433,28 @@ struct RequestMachine<Waiter: Sendable> {
     /// The outcome of a request and its receivers.
     struct PendingCompletions {
         let attempt: CompletedAttempt
-        /// The serializers that were not served.
+        /// The serializers that were not run.
         let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
         let replaced: DiscardedAttempt
     }
 
-    /// The replaced result of an attempt, to be released without the lock.
+    /// The replaced result of an attempt, which must be released after the lock.
     struct DiscardedAttempt {
         let attempt: CompletedAttempt?
     }
 }
 
-/// An exchange, and its events that the driver has not received.
+/// A running exchange, with the events that the driver has not received.
 ///
-/// It is a class because copies of its content would cost more than the decisions. It is not nested in the machine,
-/// which is generic: copies of the handle would then look up its type at run time.
+/// It is a class because copies of its content would be expensive. It is not nested in the generic machine, because
+/// copies of the handle would then require a lookup of the type at run time.
 final class RunningExchange {
     fileprivate(set) var handle = Handle.starting
     fileprivate var head: ExchangeEvent?
     fileprivate var outcome: ExchangeOutcome?
-    /// The body, on its way to a file.
+    /// The body that is written to a file.
     fileprivate var fileBody: BodyFanOut?
 
     enum Handle {
@@ -455,7 +468,7 @@ final class RunningExchange {
 
     var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
 
-    /// The driver's next event; `nil` if there is none, or if the transport has not returned the exchange yet.
+    /// Returns the next event for the driver, or `nil` if there is none or the transport has not returned the exchange.
     fileprivate func takeEvent() -> ExchangeEvent? {
         guard !isStarting else { return nil }
         return head.take() ?? outcome.take().map(ExchangeEvent.outcome)

@@ -2,11 +2,11 @@ import FoundationEssentials
 
 /// The destination of the response bodies of one kind of request.
 enum ResponseSink: Sendable {
-    /// Collected in memory, for serializers.
+    /// The body is collected in memory for serializers.
     case memory
-    /// Delivered to its readers as it arrives.
+    /// The body is delivered to its readers while it arrives.
     case stream(BodyFanOut)
-    /// Written to a file.
+    /// The body is written to a file.
     case file(DownloadPlan)
 
     /// Whether the head is checked before any of the body is received.
@@ -17,7 +17,7 @@ enum ResponseSink: Sendable {
         }
     }
 
-    /// Whether work must be done before the first exchange, and not on the caller's thread.
+    /// Whether the first exchange requires preparation, which must not run on the thread of the caller.
     var needsPreparation: Bool { if case .file = self { true } else { false } }
 
     /// Ends the body after the request has ended.
@@ -29,24 +29,24 @@ enum ResponseSink: Sendable {
     }
 }
 
-/// The parts of a download in addition to its request: the destination of the file, and the resume data.
+/// The settings of a download in addition to its request.
 final class DownloadPlan: Sendable {
     let destination: DownloadDestination
     /// The resume data of an earlier download.
     let resumeData: Data?
     /// Whether the partial file is removed if the request is cancelled.
     let discardsPartialFile = Locked(false)
-    /// The checks of the complete file, before it is moved into place.
+    /// The validators of the complete file, which run before the file is moved to its destination.
     let validators = Locked<[Validation]>([])
 
-    /// A check of the complete file; see ``DownloadRequest/validate(_:)``.
+    /// A validator of the complete file; see ``DownloadRequest/validate(_:)``.
     typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
 
-    /// Waits for a duration; ends early if its task is cancelled.
+    /// A closure that waits for a duration, and ends early if its task is cancelled.
     typealias Sleep = @Sendable (Duration) async throws -> Void
 
-    /// Waits between the attempts of a download that resumes automatically.
+    /// The closure that waits between the attempts of a download that resumes automatically.
     let sleep: Sleep
 
     init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping Sleep) {

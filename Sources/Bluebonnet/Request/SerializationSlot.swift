@@ -1,11 +1,11 @@
 import FoundationEssentials
 
-/// The slot of one attached serializer: the attempt loop fills it, and waiting tasks receive its answer.
+/// The slot of one attached serializer and its result.
 ///
-/// The type of the value is erased, so that the attempt loop can serve slots of all types without the run-time cost of
-/// generic code. ``DataTask`` knows the type and restores it.
+/// The attempt loop runs the serializer, and waiting tasks receive the result. The type of the value is erased, so that
+/// the attempt loop can run all serializers without the run-time cost of generic code. ``DataTask`` restores the type.
 final class SerializationSlot: Sendable {
-    /// An answer: the attempt, and the boxed value or the error.
+    /// The result of a serializer, with the attempt and the boxed value or the error.
     struct SerializationResult: Sendable {
         let attempt: CompletedAttempt
         let duration: Duration
@@ -21,11 +21,13 @@ final class SerializationSlot: Sendable {
     private struct State {
         var phase = Phase.empty
         var waiting: [Resumption<Void>] = []
-        /// Called with the answer, in the order in which they were added.
+        /// The closures to call with the result, in the order in which they were added.
         var handlers: [@Sendable (SerializationResult) -> Void] = []
-        /// Whether a caller is calling handlers now; it also calls handlers that are added during that time.
+        /// Whether handlers are being called.
+        ///
+        /// Handlers that are added during this time are called by the same caller.
         var isCalling = false
-        /// Ends a serializer that was attached after the request had finished.
+        /// The closure that ends a serializer that was attached after the request had finished.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
     }
@@ -36,7 +38,7 @@ final class SerializationSlot: Sendable {
     }
 
     private let serializer: Serializer
-    /// The largest file to read for the serializer; `.none` if it only needs the location of the file.
+    /// The part of the file that is read for the serializer.
     private let fileReading: FileReading
     private let reportResult: Report?
     private let state = Locked(State())
@@ -47,7 +49,7 @@ final class SerializationSlot: Sendable {
         case whole(limit: Int64?)
     }
 
-    /// Reports an answer to the monitors.
+    /// A closure that reports a result to the monitors.
     typealias Report = @Sendable (SerializationResult) -> Void
 
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
@@ -64,11 +66,11 @@ final class SerializationSlot: Sendable {
 
     // MARK: For the attempt loop
 
-    /// Makes the answer for an attempt, without delivering it.
+    /// Serializes the response of an attempt, without delivering the result.
     ///
     /// - Parameters:
     ///   - attempt: The attempt whose response is serialized.
-    ///   - interruptible: A closure that awaits a serializer that may suspend; it returns whether the serializer has
+    ///   - interruptible: A closure that awaits a serializer that may suspend. It returns whether the serializer has
     ///     finished.
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
@@ -95,7 +97,9 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Makes the answer for a failed attempt, without delivering it; it replaces an earlier answer.
+    /// Sets the error of a failed attempt as the result, without delivering it.
+    ///
+    /// The error replaces an earlier result.
     func fail(_ attempt: CompletedAttempt) {
         guard let error = attempt.error else { return }
         let answer = SerializationResult(attempt: attempt, duration: .zero, result: .failure(error))
@@ -105,7 +109,7 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// The error of the answer, if it failed.
+    /// The error of the undelivered result, or `nil` if there is none.
     var failure: RequestError? {
         state.withLock { state in
             guard case .made(let answer) = state.phase, case .failure(let error) = answer.result else { return nil }
@@ -113,7 +117,7 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Removes an answer that was not delivered, because there will be another attempt.
+    /// Removes a result that was not delivered, because another attempt follows.
     func forget() {
         _ = state.withLock { state -> Phase in
             guard case .made = state.phase else { return .empty }
@@ -121,13 +125,13 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Reports the answer to the monitors, before it is delivered.
+    /// Reports the result to the monitors, before it is delivered.
     func report() {
         guard let reportResult, case .made(let answer) = state.withLock({ $0.phase }) else { return }
         reportResult(answer)
     }
 
-    /// Delivers the answer to all tasks that wait, now or later.
+    /// Delivers the result to all tasks that wait now or later.
     ///
     /// - Parameter isOnPool: Whether user code may run on the current thread.
     func deliver(isOnPool: Bool = true) {
@@ -146,7 +150,7 @@ final class SerializationSlot: Sendable {
         callHandlers(with: answer)
     }
 
-    /// Calls the handlers one after the other, including handlers that are added during that time.
+    /// Calls the handlers one after the other, including handlers that are added during this time.
     private func callHandlers(with answer: SerializationResult) {
         while true {
             let handlers = state.withLock { state in
@@ -179,11 +183,11 @@ final class SerializationSlot: Sendable {
         let answer = SerializationResult(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
-        // The answer of a serializer that continued after the request was cancelled is ignored.
+        // If the serializer continued after the request was cancelled, its result is ignored.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
     }
 
-    /// Stores the function that ends the serializer; returns whether the serializer has to end now.
+    /// Stores the closure that ends the serializer, and returns whether the serializer must end now.
     func setInterruption(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         let (isInterrupted, _) = state.withLock { state in
             (state.isInterrupted, exchange(&state.interruption, with: interruption))
@@ -193,7 +197,7 @@ final class SerializationSlot: Sendable {
 
     // MARK: For awaiting tasks
 
-    /// Ends the serializer if its request can no longer be cancelled.
+    /// Ends a serializer that was attached after the request had finished.
     func interrupt() {
         let interruption = state.withLock { state in
             state.isInterrupted = true
@@ -202,12 +206,12 @@ final class SerializationSlot: Sendable {
         interruption?()
     }
 
-    /// The answer, if it has been delivered.
+    /// The delivered result, or `nil` if no result was delivered.
     var answer: SerializationResult? {
         state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
     }
 
-    /// Calls a closure with the answer, on the global pool.
+    /// Calls a closure with the result when it is delivered.
     func handle(_ handler: @escaping @Sendable (SerializationResult) -> Void) {
         let answer = state.withLock { state -> SerializationResult? in
             state.handlers.append(handler)
@@ -218,7 +222,7 @@ final class SerializationSlot: Sendable {
         if let answer { callHandlersInTask(with: answer) }
     }
 
-    /// Waits for the answer.
+    /// Waits for the result.
     func wait() async -> SerializationResult {
         while true {
             if let answer { return answer }
@@ -237,7 +241,7 @@ final class SerializationSlot: Sendable {
 /// A box for a value whose type is erased.
 protocol AnyValueBox: AnyObject, Sendable {}
 
-/// A box for a value of a type that the caller knows.
+/// A box for a value of a known type.
 final class ValueBox<Value: Sendable>: AnyValueBox {
     let value: Value
 

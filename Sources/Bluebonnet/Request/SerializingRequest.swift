@@ -1,23 +1,25 @@
 public import FoundationEssentials
 
-/// A request whose complete response is converted to a value: a ``DataRequest`` or a ``DownloadRequest``.
+/// A request whose complete response can be serialized.
 ///
-/// Each `serializing…` method attaches a serializer, and returns a ``SerializingTask`` whose value you await. The
-/// method returns at once, and starts the request unless the session or a suspension prevents that.
+/// ``DataRequest`` and ``DownloadRequest`` conform to this protocol. Each `serializing…` method attaches a serializer,
+/// and immediately returns a ``SerializingTask``, whose value you await. The method starts the request, unless the
+/// request is suspended or the session does not start requests automatically.
 ///
-/// For a download, a serializer reads the file into memory, up to ``Session/Configuration/maximumResponseBytes``. The
-/// file stays in place.
+/// For a download, the file is read into memory before it is serialized, and is not removed. Its size is limited to
+/// ``Session/Configuration/maximumResponseBytes``. ``DownloadRequest/serializingURL(automaticallyCancelling:)`` does
+/// not read the file.
 public protocol SerializingRequest: Request {}
 
 extension SerializingRequest {
-    /// Makes a task whose value is the unchanged body.
+    /// Returns a task whose value is the body as bytes.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
-    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a `Data`.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingData(
@@ -31,16 +33,16 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Makes a task whose value is the body as text.
+    /// Returns a task whose value is the body as text.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
-    ///   - encoding: The encoding of the text; `nil` by default. With `nil`, it is the encoding that the response
-    ///     names. If the response names none, text that is valid UTF-8 is read as UTF-8, and other text as ISO-8859-1.
-    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
+    ///   - encoding: The encoding of the text, or `nil` to detect the encoding as described in
+    ///     ``StringResponseSerializer``; `nil` by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a `String`.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingString(
@@ -55,14 +57,14 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Makes a task whose value is the body as JSON of any shape (RFC 8259).
+    /// Returns a task whose value is the body as a JSON value (RFC 8259).
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
-    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a ``JSONValue``.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingJSON(
@@ -76,17 +78,17 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Makes a task whose value is decoded from the body.
+    /// Returns a task whose value is decoded from the body.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
-    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
-    /// - Returns: A task whose value has the decoded type.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    /// - Returns: A task with the decoded value.
     public nonisolated func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: any DataDecoder = JSONDecoder(),
@@ -99,16 +101,16 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Makes a task whose value is decoded from the body as a property list.
+    /// Returns a task whose value is decoded from the body as a property list.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - decoder: The decoder for the property list.
-    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: The task.
     package nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
@@ -121,26 +123,26 @@ extension SerializingRequest {
             decoder: decoder, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
     }
 
-    /// Makes a task whose value is made by a serializer that never suspends.
+    /// Returns a task whose value is created by a synchronous serializer.
     ///
     /// - Parameters:
     ///   - serializer: The serializer that converts the response.
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    /// - Returns: A task whose value the serializer makes.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    /// - Returns: A task with the value of the serializer.
     package nonisolated func serializingResponse<Serializer: SynchronousResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> SerializingTask<Self, Serializer.SerializedObject> {
         task(PreparedSerializer(serializer), automaticallyCancelling)
     }
 
-    /// Makes a task whose value is made by your own serializer.
+    /// Returns a task whose value is created by a serializer.
     ///
     /// - Parameters:
     ///   - serializer: The serializer that converts the response.
-    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
-    ///     default.
-    /// - Returns: A task whose value the serializer makes.
+    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///     cancelled; `true` by default.
+    /// - Returns: A task with the value of the serializer.
     public nonisolated func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> SerializingTask<Self, Serializer.SerializedObject> {
@@ -150,7 +152,7 @@ extension SerializingRequest {
     fileprivate nonisolated func task<Value>(
         _ serializer: PreparedSerializer<Value>, _ automaticallyCancelling: Bool, readsFile: Bool = true
     ) -> SerializingTask<Self, Value> {
-        // A task that is already cancelled will not await the value.
+        // A Swift task that is already cancelled will not await the value.
         if automaticallyCancelling, Task.isCancelled { cancel() }
         let slot = core.slot(for: serializer, readsFile: readsFile)
         core.attach(slot, startsImmediately: core.context.startsRequestsImmediately, for: self)
@@ -173,13 +175,13 @@ extension RequestCore {
 extension DataRequest: SerializingRequest {}
 
 extension DownloadRequest: SerializingRequest {
-    /// Makes a task whose value is the URL of the downloaded file.
+    /// Returns a task whose value is the URL of the downloaded file.
     ///
-    /// The value is available when the file is complete and in place. This method returns at once, and starts the
-    /// request unless the session or a suspension prevents that.
+    /// The value is available when the complete file was moved to its destination. This method returns immediately. It
+    /// starts the request, unless the request is suspended or the session does not start requests automatically.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true`
-    ///   by default.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///   cancelled; `true` by default.
     /// - Returns: A task whose value is a file URL.
     public nonisolated func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         task(PreparedSerializer(URLResponseSerializer()), automaticallyCancelling, readsFile: false)

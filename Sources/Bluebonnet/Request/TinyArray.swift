@@ -1,6 +1,6 @@
-/// A list that usually has one element, for which it allocates no memory.
+/// A list that allocates no memory for a single element.
 ///
-/// With arrays instead, a small GET takes 1.5 % more instructions.
+/// Most lists of this type have one element. With arrays, a small GET request needs 1.5 % more instructions.
 struct TinyArray<Element> {
     private var first: Element?
     private var others: [Element] = []

@@ -1,8 +1,10 @@
 public import FoundationEssentials
 
-/// A serializer that returns the body as bytes; shorthand `.data`.
+/// A serializer that returns the body as bytes.
+///
+/// Its shorthand is `.data`.
 public struct DataResponseSerializer: SynchronousResponseSerializer {
-    /// The preprocessor that is applied to the body first.
+    /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The methods whose responses may have an empty body.
@@ -11,10 +13,10 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// The status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
 
-    /// Creates the serializer.
+    /// Creates a serializer that returns the body as bytes.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
@@ -30,9 +32,10 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Returns the preprocessed body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The bytes of the body, or no bytes if the body is empty and the method or status code allows it.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
-    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
+    /// - Returns: The bytes of the body. The result is empty if the body is empty and the method or status code allows
+    ///   this.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the
+    ///   method nor the status code allows it. Errors of the preprocessor are rethrown.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
@@ -42,41 +45,44 @@ extension ResponseSerializer where Self == DataResponseSerializer {
     /// A serializer that returns the body as bytes.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 
-    /// A serializer that returns the preprocessed body as bytes.
+    /// Returns a serializer that returns the preprocessed body as bytes.
     ///
-    /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
+    /// - Parameter dataPreprocessor: The preprocessor to apply to the body before serialization.
     /// - Returns: A serializer with this preprocessor.
     public static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
         DataResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
 
-/// A serializer that returns the body as text; shorthand `.string`.
+/// A serializer that returns the body as text.
 ///
-/// The encoding is the first of these that applies:
-/// 1. The encoding given to the serializer.
-/// 2. The byte order mark at the start of the body. It is not part of the text.
+/// Its shorthand is `.string`. The encoding of the text is the first of these that is available:
+/// 1. The encoding that was passed to the initializer.
+/// 2. The encoding of a byte order mark at the start of the body. The mark is not part of the text.
 /// 3. The `charset` of the response's `Content-Type`.
 /// 4. UTF-8, if the body is well-formed UTF-8.
-/// 5. ISO-8859-1, in which every byte is valid.
+/// 5. ISO-8859-1 otherwise.
 ///
-/// Bluebonnet itself decodes these charsets:
+/// Bluebonnet decodes these charsets itself:
 /// - UTF-8
-/// - UTF-16 and UTF-32, with either byte order; little-endian by default
+/// - UTF-16 and UTF-32 in both byte orders, with little-endian as the default
 /// - ISO-8859-1 and windows-1252
-/// - US-ASCII, which is read as UTF-8 or ISO-8859-1
+/// - US-ASCII, which is decoded as UTF-8 or ISO-8859-1
 ///
-/// The following charsets need tables of the system (glibc's `gconv` modules), which small images may not have: the
-/// other parts of ISO-8859, windows-874, windows-1250, 1251 and 1253 to 1258, IBM437, IBM850, IBM852, IBM866, KOI8-R,
-/// KOI8-U, macintosh, x-mac-cyrillic, Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR.
+/// Other charsets require glibc's `gconv` modules, which small container images often do not contain:
+/// - The other parts of ISO-8859
+/// - windows-874, windows-1250, windows-1251, and windows-1253 to windows-1258
+/// - IBM437, IBM850, IBM852 and IBM866
+/// - KOI8-R, KOI8-U, macintosh and x-mac-cyrillic
+/// - Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR
 ///
-/// Text that is not well-formed in its encoding is an error; malformed bytes are never replaced silently. An unknown
-/// charset is an error too, unless the body is well-formed UTF-8.
+/// The serializer throws an error if the text is malformed in its encoding. It does not replace malformed bytes. It
+/// also throws an error for an unknown charset, unless the body is well-formed UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
-    /// The preprocessor that is applied to the body first.
+    /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// The encoding to use instead of the response's; `nil` to detect it.
+    /// The encoding to use regardless of the response, or `nil` to detect the encoding.
     package let encoding: String.Encoding?
 
     /// The methods whose responses may have an empty body.
@@ -85,11 +91,11 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
 
-    /// Creates the serializer.
+    /// Creates a serializer that returns the body as text.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
-    ///   - encoding: The encoding to use instead of the response's; `nil`, the default, to detect it.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
+    ///   - encoding: The encoding to use regardless of the response, or `nil` to detect the encoding; `nil` by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
@@ -106,10 +112,10 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as text.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The text, or an empty string if the body is empty and the method or status code allows it.
-    /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is
-    ///   malformed in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is
-    ///   empty and neither the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
+    /// - Returns: The text. It is empty if the body is empty and the method or status code allows this.
+    /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is malformed
+    ///   in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and
+    ///   neither the method nor the status code allows it. Errors of the preprocessor are rethrown.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -117,10 +123,10 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// A serializer that returns the body as text and detects the encoding.
+    /// A serializer that detects the encoding of the body and returns the text.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// A serializer that returns the body as text in a fixed encoding, regardless of the response.
+    /// Returns a serializer that decodes the body in a fixed encoding, regardless of the response.
     ///
     /// - Parameter encoding: The encoding of the text.
     /// - Returns: A serializer for this encoding.
@@ -129,9 +135,11 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     }
 }
 
-/// A serializer that returns the body as a ``JSONValue``, for JSON without a fixed structure; shorthand `.json`.
+/// A serializer that returns the body as a ``JSONValue``, for JSON without a fixed structure.
+///
+/// Its shorthand is `.json`.
 public struct JSONResponseSerializer: SynchronousResponseSerializer {
-    /// The preprocessor that is applied to the body first.
+    /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The methods whose responses may have an empty body.
@@ -140,10 +148,10 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// The status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
 
-    /// Creates the serializer.
+    /// Creates a serializer that returns the body as a JSON value.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
@@ -159,12 +167,12 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as a JSON value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows
-    ///   it.
-    /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not JSON; the
+    /// - Returns: The parsed value. It is ``JSONValue/null`` if the body is empty and the method or status code allows
+    ///   this.
+    /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not valid JSON. The
     ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
     ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
-    ///   thrown unchanged.
+    ///   rethrown.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -179,21 +187,22 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// A serializer that returns the body as a JSON value.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
-    /// A serializer that returns the preprocessed body as a JSON value.
+    /// Returns a serializer that returns the preprocessed body as a JSON value.
     ///
-    /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
+    /// - Parameter dataPreprocessor: The preprocessor to apply to the body before serialization.
     /// - Returns: A serializer with this preprocessor.
     public static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
         JSONResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
 
-/// A serializer that decodes the body to a `Decodable` type; shorthands `.decodable(of:)` and `.propertyList(of:)`.
+/// A serializer that decodes the body to a `Decodable` type.
 ///
-/// If the body is empty and the method or status code allows it, the result is the type's
-/// ``EmptyResponse/emptyValue()``. Decoding fails if the type does not conform to ``EmptyResponse``.
+/// Its shorthand is `.decodable(of:)`. If the body is empty and the method or status code allows this, the serializer
+/// returns the type's ``EmptyResponse/emptyValue()``. In this case, it throws an error if the type does not conform to
+/// ``EmptyResponse``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: SynchronousResponseSerializer {
-    /// The preprocessor that is applied to the body first.
+    /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The decoder for the body.
@@ -205,10 +214,10 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// The status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
 
-    /// Creates the serializer.
+    /// Creates a serializer that decodes the body.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
@@ -223,16 +232,16 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
         self.emptyResponseCodes = emptyResponseCodes
     }
 
-    /// Returns the body as a decoded value.
+    /// Decodes the body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The decoded value, or the type's empty value if the body is empty and the method or status code
-    ///   allows it.
-    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder fails; the underlying error is
-    ///   that of the decoder. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if an empty body is
-    ///   allowed, but the type has no empty value. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
-    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
-    ///   thrown unchanged.
+    /// - Returns: The decoded value. It is the type's empty value if the body is empty and the method or status code
+    ///   allows this.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error, which becomes
+    ///   the underlying error. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the body is
+    ///   empty as allowed, but the type has no empty value. ``RequestError`` with
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the method nor the status code
+    ///   allows it. Errors of the preprocessor are rethrown.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {
@@ -253,7 +262,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
 }
 
 extension ResponseSerializer {
-    /// A serializer that decodes the body to a `Decodable` type.
+    /// Returns a serializer that decodes the body to a `Decodable` type.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -265,7 +274,7 @@ extension ResponseSerializer {
         DecodableResponseSerializer(decoder: decoder)
     }
 
-    /// A serializer that decodes a property list, in XML or binary form, to a `Decodable` type.
+    /// Returns a serializer that decodes an XML or binary property list to a `Decodable` type.
     ///
     /// - Parameter type: The type to decode.
     /// - Returns: A serializer for this type.
@@ -276,7 +285,9 @@ extension ResponseSerializer {
     }
 }
 
-/// A serializer that returns the URL of a downloaded file; shorthand `.url`.
+/// A serializer that returns the URL of a downloaded file.
+///
+/// Its shorthand is `.url`.
 public struct URLResponseSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     public init() {}

@@ -3,37 +3,39 @@ import FoundationEssentials
 /// A character encoding that Bluebonnet can decode.
 enum Charset: Hashable, Sendable {
     case utf8
-    /// UTF-16 with the given byte order; `nil` means that the byte order mark decides.
+    /// UTF-16 with this byte order, or `nil` for the byte order of the byte order mark.
     ///
-    /// Without a mark, it is little-endian, as in the WHATWG's Encoding Standard.
+    /// If there is no mark either, the byte order is little-endian, as in the WHATWG's Encoding Standard.
     case utf16(ByteOrder?)
     case utf32(ByteOrder?)
     case latin1
-    /// Text declared as ASCII, which is usually a superset of ASCII.
+    /// Text that is declared as ASCII, but usually uses a superset of ASCII.
     case looseASCII
     case windows1252
     case system(SystemCharset)
-    /// An encoding that Foundation decodes. Most of them need more than FoundationEssentials.
+    /// An encoding that Foundation decodes.
+    ///
+    /// Most of these encodings require Foundation instead of FoundationEssentials.
     case other(String.Encoding)
-    /// An unknown name, or a charset that the system has no table for.
+    /// An unknown name, or a charset for which the system has no module.
     ///
     /// Text that is well-formed UTF-8 is almost certainly ASCII or UTF-8. Other text cannot be decoded.
     case unknown(String)
 
     enum ByteOrder: Hashable, Sendable { case big, little }
 
-    /// Finds the charset by one of its names (IANA's registry, the Encoding Standard), regardless of case.
+    /// Creates the charset with this name from the IANA registry or the Encoding Standard, regardless of case.
     init(name: String) {
         let label = name.lowercased()
         self = Self.names[label] ?? SystemCharset.named(label).map { Charset($0) } ?? .unknown(label)
     }
 
-    /// Uses a charset of the system, if the system has its table.
+    /// Creates a charset of the system, or an unknown charset if the system does not have its module.
     init(_ charset: SystemCharset) {
         self = charset.isAvailable ? .system(charset) : .unknown(charset.name)
     }
 
-    /// Finds the charset that corresponds to a Foundation encoding.
+    /// Creates the charset that corresponds to a Foundation encoding.
     init(_ encoding: String.Encoding) {
         let name = Self.encodingNames[encoding] ?? ""
         self = Self.names[name] ?? SystemCharset.named(name).map { .system($0) } ?? .other(encoding)
@@ -47,13 +49,13 @@ enum Charset: Hashable, Sendable {
         .shiftJIS: "shift_jis", .japaneseEUC: "euc-jp", .iso2022JP: "iso-2022-jp", .macOSRoman: "macintosh",
     ]
 
-    /// Finds the charset by the byte order mark at the start of the text, if there is a mark.
+    /// Creates the charset of the byte order mark at the start of the text, or returns `nil` if there is no mark.
     init?(byteOrderMarkOf data: Data) {
         let start = Array(data.prefix(4))
         if start.starts(with: [0xEF, 0xBB, 0xBF]) {
             self = .utf8
         } else if start == [0xFF, 0xFE, 0, 0], data.count.isMultiple(of: 4) {
-            // This could also be UTF-16 that begins with U+0000, but such text does not occur in practice.
+            // The text could also be UTF-16 that begins with U+0000, but such text does not occur in practice.
             self = .utf32(.little)
         } else if start == [0, 0, 0xFE, 0xFF] {
             self = .utf32(.big)
@@ -66,7 +68,7 @@ enum Charset: Hashable, Sendable {
         }
     }
 
-    /// The preferred name (IANA's registry).
+    /// The preferred name in the IANA registry.
     var name: String {
         switch self {
         case .utf8: "utf-8"
@@ -119,7 +121,9 @@ extension Charset {
         }
     }
 
-    /// Decodes UTF-16 or UTF-32 in the declared byte order, the order of the byte order mark, or little-endian.
+    /// Decodes UTF-16 or UTF-32.
+    ///
+    /// The byte order is the declared order, the order of the byte order mark, or little-endian.
     private static func decode<Encoding: Unicode.Encoding>(
         _ data: Data, as encoding: Encoding.Type, _ declared: ByteOrder?
     ) -> String? where Encoding.CodeUnit: FixedWidthInteger {
@@ -175,7 +179,7 @@ extension Charset {
 
     /// The scalars of the bytes 0x80 to 0x9F.
     ///
-    /// The five unassigned bytes keep their values (Encoding Standard).
+    /// The five unassigned bytes are decoded to the scalars with the same number, as in the Encoding Standard.
     private static let windows1252Scalars: [Unicode.Scalar] = [
         "\u{20AC}", "\u{81}", "\u{201A}", "\u{192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}",
         "\u{2C6}", "\u{2030}", "\u{160}", "\u{2039}", "\u{152}", "\u{8D}", "\u{17D}", "\u{8F}",
@@ -184,13 +188,13 @@ extension Charset {
     ]
 }
 
-/// Decodes text by the rules of ``StringResponseSerializer``.
+/// Decodes text according to the rules of ``StringResponseSerializer``.
 enum TextDecoder {
-    /// Decodes text in the encoding that the caller requires, or else in the charset that the response names.
+    /// Decodes text in a fixed encoding, or in the encoding of the byte order mark or of the response.
     static func decode(_ data: Data, encoding: String.Encoding?, charset: String?) throws(RequestError) -> String {
         if let encoding { return try decode(data, Charset(encoding), name: nil) }
         if let marked = Charset(byteOrderMarkOf: data) { return try decode(data, marked, name: nil) }
-        // An empty charset counts as none.
+        // An empty charset is ignored.
         guard let charset, !charset.isEmpty else { return detect(data) }
         return try decode(data, Charset(name: charset), name: charset)
     }
@@ -202,7 +206,7 @@ enum TextDecoder {
         return text
     }
 
-    /// Decodes text of unknown charset.
+    /// Decodes text without a declared charset.
     static func detect(_ data: Data) -> String {
         Charset.utf8.decode(data) ?? Charset.decodeLatin1(data)
     }

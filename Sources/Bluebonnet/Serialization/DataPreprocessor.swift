@@ -2,14 +2,14 @@ public import FoundationEssentials
 
 /// A type that changes the bytes of a body before they are serialized.
 ///
-/// Runs where the serializer runs, and only for bodies that are not empty. Its errors end the attempt like errors of
-/// the serializer.
+/// The preprocessor runs on the same executor as the serializer. It is not called for an empty body. An error of the
+/// preprocessor ends the attempt, like an error of the serializer.
 public protocol DataPreprocessor: Sendable {
     /// Returns the bytes to serialize.
     ///
     /// - Parameter data: The body of the response.
-    /// - Returns: The bytes to serialize. No bytes count as an empty body.
-    /// - Throws: Any error. It ends the attempt.
+    /// - Returns: The bytes to serialize. If there are none, the serializer treats the body as empty.
+    /// - Throws: Any error, which ends the attempt.
     func preprocess(_ data: Data) throws -> Data
 }
 
@@ -19,12 +19,13 @@ extension DataPreprocessor where Self == PassthroughPreprocessor {
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// A preprocessor that removes the prefix `)]}',`, with which some servers prevent scripts from reading their
-    /// JSON.
+    /// A preprocessor that removes the prefix `)]}',` from the body.
     public static var googleXSSI: GoogleXSSIPreprocessor { GoogleXSSIPreprocessor() }
 }
 
-/// A preprocessor that returns the body unchanged; shorthand `.passthrough`.
+/// A preprocessor that returns the body unchanged.
+///
+/// Its shorthand is `.passthrough`.
 public struct PassthroughPreprocessor: DataPreprocessor {
     /// Creates the preprocessor.
     public init() {}
@@ -36,7 +37,9 @@ public struct PassthroughPreprocessor: DataPreprocessor {
     public func preprocess(_ data: Data) -> Data { data }
 }
 
-/// A preprocessor that removes the prefix `)]}',` and the line feed after it, if present; shorthand `.googleXSSI`.
+/// A preprocessor that removes the prefix `)]}',` and the line feed after it from the body.
+///
+/// Some servers add this prefix to protect JSON against cross-site script inclusion. The shorthand is `.googleXSSI`.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
     private static let prefix = Data(")]}',\n".utf8)
 
@@ -46,7 +49,7 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     /// Returns the body without the prefix.
     ///
     /// - Parameter data: The body of the response.
-    /// - Returns: The bytes after the prefix, or all bytes if there is no prefix.
+    /// - Returns: The bytes after the prefix, or all bytes if the body does not start with the prefix.
     public func preprocess(_ data: Data) -> Data {
         data.starts(with: Self.prefix) ? Data(data.dropFirst(Self.prefix.count)) : data
     }
@@ -60,7 +63,7 @@ public protocol DataDecoder: Sendable {
     ///   - type: The type to decode.
     ///   - data: The bytes to decode.
     /// - Returns: The decoded value.
-    /// - Throws: The reason the bytes cannot be decoded to the type.
+    /// - Throws: An error if the bytes cannot be decoded to the type.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

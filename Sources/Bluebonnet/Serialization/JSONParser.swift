@@ -1,6 +1,6 @@
-/// Parses JSON text by the grammar of RFC 8259, directly from bytes to values.
+/// Parses JSON text (RFC 8259) directly from bytes to values.
 ///
-/// It recurses once per nesting level, at most ``JSONValue/maximumDepth`` levels deep.
+/// The parser recurses for each nesting level, up to ``JSONValue/maximumDepth`` levels deep.
 struct JSONParser {
     var index = 0
     var depth = 0
@@ -32,7 +32,7 @@ struct JSONParser {
         }
     }
 
-    /// Skips the given byte if it is next; returns whether it was.
+    /// Skips the byte if it is the next byte, and returns whether the byte was skipped.
     mutating func skip(_ byte: UInt8, _ bytes: Span<UInt8>) -> Bool {
         guard index < bytes.count, bytes[index] == byte else { return false }
         index += 1
@@ -118,7 +118,7 @@ extension JSONParser {
         index += 1
         let start = index
         var plainStart = index
-        /// The decoded text up to the current unescaped part, if there were escapes.
+        /// The decoded text before the current unescaped part, which is empty if there were no escapes.
         var decoded: [UInt8] = []
         while index < bytes.count {
             switch bytes[index] {
@@ -147,7 +147,7 @@ extension JSONParser {
         }
     }
 
-    /// Appends the character of an escape sequence.
+    /// Parses an escape sequence, and appends its character.
     ///
     /// The index is at the backslash.
     private mutating func parseEscape(
@@ -174,7 +174,7 @@ extension JSONParser {
         index += 2
     }
 
-    /// Parses `\uXXXX`, or two of these if they are a surrogate pair.
+    /// Parses the escape sequence `\uXXXX`, or two such sequences if they are a surrogate pair.
     private mutating func parseScalar(_ bytes: Span<UInt8>) throws(JSONParsingError) -> Unicode.Scalar {
         let first = try hexadecimal(bytes, at: index + 2)
         if let scalar = Unicode.Scalar(first) {
@@ -238,7 +238,7 @@ extension JSONParser {
     }
 }
 
-/// An error that tells where a text is not valid JSON, and why.
+/// A syntax error in JSON text.
 public struct JSONParsingError: Error, Hashable, Sendable, Described {
     /// The kinds of syntax errors.
     package enum Reason: Hashable, Sendable {
@@ -246,7 +246,7 @@ public struct JSONParsingError: Error, Hashable, Sendable, Described {
         case unexpectedEnd
         /// A byte is not allowed at its position.
         case unexpectedByte(UInt8)
-        /// There are more bytes after the value.
+        /// The text contains more bytes after the value.
         case trailingBytes
         /// A number is malformed, such as `01` or `1.` (RFC 8259 §6).
         case malformedNumber
@@ -263,10 +263,10 @@ public struct JSONParsingError: Error, Hashable, Sendable, Described {
     /// The kind of the syntax error.
     package let reason: Reason
 
-    /// The number of bytes before the position of the error.
+    /// The byte offset of the error in the text.
     public let offset: Int
 
-    /// The reason and the position on one line, without any part of the JSON text.
+    /// The reason and the position of the error, without any part of the JSON text.
     package var text: String {
         let text =
             switch reason {

@@ -1,18 +1,18 @@
 public import FoundationEssentials
 
-/// Any JSON value, for JSON without a fixed structure.
+/// A JSON value of any type, for JSON without a fixed structure.
 ///
 /// ```swift
 /// let json = try await session.request(url).serializingJSON().value
 /// let name = json["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// Numbers keep their exact value where possible:
+/// The case of a number depends on its text:
 /// - A number without a fraction or an exponent is an ``integer(_:)``.
-/// - A number with a fraction or an exponent is a ``double(_:)``, rounded to the nearest value.
-/// - A number beyond the range of its type is a ``number(_:)``, which keeps all digits.
+/// - A number with a fraction or an exponent is a ``double(_:)``, which is rounded to the nearest value.
+/// - A number beyond the range of `Int64` or `Double` is a ``number(_:)``, which keeps all digits.
 ///
-/// Two values are equal if they have the same case and the same content, so `1` and `1.0` are different.
+/// Two values are equal if they have the same case and the same content, so `1` and `1.0` are not equal.
 public enum JSONValue: Hashable, Sendable {
     /// The value `null`.
     case null
@@ -28,18 +28,20 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. If a name is repeated in the text, the last value is used.
+    /// An object.
+    ///
+    /// If the text contains a name several times, the last value is used.
     case object([String: JSONValue])
 
-    /// The maximum nesting depth of arrays and objects in a parsed text.
+    /// The maximum nesting depth of arrays and objects in parsed JSON text.
     package static let maximumDepth = 512
 }
 
 extension JSONValue {
-    /// Parses JSON text strictly by RFC 8259.
+    /// Creates a value from JSON text in UTF-8 (RFC 8259).
     ///
-    /// The text must be UTF-8; a byte order mark is skipped. Arrays and objects may be nested up to 512 levels deep.
-    /// The parser runs synchronously on the calling thread. Its time is proportional to the length of the text.
+    /// The parser is strict. It skips a byte order mark. Arrays and objects can be nested up to 512 levels deep. The
+    /// parser runs synchronously on the calling thread, and its run time is proportional to the length of the text.
     ///
     /// - Parameter data: The JSON text in UTF-8.
     /// - Throws: ``JSONParsingError`` with the position of the first error.
@@ -48,7 +50,9 @@ extension JSONValue {
         self = try parser.parse(data.span)
     }
 
-    /// Parses JSON text strictly by RFC 8259.
+    /// Creates a value from JSON text (RFC 8259).
+    ///
+    /// The parser is strict.
     ///
     /// - Parameter text: The JSON text.
     /// - Throws: ``JSONParsingError`` with the position of the first error.
@@ -58,9 +62,9 @@ extension JSONValue {
 
     /// Returns the value as JSON text in UTF-8, with object members sorted by name.
     ///
-    /// JSON cannot represent infinity and NaN. They become `null`, as in JavaScript.
+    /// Infinity and NaN, which JSON cannot represent, become `null`.
     ///
-    /// - Parameter prettyPrinted: Whether to use several indented lines; `false` by default.
+    /// - Parameter prettyPrinted: Whether the text has several indented lines; `false` by default.
     /// - Returns: The JSON text in UTF-8.
     package func encode(prettyPrinted: Bool = false) -> Data {
         var writer = JSONWriter(isPretty: prettyPrinted)
@@ -78,12 +82,12 @@ extension JSONValue: Described {
 }
 
 extension JSONValue {
-    /// The member with this name, or `nil` if there is none or this is not an object.
+    /// The member with this name, or `nil` if the value is not an object or has no such member.
     ///
     /// - Parameter name: The name of the member.
     public subscript(name: String) -> JSONValue? { object?[name] }
 
-    /// The element at this index, or `nil` if there is none or this is not an array.
+    /// The element at this index, or `nil` if the value is not an array or has no such element.
     ///
     /// - Parameter index: The zero-based index.
     public subscript(index: Int) -> JSONValue? {
@@ -94,16 +98,16 @@ extension JSONValue {
     /// Whether the value is `null`.
     package var isNull: Bool { self == .null }
 
-    /// The Boolean value, or `nil` if this is not a Boolean.
+    /// The Boolean, or `nil` if the value is not a Boolean.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-    /// The number as an `Int`, or `nil` if this is not a number that `Int` can represent exactly.
+    /// The number as an `Int`, or `nil` if the value is not a number or `Int` cannot represent it exactly.
     public var int: Int? { exact(Int.self) }
 
-    /// The number as a `UInt64`, or `nil` if this is not a number that `UInt64` can represent exactly.
+    /// The number as a `UInt64`, or `nil` if the value is not a number or `UInt64` cannot represent it exactly.
     public var uint64: UInt64? { exact(UInt64.self) }
 
-    /// The number as the nearest `Double`, or `nil` if this is not a number or is beyond the range of `Double`.
+    /// The number as the nearest `Double`, or `nil` if the value is not a number or is beyond the range of `Double`.
     public var double: Double? {
         switch self {
         case .integer(let value): return Double(value)
@@ -115,7 +119,9 @@ extension JSONValue {
         }
     }
 
-    /// The number as a `Decimal` with up to 38 digits, or `nil` if this is not a number or is beyond its range.
+    /// The number as a `Decimal`, or `nil` if the value is not a number or is beyond the range of `Decimal`.
+    ///
+    /// The result has at most 38 digits.
     public var decimal: Decimal? {
         switch self {
         case .integer(let value): Decimal(value)
@@ -125,13 +131,13 @@ extension JSONValue {
         }
     }
 
-    /// The string, or `nil` if this is not a string.
+    /// The string, or `nil` if the value is not a string.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The elements, or `nil` if this is not an array.
+    /// The elements of the array, or `nil` if the value is not an array.
     public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
-    /// The members, or `nil` if this is not an object.
+    /// The members of the object, or `nil` if the value is not an object.
     public var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
     private func exact<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Integer? {
@@ -191,7 +197,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 
     /// Creates an object.
     ///
-    /// If a name is repeated, the last value is used.
+    /// If a name occurs several times, the last value is used.
     ///
     /// - Parameter elements: The names and values of the members.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
@@ -200,10 +206,11 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 }
 
 extension JSONValue: Codable {
-    /// Decodes a value with any decoder, for members without a fixed structure in a `Decodable` type.
+    /// Decodes a value with any decoder.
     ///
-    /// A decoder preserves less of a number than ``init(parsing:)-(Data)``: `1.0` becomes an integer, and numbers are
-    /// rounded to 38 digits.
+    /// Use a ``JSONValue`` property for a member without a fixed structure in a `Decodable` type. A decoder preserves
+    /// numbers less exactly than ``init(parsing:)-(Data)``. `1.0` becomes an integer, and numbers are rounded to 38
+    /// digits.
     ///
     /// - Parameter decoder: The decoder to read from.
     /// - Throws: The error of the decoder.
@@ -281,17 +288,16 @@ extension JSONValue: Codable {
     }
 }
 
-/// A JSON number, kept exactly as it is written in the text.
+/// A JSON number that keeps all of its digits.
 ///
-/// ``JSONValue`` uses it for an integer beyond the range of `Int64` and for a value beyond the range of `Double`. No
-/// digit is lost.
+/// ``JSONValue`` uses it for integers beyond the range of `Int64` and for other numbers beyond the range of `Double`.
 public struct JSONNumber: Hashable, Sendable, Described {
     /// The number as JSON text (RFC 8259 §6).
     public let text: String
 
     /// Creates a number from its JSON text.
     ///
-    /// - Parameter text: The number as JSON text. The result is `nil` if it is not a valid JSON number (RFC 8259 §6).
+    /// - Parameter text: The number as JSON text. If it is not a valid JSON number (RFC 8259 §6), the result is `nil`.
     public init?(_ text: String) {
         var parser = JSONParser()
         let bytes = text.utf8.span
@@ -299,7 +305,7 @@ public struct JSONNumber: Hashable, Sendable, Described {
         self.text = text
     }
 
-    /// Creates a number from text that is known to be valid.
+    /// Creates a number from valid JSON text, without a check.
     init(checked text: String) {
         self.text = text
     }

@@ -2,13 +2,14 @@ public import FoundationEssentials
 
 /// A type that turns a complete response into a value.
 ///
-/// Serializers run after validation, in the order in which they were attached. Each runs once for every attempt with
-/// an accepted response. A serializer never runs on the network's thread, so it may take its time and may `await`. If
-/// yours does not await, conform to ``SynchronousResponseSerializer`` instead, which needs no suspension.
+/// Serializers run after the validators, in the order in which they were attached to the request. Each serializer runs
+/// once for every attempt with an accepted response. Serializers do not run on the event loop, so a slow serializer
+/// does not delay other requests. If your `serialize` method is not `async`, conform to
+/// ``SynchronousResponseSerializer`` instead.
 ///
-/// An error of the serializer ends the attempt. A ``RequestError`` is kept. Any other error becomes the underlying
-/// error of `.serialization(.customSerializationFailed)`; a `CancellationError` becomes the underlying error of a
-/// cancellation.
+/// An error of the serializer ends the attempt. A ``RequestError`` is delivered unchanged. A `CancellationError`
+/// becomes the underlying error of `.cancelled`. Any other error becomes the underlying error of
+/// `.serialization(.customSerializationFailed)`.
 ///
 /// ```swift
 /// struct CSVSerializer: SynchronousResponseSerializer {
@@ -22,24 +23,30 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// The type of the serialized value.
     associatedtype SerializedObject: Sendable
 
-    /// The preprocessor for the body; by default, the body is not changed.
+    /// The preprocessor for the body.
+    ///
+    /// The default preprocessor does not change the body.
     var dataPreprocessor: any DataPreprocessor { get }
 
-    /// The methods whose responses may have an empty body; `HEAD` by default.
+    /// The request methods whose responses may have an empty body.
+    ///
+    /// The default is `HEAD`.
     var emptyRequestMethods: Set<HTTPMethod> { get }
 
-    /// The status codes whose responses may have an empty body; 204 and 205 by default.
+    /// The status codes of responses that may have an empty body.
+    ///
+    /// The default is 204 and 205.
     var emptyResponseCodes: Set<Int> { get }
 
     /// Returns the serialized value.
     ///
-    /// Your implementation may use the preprocessor and the rules for empty bodies; they are not applied
-    /// automatically. A built-in serializer that you call from it applies its own. Cancelling the request cancels the
-    /// task that runs this method.
+    /// The preprocessor and the rules for empty bodies are not applied automatically. If your implementation calls a
+    /// built-in serializer, this serializer applies its own preprocessor and rules. When the request is cancelled, the
+    /// task that runs this method is cancelled.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
-    /// - Throws: Any error. It ends the attempt.
+    /// - Throws: Any error, which ends the attempt.
     func serialize(_ input: SerializerInput) async throws -> SerializedObject
 }
 
@@ -47,22 +54,22 @@ extension ResponseSerializer {
     /// A preprocessor that leaves the body unchanged.
     public var dataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
 
-    /// The default methods: ``defaultEmptyRequestMethods``.
+    /// The default methods, which are ``defaultEmptyRequestMethods``.
     public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
 
-    /// The default status codes: ``defaultEmptyResponseCodes``.
+    /// The default status codes, which are ``defaultEmptyResponseCodes``.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
-    /// The default set of methods whose responses may have an empty body: `HEAD`.
+    /// The request methods whose responses may have an empty body by default, which is only `HEAD`.
     public static var defaultEmptyRequestMethods: Set<HTTPMethod> { EmptyResponseRules.requestMethods }
 
-    /// The default set of status codes whose responses may have an empty body: 204 and 205.
+    /// The status codes of responses that may have an empty body by default, which are 204 and 205.
     public static var defaultEmptyResponseCodes: Set<Int> { EmptyResponseRules.responseCodes }
 
-    /// Returns whether the response may have an empty body because of its request's method or its status code.
+    /// Returns whether the method of the request or the status code of the response allows an empty body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: Whether an empty body is valid.
+    /// - Returns: Whether an empty body is allowed.
     public func allowsEmptyBody(_ input: SerializerInput) -> Bool {
         if let method = input.request?.method, emptyRequestMethods.contains(method) { return true }
         guard let code = input.response?.statusCode else { return false }
@@ -74,9 +81,9 @@ extension ResponseSerializer {
     /// Returns the preprocessed body, or `nil` if it is empty and the method or status code allows it.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The body, which is never empty, or `nil`.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
-    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
+    /// - Returns: The preprocessed body, which is not empty, or `nil`.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the
+    ///   method nor the status code allows it. Errors of the preprocessor are rethrown.
     public func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
@@ -86,7 +93,7 @@ extension ResponseSerializer {
     }
 }
 
-/// The default rules, created only once because every request has its own serializer.
+/// The default rules, which are created only once because every request has its own serializer.
 private enum EmptyResponseRules {
     static let requestMethods: Set<HTTPMethod> = [.head]
     static let responseCodes: Set<Int> = [204, 205]
@@ -94,40 +101,43 @@ private enum EmptyResponseRules {
 
 /// A serializer that never awaits.
 ///
-/// Conform to this protocol instead of ``ResponseSerializer`` if your `serialize` method is not `async`. The request
-/// then calls it without a suspension. All built-in serializers conform to this protocol.
+/// Conform to this protocol instead of ``ResponseSerializer`` if your `serialize` method is not `async`. All built-in
+/// serializers conform to this protocol.
 public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSerializer {
     /// Returns the serialized value.
     ///
-    /// Runs on the global pool, or on the executor preferred by the awaiting task, such as ``Session/executor``.
+    /// The method runs on the global pool, or on the executor that the awaiting task prefers, such as
+    /// ``Session/executor``.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
-    /// - Throws: Any error. It ends the attempt.
+    /// - Throws: Any error, which ends the attempt.
     func serialize(_ input: SerializerInput) throws -> SerializedObject
 }
 
-/// The input of a serializer: the request, the response and the body.
+/// The input of a serializer, with the request, the response and the body.
 public struct SerializerInput: Sendable {
-    /// The request of the last attempt, without the header fields added by the session.
+    /// The last request that was sent, without the header fields that the session adds.
+    ///
+    /// After a redirect, this is the request of the redirect.
     public var request: HTTPRequest?
 
     /// The head of the response.
     public var response: HTTPResponse?
 
-    /// The body after content decoding; empty if there is no body.
+    /// The body after content decoding, which is empty if there is no body.
     public var data: Data
 
-    /// The URL of the file, if the body was downloaded to a file.
+    /// The URL of the file if the body was downloaded to a file.
     public var fileURL: URL?
 
     /// Creates the input of a serializer.
     ///
     /// - Parameters:
-    ///   - request: The request of the last attempt.
+    ///   - request: The last request that was sent.
     ///   - response: The head of the response.
     ///   - data: The body after content decoding.
-    ///   - fileURL: The URL of the file, if the body was downloaded to a file; `nil` by default.
+    ///   - fileURL: The URL of the file if the body was downloaded to a file; `nil` by default.
     public init(request: HTTPRequest?, response: HTTPResponse?, data: Data, fileURL: URL? = nil) {
         self.request = request
         self.response = response
@@ -136,15 +146,15 @@ public struct SerializerInput: Sendable {
     }
 }
 
-/// A serializer that calls a closure: `ClosureResponseSerializer { input in … }`.
+/// A serializer that calls a closure.
 public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
     private let body: @Sendable (SerializerInput) async throws -> SerializedObject
 
     /// Creates the serializer.
     ///
-    /// - Parameter body: Returns the serialized value. It receives the unchanged body, even if that is empty. Its
-    ///   error becomes the underlying error of `.serialization(.customSerializationFailed)`, unless it is a
-    ///   ``RequestError``.
+    /// - Parameter body: A closure that returns the serialized value. It receives the unchanged body, which may be
+    ///   empty. If it throws an error that is not a ``RequestError``, the error becomes the underlying error of
+    ///   `.serialization(.customSerializationFailed)`.
     public init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
         self.body = body
     }
@@ -162,7 +172,7 @@ public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSer
 /// A type with a value that represents an empty body.
 ///
 /// ``DecodableResponseSerializer`` returns this value for an empty body, if ``ResponseSerializer/emptyRequestMethods``
-/// or ``ResponseSerializer/emptyResponseCodes`` allow one. Optionals conform to this protocol with the value `nil`.
+/// or ``ResponseSerializer/emptyResponseCodes`` allow an empty body. The empty value of an optional is `nil`.
 public protocol EmptyResponse {
     /// Returns the value that represents an empty body.
     ///
@@ -177,21 +187,21 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// A value for responses where only success matters, as in `serializingDecodable(Empty.self)`.
+/// A type for responses whose body is not needed, as in `serializingDecodable(Empty.self)`.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
-    /// The only value.
+    /// The only value of the type.
     public static let value = Empty()
 
-    /// Creates the only value.
+    /// Creates the only value of the type.
     package init() {}
 
     /// Returns the only value.
     ///
-    /// - Returns: The only value.
+    /// - Returns: The only value of the type.
     public static func emptyValue() -> Empty { value }
 }
 
-/// A serializer in the form that the attempt loop runs: type-erased, and with errors that refer to the response.
+/// A type-erased serializer that the attempt loop runs, whose errors contain the response.
 package enum PreparedSerializer<Value: Sendable>: Sendable {
     /// A serializer that never suspends.
     case synchronous(@Sendable (SerializerInput) throws(RequestError) -> Value)
@@ -202,7 +212,7 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
     package init(_ serializer: some SynchronousResponseSerializer<Value>) {
         self = .synchronous { input throws(RequestError) in
             do {
-                // Overload resolution picks the synchronous requirement, because this closure is not `async`.
+                // This closure is not `async`, so overload resolution selects the synchronous method.
                 return try serializer.serialize(input)
             } catch {
                 throw RequestError.wrappingSerializer(error).aboutIfMissing(input)
@@ -210,9 +220,9 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares any serializer.
+    /// Prepares a serializer that may await.
     ///
-    /// Generic code does not know whether the serializer awaits.
+    /// The initializer also recognizes a synchronous serializer, because generic code may not know its type.
     package init(_ serializer: some ResponseSerializer<Value>) {
         if let synchronous = serializer as? any SynchronousResponseSerializer<Value> {
             self.init(synchronous)
@@ -229,10 +239,10 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
 }
 
 extension RequestError {
-    /// Returns the error of a serializer or preprocessor as a `RequestError`, wrapped at most once.
+    /// Returns the error of a serializer or preprocessor as a `RequestError`.
     ///
-    /// A ``RequestError`` is kept, and a `CancellationError` becomes a cancellation. Any other error becomes
-    /// `.serialization(.customSerializationFailed)`.
+    /// A ``RequestError`` is returned unchanged. A `CancellationError` becomes the underlying error of `.cancelled`.
+    /// Any other error becomes the underlying error of `.serialization(.customSerializationFailed)`.
     package static func wrappingSerializer(_ error: any Error) -> RequestError {
         switch error {
         case let error as RequestError: error
@@ -241,7 +251,7 @@ extension RequestError {
         }
     }
 
-    /// Adds the response that could not be serialized to the error, unless the error already has a response.
+    /// Returns the error with the response that could not be serialized, unless it already has a response.
     func aboutIfMissing(_ input: SerializerInput) -> RequestError {
         guard response == nil, let response = input.response else { return self }
         return about(response, body: input.data)

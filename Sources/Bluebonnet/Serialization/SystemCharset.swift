@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Glibc
 
-/// A charset that is decoded with a table of the system, because Bluebonnet does not decode it itself.
+/// A charset that is decoded with a `gconv` module of the system.
 ///
-/// Only names from the table below are passed to the system, whatever the response contains.
+/// Only names from the table below are passed to the system, regardless of the response.
 struct SystemCharset: Hashable, Sendable {
-    /// The preferred name (IANA's registry).
+    /// The preferred name in the IANA registry.
     let name: String
-    /// The name for `iconv_open`: the superset of the charset that the Encoding Standard uses.
+    /// The name for `iconv_open`, which is the name of the superset that the Encoding Standard uses.
     let systemName: String
 
-    /// Finds the charset by one of its names in lower case.
+    /// Returns the charset with this lowercase name.
     static func named(_ name: String) -> SystemCharset? { names[name] }
 
     init(name: String, systemName: String) {
@@ -18,10 +18,12 @@ struct SystemCharset: Hashable, Sendable {
         self.systemName = systemName
     }
 
-    /// Whether the system has the table; small images lack most of them.
+    /// Whether the system has the module for the charset.
+    ///
+    /// Small container images do not contain most modules.
     var isAvailable: Bool { SystemTextDecoder(self) != nil }
 
-    /// Every charset of the table.
+    /// All charsets of the table.
     static var all: Set<SystemCharset> { Set(names.values) }
 
     private static let names: [String: SystemCharset] = {
@@ -34,8 +36,8 @@ struct SystemCharset: Hashable, Sendable {
         return names
     }()
 
-    /// Each line has the preferred name, the system's name, and the other names listed by the Encoding Standard or
-    /// IANA.
+    /// Each line contains the preferred name, the system's name, and the other names in the Encoding Standard or the
+    /// IANA registry.
     private static let table = """
         ibm437 CP437 cp437 437
         ibm850 CP850 cp850 850
@@ -82,26 +84,29 @@ struct SystemCharset: Hashable, Sendable {
         """
 }
 
-/// Decodes text piece by piece with a table of the system (`iconv`); pieces may end anywhere.
+/// Decodes chunks of text with `iconv`, regardless of chunk boundaries.
 ///
-/// Only one task may use it at a time. It keeps the shift state of the charset and the bytes of an incomplete
-/// character, at most ``longestRest``. For charsets with combining characters, it also keeps the last character.
-// Safety: The descriptor belongs to this object alone until `deinit`. iconv sees pointers to other memory, together
-// with its size, only within the call below.
+/// Only one task may use the decoder at a time. The decoder keeps the shift state of the charset and up to
+/// ``longestRest`` bytes of an incomplete character. For charsets with combining characters, it also keeps the last
+/// character.
+// Safety: Only this object uses the descriptor, and `deinit` closes it. Other pointers are passed to iconv with the
+// size of their memory, and iconv does not keep them after the call.
 @safe
 final class SystemTextDecoder {
     private let descriptor: iconv_t
-    /// Whether escape sequences change the meaning of later bytes; flushing would reset this state.
+    /// Whether escape sequences change the meaning of later bytes.
+    ///
+    /// Flushing would reset this state.
     private let shifts: Bool
     private var rest: [UInt8] = []
 
-    /// At least the length of the longest character or escape sequence of all these charsets.
+    /// An upper limit for the length of a character or an escape sequence in these charsets.
     private static let longestRest = 8
 
-    /// Creates a decoder, or returns `nil` if the system lacks the charset's table.
+    /// Creates a decoder, or returns `nil` if the system does not have the module for the charset.
     init?(_ charset: SystemCharset) {
         let opened = unsafe iconv_open("UTF-8", charset.systemName)
-        // A result of -1 means failure; Swift imports it as an address.
+        // A result of -1, which Swift imports as an address, means failure.
         guard let opened = unsafe opened, UInt(bitPattern: opened) != UInt.max else { return nil }
         unsafe descriptor = unsafe opened
         shifts = charset.systemName.hasPrefix("ISO-2022")
@@ -111,7 +116,7 @@ final class SystemTextDecoder {
         unsafe _ = iconv_close(descriptor)
     }
 
-    /// Returns the text that these bytes complete.
+    /// Decodes the next bytes.
     ///
     /// - Parameters:
     ///   - bytes: The next bytes of the text.
@@ -143,8 +148,9 @@ final class SystemTextDecoder {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Converts from an index, which it advances, until one piece of output is full; returns the reason for an early
-    /// stop.
+    /// Converts bytes from an index until the output buffer is full, and advances the index.
+    ///
+    /// The method returns the reason if the conversion stops early.
     private func convert(
         _ input: UnsafeBufferPointer<UInt8>, from start: inout Int, into text: inout [UInt8]
     ) -> Int32? {
@@ -158,7 +164,7 @@ final class SystemTextDecoder {
         return stop
     }
 
-    /// Returns the text that iconv holds back in case a combining character follows.
+    /// Appends the text that iconv keeps because a combining character may follow.
     private func flush(into text: inout [UInt8]) {
         var none: UnsafeMutablePointer<CChar>?
         var left = 0

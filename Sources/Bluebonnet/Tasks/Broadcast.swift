@@ -1,8 +1,7 @@
-/// Sends values to any number of observers; the sequences of a request are its
-/// ``stream(bufferingPolicy:onTermination:)``s.
+/// Sends values to any number of observers.
 ///
-/// All methods may be called from any thread, take one lock for a moment, and call nothing while they hold it. Without
-/// observers, sending a value costs that lock and storing the value. A broadcast finishes when it is released.
+/// All methods may be called from any thread. They hold a lock for a short time, and call no other code while they hold
+/// it. A broadcast finishes when it is released.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let core: BroadcastCore<Element>
 
@@ -10,7 +9,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - replaysLatest: Whether a new observer begins with the latest value, if there is one; `true` by default.
-    ///   - latest: The value that the first observer begins with, as if it had been sent.
+    ///   - latest: The value that the first observer receives first.
     package init(replaysLatest: Bool = true, latest: Element? = nil) {
         core = BroadcastCore(replaysLatest: replaysLatest, latest: latest)
     }
@@ -19,22 +18,22 @@ package final class Broadcast<Element: Sendable>: Sendable {
         core.finish()
     }
 
-    /// The latest value, if one was sent and is replayed.
+    /// The latest value, or `nil` if no value was sent or values are not replayed.
     package var latest: Element? { core.latest }
 
-    /// Sends a value to all observers; does nothing once finished.
+    /// Sends a value to all observers, unless the broadcast has finished.
     package func send(_ element: Element) {
         core.send(element)
     }
 
-    /// Ends every sequence after its buffered values, including sequences that are created later.
+    /// Finishes the broadcast, which ends every sequence after its buffered values.
     package func finish() {
         core.finish()
     }
 
-    /// Returns a sequence that begins now.
+    /// Returns a sequence of the values that are sent from now on.
     ///
-    /// The hook is called once for each observation that has ended, by the code that ended it, without a lock.
+    /// The code that ends an observation calls `onTermination`, once for each observation and without holding a lock.
     package func stream(
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
@@ -47,7 +46,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
         return StreamOf { first.withLock { $0.take() } ?? subscribe() }
     }
 
-    /// Begins one observation; the hook is called at its end.
+    /// Begins one observation, and calls `onTermination` when it ends.
     package func subscribe(
         bufferingPolicy: StreamBufferingPolicy, onTermination: (@Sendable (StreamTermination) -> Void)? = nil
     ) -> any StreamSource<Element> { core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }
@@ -63,9 +62,9 @@ package enum StreamTermination: Hashable, Sendable {
 
 /// The state that a ``Broadcast`` and its observers share.
 ///
-/// All observers share one lock, so that every observer sees concurrent sends in the same order.
+/// All observers share one lock, so that they receive concurrently sent values in the same order.
 final class BroadcastCore<Element: Sendable>: Sendable {
-    /// The answer to an observer that requests a value.
+    /// The result for an observer that requests a value.
     enum NextValue {
         case element(Element)
         case ended
@@ -79,11 +78,13 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     private struct Observer {
         let id: UInt64
         var buffer: StreamBuffer<Element>
-        /// More than one only if copies of an iterator are used at once.
+        /// The waiting calls, which are several only if copies of an iterator are used at the same time.
         var waiting: [Continuation] = []
         var onTermination: Hook?
 
-        /// Buffers a value, or returns the continuation to resume with it; also returns the value that was dropped.
+        /// Buffers a value, or returns the continuation that must be resumed with it.
+        ///
+        /// If the buffer drops a value, the method also returns this value.
         mutating func receive(_ element: Element) -> (continuation: Continuation?, dropped: Element?) {
             guard waiting.isEmpty else { return (waiting.removeFirst(), nil) }
             return (nil, buffer.append(element))
@@ -94,12 +95,12 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         let replaysLatest: Bool
         var latest: Element?
         var isFinished = false
-        /// Rarely more than a few.
+        /// The observers, usually only a few.
         var observers: [Observer] = []
         var nextID: UInt64 = 0
 
         mutating func take(_ id: UInt64) -> NextValue {
-            // A missing observer was ended by its cancellation.
+            // If the observer does not exist, it was ended by a cancellation.
             guard let index = index(of: id) else { return .ended }
             if let element = observers[index].buffer.popFirst() { return .element(element) }
             return isFinished ? .ended : .none
@@ -132,7 +133,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     func send(_ element: Element) {
-        // Dropped values are released after the lock: their deinitializers may be user code.
+        // Dropped values are released after the lock, because their deinitializers may run user code.
         let (waiting, _) = state.withLock { state -> ([Continuation], TinyArray<Element>) in
             var dropped = TinyArray<Element>()
             guard !state.isFinished else { return ([], dropped) }
@@ -160,7 +161,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         for observer in ended { observer.hook?(.finished) }
     }
 
-    /// Ends one observer; its buffered values are dropped.
+    /// Ends one observer, and drops its buffered values.
     func endObserver(_ id: UInt64) {
         let observer = state.withLock { state in state.index(of: id).map { state.observers.remove(at: $0) } }
         guard let observer else { return }
@@ -168,12 +169,12 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         observer.onTermination?(.cancelled)
     }
 
-    /// Takes the next value of an observer, if there is one.
+    /// Takes the next value of an observer, without waiting.
     func takeNow(_ id: UInt64) -> NextValue {
         state.withLock { $0.take(id) }
     }
 
-    /// Resumes the continuation with the next value of an observer, as soon as there is one.
+    /// Resumes the continuation with the next value of an observer when the value is available.
     func take(_ id: UInt64, _ continuation: Resumption<Element?>) {
         let taken = state.withLock { state in
             let taken = state.take(id)
@@ -190,7 +191,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 }
 
-/// One observation of a ``Broadcast``; it ends when it is released.
+/// One observation of a ``Broadcast``, which ends when it is released.
 package final class StreamSubscription<Element: Sendable>: StreamSource {
     private let core: BroadcastCore<Element>
     private let id: UInt64
@@ -204,9 +205,9 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
         core.endObserver(id)
     }
 
-    /// Waits for the next value; returns `nil` when there are no more.
+    /// Waits for the next value, or returns `nil` if the observation has ended.
     package nonisolated(nonsending) func next() async -> Element? {
-        // Most values are available at once, so the cancellation handler is only set up for a wait.
+        // Most values are available immediately, so the cancellation handler is only installed for a wait.
         switch Task.isCancelled ? .ended : core.takeNow(id) {
         case .element(let element): return element
         case .ended:
@@ -224,7 +225,7 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
     }
 }
 
-/// The buffered values of one observer, oldest first, as many as its policy allows.
+/// The buffered values of one observer, in the order in which they were sent.
 private struct StreamBuffer<Element> {
     private let policy: StreamBufferingPolicy
     private var elements: [Element?] = []
@@ -237,7 +238,9 @@ private struct StreamBuffer<Element> {
     /// The number of buffered values.
     var count: Int { elements.count - head }
 
-    /// Adds a value, unless the policy drops it; returns the older value that was dropped for it.
+    /// Adds a value, unless the policy drops it.
+    ///
+    /// The method returns the older value that was dropped, if any.
     mutating func append(_ element: Element) -> Element? {
         var dropped: Element?
         switch policy {
@@ -257,7 +260,8 @@ private struct StreamBuffer<Element> {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        // Moving the remaining values once half of the buffer is used costs at most one move per value on average.
+        // The remaining values are moved when half of the buffer is unused, which costs at most one move per value on
+        // average.
         if head * 2 >= elements.count {
             elements.removeFirst(head)
             head = 0

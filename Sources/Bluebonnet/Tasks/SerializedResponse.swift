@@ -7,27 +7,33 @@ public typealias DataResponse<Success: Sendable, Failure: Error> = SerializedRes
 public typealias DownloadResponse<Success: Sendable, Failure: Error> =
     SerializedResponse<DownloadRequest, Success, Failure>
 
-/// The complete result of a request: the request, the response and the value made from it.
+/// The complete result of a request, with the response and the serialized value or the error.
 ///
-/// Use the type aliases ``DataResponse`` and ``DownloadResponse``.
+/// Use the type aliases ``DataResponse`` and ``DownloadResponse`` instead of this type.
 public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, Failure: Error>: Sendable {
-    /// The request of the last attempt, without the header fields that the session adds; `nil` if no request could be
-    /// made.
+    /// The last request that was sent, or `nil` if no request was sent.
+    ///
+    /// After a redirect, this is the request of the redirect. It does not contain the header fields that the session
+    /// adds.
     public var request: HTTPRequest? { attempt.request }
 
-    /// The head of the response; `nil` if no response arrived.
+    /// The head of the response, or `nil` if no response was received.
     public var response: HTTPResponse? { attempt.response }
 
-    /// The metrics of the last attempt; `nil` if it never reached the network, or if a cache answered it.
+    /// The metrics of the last exchange, or `nil` if the exchange did not use the network.
+    ///
+    /// An exchange does not use the network if the cache provides the response.
     public var metrics: TransferMetrics? { attempt.metrics }
 
-    /// The time that serialization took, including the preprocessor and, for a download, reading the file.
+    /// The duration of the serialization, including the preprocessor.
+    ///
+    /// For a download, it includes the time to read the file.
     public let serializationDuration: Duration
 
     /// The value or the error.
     public let result: Result<Success, Failure>
 
-    /// The exchange, shared by all responses that were made of it.
+    /// The last attempt, which all responses of the request share.
     private let attempt: CompletedAttempt
 
     @inline(__always)
@@ -43,42 +49,42 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The error, or `nil` if there is a value.
     public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
 
-    /// Returns the response with its value transformed.
+    /// Returns a response with a transformed value.
     ///
-    /// - Parameter transform: A closure that makes the new value. It is not called if there is no value.
-    /// - Returns: A response with the new value, or with the existing error.
+    /// - Parameter transform: A closure that returns the new value. It is not called if there is no value.
+    /// - Returns: A response with the new value or the existing error.
     public func map<NewSuccess: Sendable>(
         _ transform: (Success) -> NewSuccess
     ) -> SerializedResponse<Source, NewSuccess, Failure> {
         with(result.map(transform))
     }
 
-    /// Returns the response with its value transformed by a closure that may throw.
+    /// Returns a response with a value that is transformed by a throwing closure.
     ///
-    /// - Parameter transform: A closure that makes the new value. It is not called if there is no value. If it throws,
-    ///   that error becomes the response's error.
-    /// - Returns: A response with the new value, with the thrown error, or with the existing error.
+    /// - Parameter transform: A closure that returns the new value. It is not called if there is no value. If it throws
+    ///   an error, the error becomes the error of the response.
+    /// - Returns: A response with the new value, the thrown error or the existing error.
     public func tryMap<NewSuccess: Sendable>(
         _ transform: (Success) throws -> NewSuccess
     ) -> SerializedResponse<Source, NewSuccess, any Error> {
         with(Result<NewSuccess, any Error> { try transform(result.get()) })
     }
 
-    /// Returns the response with its error transformed.
+    /// Returns a response with a transformed error.
     ///
-    /// - Parameter transform: A closure that makes the new error. It is not called if there is no error.
-    /// - Returns: A response with the new error, or with the existing value.
+    /// - Parameter transform: A closure that returns the new error. It is not called if there is no error.
+    /// - Returns: A response with the new error or the existing value.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> SerializedResponse<Source, Success, NewFailure> {
         with(result.mapError(transform))
     }
 
-    /// Returns the response with its error transformed by a closure that may throw.
+    /// Returns a response with an error that is transformed by a throwing closure.
     ///
-    /// - Parameter transform: A closure that makes the new error. It is not called if there is no error. If it throws,
-    ///   the thrown error becomes the response's error.
-    /// - Returns: A response with the new error, with the thrown error, or with the existing value.
+    /// - Parameter transform: A closure that returns the new error. It is not called if there is no error. If it throws
+    ///   an error, the thrown error becomes the error of the response.
+    /// - Returns: A response with the new error, the thrown error or the existing value.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> SerializedResponse<Source, Success, any Error> {
@@ -97,20 +103,20 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 }
 
 extension SerializedResponse where Source == DataRequest {
-    /// The body, decoded from its content coding; `nil` if no response arrived.
+    /// The body after content decoding, or `nil` if no response was received.
     public var data: Data? { attempt.data }
 
-    /// The origin of the response: the network, or the session's cache if it has one.
+    /// The source of the response, which is the network or the session's cache.
     public var source: ResponseSource { attempt.source }
 
     /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The request of the last attempt.
+    ///   - request: The last request that was sent.
     ///   - response: The head of the response.
-    ///   - data: The decoded body.
-    ///   - metrics: The metrics of the exchange.
-    ///   - serializationDuration: The time that serialization took.
+    ///   - data: The body after content decoding.
+    ///   - metrics: The metrics of the last exchange.
+    ///   - serializationDuration: The duration of the serialization.
     ///   - result: The value or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
@@ -126,22 +132,23 @@ extension SerializedResponse where Source == DataRequest {
 }
 
 extension SerializedResponse where Source == DownloadRequest {
-    /// The URL of the downloaded file; `nil` if the file did not reach its destination.
+    /// The URL of the downloaded file, or `nil` if the file was not moved to its destination.
     public var fileURL: URL? { attempt.fileURL }
 
-    /// The data for ``Session/download(resumingWith:headers:interceptor:to:)``; `nil` if the download cannot be
-    /// resumed.
+    /// The data for resuming the download, or `nil` if the download cannot be resumed.
+    ///
+    /// Pass the data to ``Session/download(resumingWith:headers:interceptor:to:)``.
     public var resumeData: Data? { attempt.resumeData }
 
     /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The request of the last attempt.
+    ///   - request: The last request that was sent.
     ///   - response: The head of the response.
     ///   - fileURL: The URL of the downloaded file.
     ///   - resumeData: The data for resuming the download later.
-    ///   - metrics: The metrics of the exchange.
-    ///   - serializationDuration: The time that serialization took.
+    ///   - metrics: The metrics of the last exchange.
+    ///   - serializationDuration: The duration of the serialization.
     ///   - result: The value or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, resumeData: Data?, metrics: TransferMetrics?,
@@ -161,11 +168,11 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
     /// The value or the error.
     package var text: String { "\(result)" }
 
-    /// The request, the response and the result, as blocks of text.
+    /// A multi-line text with the request, the response and the result.
     ///
-    /// Header fields that carry secrets are redacted, and so are values that look like secrets in form and JSON bodies.
-    /// Text bodies of up to 100,000 bytes are shown. For a download, the path of the file is shown instead of its
-    /// content, and the size of the resume data instead of the data.
+    /// Header fields with secrets are redacted. Values with names of secrets in form and JSON bodies are also redacted.
+    /// Text bodies of up to 100,000 bytes are shown in full. For other bodies, the size is shown. For a download, the
+    /// text contains the path of the file and the size of the resume data.
     public var debugDescription: String {
         var lines: [String] = []
         if let request {
@@ -196,9 +203,9 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
     }
 }
 
-/// The indented lines about a part of a message.
+/// Creates the indented lines about a part of a message.
 private enum DescriptionBlock {
-    /// The largest body that is shown, in bytes.
+    /// The maximum size in bytes of a body that is shown.
     private static let bodyLimit = 100_000
 
     static func text(_ name: String, _ text: String) -> [String] {
@@ -206,7 +213,7 @@ private enum DescriptionBlock {
         return ["    [\(name)]:"] + text.split { $0.isNewline }.map { "        \($0)" }
     }
 
-    /// The lines about a body in memory, which is shown if it is text and not too long.
+    /// Returns the lines about a body, which contain the body if it is text and not too long.
     static func body(_ body: Data?, of headers: HTTPHeaders) -> [String] {
         guard let body, !body.isEmpty else { return text("Body", "") }
         guard let mediaType = headers["Content-Type"].flatMap({ MediaType($0) }), isText(mediaType),

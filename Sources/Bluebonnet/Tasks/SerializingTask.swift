@@ -1,18 +1,20 @@
 import FoundationEssentials
 
-/// The value that a ``DataRequest`` will deliver.
+/// A task whose value is made from the response to a ``DataRequest``.
 public typealias DataTask<Value: Sendable> = SerializingTask<DataRequest, Value>
 
-/// The value that a ``DownloadRequest`` will deliver.
+/// A task whose value is made from the response to a ``DownloadRequest``.
 public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest, Value>
 
-/// The value that a request will deliver; it is serialized once, and you can await it any number of times.
+/// A task whose value is made from the response to a request.
 ///
-/// The `serializing…` methods of ``SerializingRequest`` create it. Use the type aliases ``DataTask`` and
-/// ``DownloadTask``. If a task that awaits it is cancelled, the request is cancelled and the result is `.cancelled`,
-/// unless it was made with `automaticallyCancelling: false`.
+/// The `serializing…` methods of ``SerializingRequest`` return a value of this type. Use its type aliases ``DataTask``
+/// and ``DownloadTask``. The response is serialized once, and you can await the value any number of times.
+///
+/// If a Swift task that awaits the value is cancelled, the request is also cancelled, and the result is `.cancelled`.
+/// To prevent this, pass `automaticallyCancelling: false` to the `serializing…` method.
 public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Sendable {
-    /// The request that delivers the value.
+    /// The request whose response is serialized.
     public let request: Source
 
     private let pending: PendingResult
@@ -22,7 +24,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
         pending = PendingResult(request: request, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// The complete result: request, response, body or file, metrics, and the value or the error.
+    /// The complete result, with the request, the response, the body or file, the metrics, and the value or the error.
     public var response: SerializedResponse<Source, Value, RequestError> {
         get async { Self.response(from: await pending.get()) }
     }
@@ -34,27 +36,28 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     /// The value.
     ///
-    /// Awaiting it throws the ``RequestError`` of a request that failed, or of a response that could not be serialized.
+    /// If the request fails or the response cannot be serialized, awaiting the value throws a ``RequestError``.
     public var value: Value {
         get async throws(RequestError) { try await pending.get().result(Value.self).get() }
     }
 
-    /// Calls a closure with the response, for code that cannot await it.
+    /// Adds a closure that is called with the response.
     ///
-    /// This method returns at once. The closure is called exactly once, even if the request has already finished.
-    /// Several closures of one task are called in the order in which they were added.
+    /// Use this method in code that cannot await the response. It returns immediately. The closure is called exactly
+    /// once, even if the request has already finished. Closures are called in the order in which they were added.
     ///
-    /// No task awaits the request for the closure, so the request is only cancelled by its own `cancel()`. If the
-    /// caller may be a task that is already cancelled, make this task with `automaticallyCancelling: false`.
+    /// Cancelling the calling Swift task after this call does not cancel the request. However, if the Swift task was
+    /// cancelled before it called the `serializing…` method, the request is cancelled. To prevent this, pass
+    /// `automaticallyCancelling: false`.
     ///
-    /// - Parameter handler: A closure that receives the response. It runs on the global pool, or on the executor
-    ///   preferred by a task that awaits the same request. It must return quickly and must not block.
+    /// - Parameter handler: A closure that receives the response. It runs on the global pool, or on the preferred
+    ///   executor of a task that awaits the same request. It must return quickly and must not block.
     public func onCompletion(_ handler: @escaping @Sendable (SerializedResponse<Source, Value, RequestError>) -> Void) {
         pending.handle { handler(Self.response(from: $0)) }
     }
 
-    // Specialized for the most common types: looking up generic types at run time takes longer than the rest of this
-    // function.
+    // The function is specialized for the most common types, because the lookup of generic types at run time takes
+    // longer than the rest of the function.
     @specialized(where Source == DataRequest, Value == Data)
     @specialized(where Source == DataRequest, Value == String)
     static func response(
@@ -64,19 +67,24 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
             attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
     }
 
-    /// Cancels the request; the partial file of a download is kept, so that the download can be resumed.
+    /// Cancels the request.
+    ///
+    /// The partial file of a download is kept, so that the download can be resumed.
     public func cancel() { request.cancel() }
 
-    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
+    /// Suspends the request until ``resume()`` is called.
+    ///
+    /// A suspended request does not receive or send data.
     public func suspend() { request.suspend() }
 
     /// Starts the request, or resumes it after ``suspend()``.
     public func resume() { request.resume() }
 
-    /// Returns a sequence that reports the progress of the response body; see
-    /// ``Request/downloadProgressUpdates(bufferingPolicy:)``.
+    /// Returns a sequence of the progress of the response body.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// See ``Request/downloadProgressUpdates(bufferingPolicy:)``.
+    ///
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -84,10 +92,11 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
         request.downloadProgressUpdates(bufferingPolicy: bufferingPolicy)
     }
 
-    /// Returns a sequence that reports the progress of the request body; see
-    /// ``Request/uploadProgressUpdates(bufferingPolicy:)``.
+    /// Returns a sequence of the progress of the request body.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// See ``Request/uploadProgressUpdates(bufferingPolicy:)``.
+    ///
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -103,18 +112,18 @@ extension SerializingTask where Source == DownloadRequest {
     public func cancel(producingResumeData: Bool) { request.cancel(producingResumeData: producingResumeData) }
 }
 
-/// The pending answer of one serializer, whatever the type of its value.
+/// The pending result of one serializer, for values of any type.
 private struct PendingResult: Sendable {
     let request: any Request
     let slot: SerializationSlot
     let automaticallyCancelling: Bool
 
-    /// Waits for the answer.
+    /// Waits for the result.
     func get() async -> SerializationSlot.SerializationResult {
         if let answer = slot.answer { return answer }
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
-            // The awaiting task drives the request if it can, so the request needs no task of its own.
+            // The awaiting task runs the request if possible, so that the request needs no task of its own.
             if var loop = request.core.claim() { await loop.run() }
             return await wait()
         } onCancel: {
@@ -123,7 +132,7 @@ private struct PendingResult: Sendable {
         }
     }
 
-    /// Calls a closure with the answer, although no task awaits the request.
+    /// Calls a closure with the result when it is available, without an awaiting task.
     func handle(_ handler: @escaping @Sendable (SerializationSlot.SerializationResult) -> Void) {
         request.core.awaitedBeforeStart(request)
         slot.handle(handler)
@@ -137,11 +146,11 @@ private struct PendingResult: Sendable {
 }
 
 extension SerializationSlot.SerializationResult {
-    /// The value in an answer; the caller that attached the serializer knows its type.
+    /// Returns the value with the type of the serializer.
     @inline(__always)
     func result<Value: Sendable>(_ type: Value.Type) -> Result<Value, RequestError> {
         switch result {
-        // Safety: the slot was made with a serializer of exactly this type.
+        // Safety: The slot was created with a serializer of exactly this type.
         case .success(let holder): .success(unsafe unsafeDowncast(holder, to: ValueBox<Value>.self).value)
         case .failure(let error): .failure(error)
         }

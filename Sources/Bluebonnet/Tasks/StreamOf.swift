@@ -1,28 +1,27 @@
-/// A sequence of values that a request sends while it runs.
+/// A sequence of values of a running request, such as its progress.
 ///
-/// A ``StreamBufferingPolicy`` decides which values are kept for an observer that falls behind. A slow observer
-/// therefore uses bounded memory, unless the policy is ``StreamBufferingPolicy/unbounded``, and it never slows the
-/// request. The sequence ends when the request ends. A sequence that is requested later yields the latest value, if
-/// there is one to replay, and ends.
+/// The sequence ends when the request has finished. A sequence that is created later contains only the latest value, if
+/// there is one. A slow observer does not delay the request. The ``StreamBufferingPolicy`` determines which values are
+/// kept for a slow observer. Memory use is limited, unless the policy is ``StreamBufferingPolicy/unbounded``.
 ///
-/// Every `for await` loop observes independently, even if several loops use the same sequence at once. The first loop
-/// begins with the values sent since the sequence was made, later loops with the latest value. Leaving a loop, or
-/// cancelling its task, ends only that observation.
+/// Several `for await` loops can use the same sequence at the same time, independently of each other. The first loop
+/// begins with the values since the creation of the sequence. Later loops begin with the latest value. If a loop ends
+/// or its task is cancelled, other loops are not affected.
 ///
-/// The events of a streamed body behave differently, for example those of
-/// ``DataStreamTask/streamingData(automaticallyCancelling:)``. When a loop begins, a reader joins; it receives the
-/// whole body, and pauses the transfer when it is slow. ``DataStreamTask`` explains how to use several readers.
+/// A sequence of body events, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, behaves differently.
+/// Each loop is a reader that receives the whole body, and a slow reader pauses the transfer. ``DataStreamTask``
+/// describes how to use several readers.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     private let makeSource: @Sendable () -> any StreamSource<Element>
 
-    /// Creates a sequence that begins a new observation for each loop.
+    /// Creates a sequence whose loops each begin a new observation.
     package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
         self.makeSource = makeSource
     }
 
     /// Begins an observation of the sequence.
     ///
-    /// - Returns: The iterator; releasing it ends the observation.
+    /// - Returns: The iterator. The observation ends when the iterator is released.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: makeSource())
     }
@@ -33,7 +32,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
         /// Waits for the next value.
         ///
-        /// Cancelling the task ends the observation: this call and all later calls return `nil`.
+        /// If the task is cancelled, the observation ends, and this call and all later calls return `nil`.
         ///
         /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
         public mutating func next() async -> Element? {
@@ -42,7 +41,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
         /// Waits for the next value.
         ///
-        /// Cancelling the task ends the observation: this call and all later calls return `nil`.
+        /// If the task is cancelled, the observation ends, and this call and all later calls return `nil`.
         ///
         /// - Parameter actor: The actor that the caller is isolated to.
         /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
@@ -53,7 +52,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension StreamOf {
-    /// A sequence of transformed elements; each of its observations is one observation of this sequence.
+    /// Returns a sequence of transformed elements, whose observations are observations of this sequence.
     func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
         StreamOf<Other> { MappedSource(self.makeSource(), transform) }
     }
@@ -72,27 +71,29 @@ private final class MappedSource<Original: Sendable, Element: Sendable>: StreamS
     nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
 }
 
-/// Decides which values of a sequence are kept for an observer that falls behind.
+/// A policy that determines which values of a sequence are kept for a slow observer.
 public enum StreamBufferingPolicy: Hashable, Sendable {
     /// Keeps all values.
     case unbounded
-    /// Keeps this many of the newest values.
+    /// Keeps the newest values, up to this number.
     case newest(Int)
-    /// Keeps this many of the oldest values, and drops new values while the buffer is full.
+    /// Keeps the oldest values, up to this number, and drops new values while the buffer is full.
     case oldest(Int)
 
-    /// Keeps only the newest value, for values such as progress where only the latest matters.
+    /// Keeps only the newest value, for example for progress.
     public static let latest = StreamBufferingPolicy.newest(1)
 
-    /// Keeps the newest 256 values, for events where each one matters.
+    /// Keeps the newest 256 values.
     package static let events = StreamBufferingPolicy.newest(256)
 }
 
-/// The source of the values of one ``StreamOf`` observation; releasing it ends the observation.
+/// The source of the values for one observation of a ``StreamOf``.
+///
+/// The observation ends when the source is released.
 package protocol StreamSource<Element>: AnyObject, Sendable {
-    /// The type of its values.
+    /// The type of the values.
     associatedtype Element: Sendable
 
-    /// Waits for the next value; returns `nil` when there are no more.
+    /// Waits for the next value, or returns `nil` if the observation has ended.
     nonisolated(nonsending) func next() async -> Element?
 }

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// An event monitor that calls closures.
 ///
-/// Set the closures, which are the properties of ``Closures``, before you make requests. A closure that is set later
-/// only receives later events. No closure receives events with a value of a generic type; conform to ``EventMonitor``
-/// for those.
+/// The properties of ``Closures`` are also properties of the monitor. Set them before you make requests: a closure does
+/// not receive events that occurred before it was set. Serialized values of any type require a generic method, which a
+/// closure cannot be. To receive them, conform to ``EventMonitor`` instead.
 ///
 /// ```swift
 /// let monitor = ClosureEventMonitor()
@@ -13,19 +13,19 @@ public import FoundationEssentials
 /// ```
 @dynamicMemberLookup
 public final class ClosureEventMonitor: RequestEventHandler {
-    /// The executor on which the closures are called; `nil` for the global pool.
+    /// The executor that runs the closures, or `nil` for the global pool.
     public let executor: (any TaskExecutor)?
 
     private let closures = Locked(Closures())
 
     /// Creates a monitor without closures.
     ///
-    /// - Parameter executor: The executor on which the closures are called; `nil`, the default, for the global pool.
+    /// - Parameter executor: The executor that runs the closures, or `nil` for the global pool. The default is `nil`.
     public init(executor: (any TaskExecutor)? = nil) {
         self.executor = executor
     }
 
-    /// Accesses one of the closures as a property of the monitor.
+    /// Accesses a closure of ``Closures`` as a property of the monitor.
     ///
     /// - Parameter closure: The key path of the closure in ``Closures``.
     public subscript<Closure: Sendable>(
@@ -36,7 +36,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         set { _ = closures.withLock { exchange(&$0[keyPath: closure], with: newValue) } }
     }
 
-    /// Calls the closure for the event, if it is set.
+    /// Calls the closure that corresponds to the event, if it is set.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         let call = closures.withLock { $0 }
         switch event {
@@ -94,102 +94,126 @@ public final class ClosureEventMonitor: RequestEventHandler {
     public struct Closures: Sendable {
         // MARK: All requests
 
-        /// The initial request was created, before any adapters; once per attempt.
+        /// Called when the initial request has been created, before the adapters run.
+        ///
+        /// It is called at most once per attempt.
         public var requestDidCreateInitialRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
-        /// The request could not be created or cannot be sent; the attempt is over.
+        /// Called when the request cannot be created or sent, which ends the attempt.
         public var requestDidFailToCreateRequestWithError: (@Sendable (any Request, RequestError) async -> Void)?
 
-        /// The adapters changed the initial request to the request to send.
+        /// Called with the initial and the adapted request when the adapters have run.
         public var requestDidAdaptInitialRequestToAdaptedRequest:
             (@Sendable (any Request, HTTPRequest, HTTPRequest) async -> Void)?
 
-        /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
+        /// Called when an adapter has failed, which ends the attempt.
+        ///
+        /// It is also called if the adapted request is invalid, or if the request was cancelled before the adapters
+        /// returned.
         public var requestDidFailToAdaptRequestWithError:
             (@Sendable (any Request, HTTPRequest, RequestError) async -> Void)?
 
-        /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
+        /// Called when the final request of an attempt has been created.
+        ///
+        /// The created request does not contain the header fields that the session adds. The closure is called at most
+        /// once per attempt.
         public var requestDidCreateRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
-        /// An exchange with a server begins; it may have to establish a connection first.
+        /// Called when an exchange is about to start.
+        ///
+        /// The transport has not checked the cache or connected to the server yet. The cache can therefore still
+        /// provide the response.
         public var requestDidCreateTask: (@Sendable (any Request, ExchangeRecord) async -> Void)?
 
-        /// The head of a response was received; at most once per exchange.
+        /// Called when the head of a response has been received.
+        ///
+        /// It is called at most once per exchange.
         public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)?
 
-        /// A redirect is followed; the exchange that received it is over.
+        /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
         public var requestWillBeRedirected: (@Sendable (any Request, HTTPRequest, HTTPResponse) async -> Void)?
 
-        /// The metrics of an exchange are available.
+        /// Called when the metrics of an exchange are available.
         public var requestDidGatherMetrics: (@Sendable (any Request, TransferMetrics) async -> Void)?
 
-        /// An exchange failed because TLS failed, for example because the server's certificate was refused.
+        /// Called when an exchange has failed because of a TLS error, for example a refused server certificate.
         ///
-        /// If the server's certificate was refused, nothing was sent.
+        /// If the certificate was refused, no part of the request was sent.
         public var requestDidFailTaskEarlyWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
 
-        /// An exchange is over; once for each `didCreateTask`.
+        /// Called when an exchange has ended, once for each call of `requestDidCreateTask`.
         public var requestDidCompleteTaskWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
 
-        /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled
-        /// first.
+        /// Called when an attempt has failed and the request will be retried.
+        ///
+        /// The delay is `nil` if the retry starts immediately. If the request is cancelled during the delay, it is not
+        /// retried.
         public var requestWillRetry: (@Sendable (any Request, RequestError, Duration?) async -> Void)?
 
-        /// The next attempt begins.
+        /// Called when the next attempt starts.
         public var requestIsRetrying: (@Sendable (any Request) async -> Void)?
 
-        /// The request was started, or resumed after a suspension.
+        /// Called when the request has been started, or resumed after a suspension.
         public var requestDidResume: (@Sendable (any Request) async -> Void)?
 
-        /// The request was suspended.
+        /// Called when the request has been suspended.
         public var requestDidSuspend: (@Sendable (any Request) async -> Void)?
 
-        /// The request was cancelled.
+        /// Called when the request has been cancelled.
         public var requestDidCancel: (@Sendable (any Request) async -> Void)?
 
-        /// The request has ended; ``Request/error`` is its error, if it failed.
+        /// Called when the request has finished.
+        ///
+        /// If the request failed, ``Request/error`` is its error.
         public var requestDidFinish: (@Sendable (any Request) async -> Void)?
 
         // MARK: Data requests
 
-        /// The validators checked a response; once for each attempt with a response.
+        /// Called when the validators have checked a response.
         public var requestDidValidateRequestResponseDataWithResult:
             (@Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, ValidationResult) async -> Void)?
 
-        /// A response without a serializer is complete: it has the body, or the request failed.
+        /// Called when a response without a serializer is complete or the request has failed.
         public var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, RequestError>) async -> Void)?
 
         // MARK: Uploads
 
-        /// The body of the request was created; its source may not have been read yet.
+        /// Called when the body of the request has been created.
+        ///
+        /// The source of the body, such as a file, may not have been read yet.
         public var requestDidCreateUploadable: (@Sendable (UploadRequest, RequestBody) async -> Void)?
 
-        /// The body of the request cannot be read, or cannot be sent again.
+        /// Called when the body of the request cannot be read, or cannot be sent again.
         public var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, RequestError) async -> Void)?
 
         // MARK: Streams
 
-        /// The validators checked the head of a response.
+        /// Called when the validators have checked the head of a response.
         public var requestDidValidateRequestResponseWithResult:
             (@Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, ValidationResult) async -> Void)?
 
         // MARK: Downloads
 
-        /// A body is complete, and its file was saved at its destination or could not be saved.
+        /// Called when the body of a download is complete, after its file has been saved or refused.
+        ///
+        /// The result is the URL of the saved file, or the error of a validator or of the file system.
         public var requestDidFinishDownloadingUsingTaskWithResult:
             (@Sendable (DownloadRequest, ExchangeRecord, Result<URL, RequestError>) async -> Void)?
 
-        /// The file of a download was saved at this URL; directly before
-        /// `requestDidFinishDownloadingUsingTaskWithResult`.
+        /// Called when the file of a download has been saved.
+        ///
+        /// `requestDidFinishDownloadingUsingTaskWithResult` is called directly after it.
         public var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) async -> Void)?
 
-        /// The validators checked either the head of a response, with a file URL of `nil`, or the complete file.
+        /// Called when the validators have checked the head of a response or the complete file.
+        ///
+        /// The file URL is `nil` for the head.
         public var requestDidValidateRequestResponseFileURLWithResult:
             (@Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, ValidationResult) async -> Void)?
 
-        /// A download without a serializer has finished: it has its file, or the request failed.
+        /// Called when a download without a serializer is complete or the request has failed.
         public var requestDidParseDownloadResponse:
             (@Sendable (DownloadRequest, DownloadResponse<URL?, RequestError>) async -> Void)?
     }

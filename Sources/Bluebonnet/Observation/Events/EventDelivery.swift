@@ -1,4 +1,4 @@
-/// Delivers events to the monitors of a session, to each independently.
+/// Delivers events to the monitors of a session, independently of each other.
 final class EventDispatcher: Sendable {
     private let deliveries: [EventDelivery]
 
@@ -14,7 +14,7 @@ final class EventDispatcher: Sendable {
         }
     }
 
-    /// Appends an event to the queue of each monitor; ``start()`` delivers it.
+    /// Appends an event to the queue of each monitor, which ``start()`` delivers.
     func append(_ event: RequestEvent, of request: any Request) {
         for delivery in deliveries { delivery.append(.event(event, request)) }
     }
@@ -24,9 +24,9 @@ final class EventDispatcher: Sendable {
         for delivery in deliveries { delivery.start() }
     }
 
-    /// Waits until all earlier events have been delivered to the monitors, or the task is cancelled.
+    /// Waits until all earlier events have been delivered to the monitors, or until the task is cancelled.
     ///
-    /// Returns at once if it is called from a monitor, which would otherwise wait for itself.
+    /// If a monitor calls this method, it returns immediately, because the monitor would otherwise wait for itself.
     func delivered() async {
         guard !EventDelivery.isDelivering else { return }
         let marks = deliveries.map { delivery in
@@ -41,13 +41,13 @@ final class EventDispatcher: Sendable {
 
 /// Delivers events to one monitor, in order, without delaying the caller.
 ///
-/// Any thread may add events to the unbounded mailbox. One task at a time empties the mailbox on the monitor's
-/// executor. The monitor thus receives one event at a time, even if its executor runs several jobs at once. The task
-/// retains the mailbox, so the last events are delivered even after the session has been released.
+/// Any thread may append events to the unbounded queue. One task at a time delivers the queued events on the monitor's
+/// executor. The monitor therefore receives one event at a time, even if its executor runs several jobs at once. The
+/// task retains the queue, so the last events are delivered even after the session has been released.
 private final class EventDelivery: Sendable {
     enum Item {
         case event(RequestEvent, any Request)
-        /// A mark that is finished when everything before it has been delivered; a task waits for this.
+        /// A mark that is finished when all items before it have been delivered. A task waits for the mark.
         case mark(Broadcast<Void>)
     }
 
@@ -56,7 +56,7 @@ private final class EventDelivery: Sendable {
         var isDelivering = false
     }
 
-    /// Whether the current code was called by a monitor; waiting for the delivery of events would then never end.
+    /// Whether a monitor called the current code, which must then not wait for the delivery of events.
     @TaskLocal static var isDelivering = false
 
     private let monitor: any RequestEventHandler
@@ -68,14 +68,14 @@ private final class EventDelivery: Sendable {
         executor = monitor.executor
     }
 
-    /// Appends an event or a mark to the queue; ``start()`` delivers it.
+    /// Appends an event or a mark to the queue, which ``start()`` delivers.
     ///
-    /// It takes no lock except its own and calls no other code.
+    /// It takes only its own lock and calls no user code.
     func append(_ item: Item) {
         state.withLock { $0.waiting.append(item) }
     }
 
-    /// Starts the delivery of the queued events, unless it is already running.
+    /// Starts the delivery of the queued events, unless the delivery is already running.
     func start() {
         let isNeeded = state.withLock { state in
             guard !state.isDelivering, !state.waiting.isEmpty else { return false }
@@ -83,8 +83,8 @@ private final class EventDelivery: Sendable {
             return true
         }
         guard isNeeded else { return }
-        // A detached task, because it delivers the events of all requests and must not inherit from the task of one of
-        // them.
+        // The task is detached because it delivers the events of all requests. It must not inherit the context of one
+        // request's task.
         Task.detached(executorPreference: executor) { await self.deliver() }
     }
 
@@ -105,7 +105,9 @@ private final class EventDelivery: Sendable {
         }
     }
 
-    /// Takes all undelivered items, or returns `nil` if there are none; the task then has to end.
+    /// Removes and returns all undelivered items, or returns `nil` if there are none.
+    ///
+    /// If the result is `nil`, the task must end.
     private func takeAll() -> [Item]? {
         state.withLock { state in
             guard !state.waiting.isEmpty else {

@@ -1,18 +1,20 @@
 public import FoundationEssentials
 
-/// A type that receives the events of a session's requests, with one method per event.
+/// A type that receives the events of requests, with one method for each event.
 ///
-/// Pass monitors to the initializer of ``Session``, which retains them, or add one to a single request with
-/// ``Request/eventMonitor(_:)``. Every method has a default implementation that does nothing. Implement only the
-/// methods that you need, synchronous or `async`, in a class, a structure or an actor. To receive all events in a
-/// single method, conform to ``RequestEventHandler`` instead.
+/// Pass monitors to the initializer of ``Session`` to observe all of its requests. The session retains its monitors. To
+/// observe a single request, add a monitor with ``Request/eventMonitor(_:)``. To receive all events in a single method,
+/// conform to ``RequestEventHandler`` instead.
 ///
-/// Events are delivered one at a time, in order, on the monitor's `executor`. They are never delivered on the event
-/// loop or on the caller's thread. A slow monitor falls behind, and delays neither requests nor other monitors. Only
-/// ``Session/shutdown()`` waits for the session's monitors. No event is dropped. Undelivered events stay in memory,
-/// with their requests and bodies.
+/// Every method has a default implementation, so you implement only the methods that you need. Your type can be a
+/// class, a structure or an actor, and your methods can be synchronous or `async`.
 ///
-/// These are the events of a request. `*` means any number of times:
+/// A monitor receives its events in order and one at a time, on its `executor`. Events are never delivered on the event
+/// loop or on the thread of the caller. A slow monitor does not delay requests or other monitors. No event is dropped:
+/// undelivered events stay in memory, with their requests and bodies. ``Session/shutdown()`` waits until the session's
+/// monitors have received all events.
+///
+/// A request has these events. An asterisk marks events that can occur any number of times:
 ///
 /// ```
 /// requestDidResume                             when it is started
@@ -39,164 +41,192 @@ public import FoundationEssentials
 /// requestDidFinish                             once
 /// ```
 ///
-/// - Each attempt begins with either `didCreateInitialRequest` or `didFailToCreateRequestWithError`, and is sent only
-///   after `didCreateRequest`. `didFailToCreateRequestWithError` also reports problems after the adapters have run,
-///   such as one with the destination of a download.
-/// - The validators of a stream or a download run between `didReceiveResponse` and `didCompleteTask`. If a download
-///   has validators for its file, `didValidateRequest` comes a second time. For other requests, the response head is
-///   reported when the body is complete, unless the request has an `onHTTPResponse` handler.
-/// - `willRetryDueTo` is followed by `requestIsRetrying`, unless the request is cancelled in between. Every
-///   `requestIsRetrying` follows a `willRetryDueTo`.
-/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) may come between any other events,
-///   once for each change. Suspending a suspended request changes nothing.
-/// - `requestDidFinish` is the last event of a request, even if the request was cancelled or refused before it began.
-///   There are two exceptions. A serializer that was attached after the end is reported when it is done. A stream's
-///   `didParseStream` is reported when its reader takes an element. A request that was neither started nor cancelled
-///   has no `requestDidFinish`.
+/// - Each attempt begins with `didCreateInitialRequest` or `didFailToCreateRequestWithError`. The request is sent after
+///   `didCreateRequest`. `didFailToCreateRequestWithError` can also follow the adapters, for example if the destination
+///   of a download is invalid.
+/// - For a stream or a download, `didValidateRequest` occurs between `didReceiveResponse` and `didCompleteTask`. If a
+///   download has validators for its file, a second `didValidateRequest` reports their result.
+/// - For a ``DataRequest``, `didReceiveResponse` occurs when the body is complete, unless the request has an
+///   `onHTTPResponse` handler.
+/// - `requestIsRetrying` follows `willRetryDueTo`, unless the request is cancelled in between.
+/// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
+///   changes of the state: suspending a suspended request causes no event.
+/// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
+///   serializer that was attached after the request had finished. `didParseStream` can follow if a reader of a stream
+///   is slow.
+/// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
+///   neither started nor cancelled has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests
 
-    /// The initial request was created, before any adapters; once per attempt.
+    /// Called when the initial request has been created, before the adapters run.
+    ///
+    /// It is called at most once per attempt.
     func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async
 
-    /// The request could not be created or cannot be sent; the attempt is over.
+    /// Called when the request cannot be created or sent, which ends the attempt.
     func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) async
 
-    /// The adapters changed the initial request to the request to send.
+    /// Called when the adapters have run.
     func request(
         _ request: any Request, didAdaptInitialRequest initialRequest: HTTPRequest, to adaptedRequest: HTTPRequest
     ) async
 
-    /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
+    /// Called when an adapter has failed, which ends the attempt.
+    ///
+    /// It is also called if the adapted request is invalid, or if the request was cancelled before the adapters
+    /// returned.
     func request(
         _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
     ) async
 
-    /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
+    /// Called when the final request of an attempt has been created.
+    ///
+    /// The created request does not contain the header fields that the session adds. The method is called at most once
+    /// per attempt.
     func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) async
 
-    /// An exchange with a server begins; it may have to establish a connection first.
+    /// Called when an exchange is about to start.
+    ///
+    /// The transport has not checked the cache or connected to the server yet. The cache can therefore still provide
+    /// the response.
     func request(_ request: any Request, didCreateTask task: ExchangeRecord) async
 
-    /// The head of a response was received; at most once per exchange.
+    /// Called when the head of a response has been received.
+    ///
+    /// It is called at most once per exchange.
     func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async
 
-    /// A redirect is followed; the exchange that received it is over.
+    /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
     func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async
 
-    /// The metrics of an exchange are available.
+    /// Called when the metrics of an exchange are available.
     func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) async
 
-    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
+    /// Called when an exchange has failed because of a TLS error, for example a refused server certificate.
     ///
-    /// If the server's certificate was refused, nothing was sent.
+    /// If the certificate was refused, no part of the request was sent.
     func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async
 
-    /// An exchange is over; once for each `didCreateTask`.
+    /// Called when an exchange has ended, once for each `didCreateTask`.
     ///
-    /// The error tells why there is no complete response. A status code such as 404 is not an error at this point. An
-    /// exchange with a discarded body, such as a long redirect, ends with `.cancelled`.
+    /// The error is `nil` if the response is complete. A status code such as 404 is not an error at this point. If the
+    /// body is discarded, for example the long body of a redirect, the error is `.cancelled`.
     func request(
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
     ) async
 
-    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
+    /// Called when an attempt has failed and the request will be retried.
+    ///
+    /// The delay is `nil` if the retry starts immediately. If the request is cancelled during the delay, it is not
+    /// retried.
     func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) async
 
-    /// The next attempt begins.
+    /// Called when the next attempt starts.
     func requestIsRetrying(_ request: any Request) async
 
-    /// The request was started, or resumed after a suspension.
+    /// Called when the request has been started, or resumed after a suspension.
     func requestDidResume(_ request: any Request) async
 
-    /// The request was suspended.
+    /// Called when the request has been suspended.
     func requestDidSuspend(_ request: any Request) async
 
-    /// The request was cancelled.
+    /// Called when the request has been cancelled.
     func requestDidCancel(_ request: any Request) async
 
-    /// The request has ended; ``Request/error`` is its error, if it failed.
+    /// Called when the request has finished.
+    ///
+    /// If the request failed, ``Request/error`` is its error.
     func requestDidFinish(_ request: any Request) async
 
     // MARK: Data requests
 
-    /// The validators checked a response; once for each attempt with a response.
+    /// Called when the validators have checked a response.
     func request(
         _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
         withResult result: ValidationResult
     ) async
 
-    /// A response without a serializer is complete: it has the body, or the request failed.
+    /// Called when a response without a serializer is complete or the request has failed.
     ///
-    /// The default implementation calls the method for responses with any value.
+    /// The default implementation calls the generic `didParseResponse` method.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async
 
-    /// A serializer returned a value, or the request failed; once per serializer, with the same response that callers
-    /// receive.
+    /// Called when a serializer has returned a value or failed, or when the request has failed.
+    ///
+    /// It is called once for each serializer. The response is the same as the response that the awaiting tasks receive.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) async
 
     // MARK: Uploads
 
-    /// The body of the request was created; its source may not have been read yet.
+    /// Called when the body of the request has been created.
+    ///
+    /// The source of the body, such as a file, may not have been read yet.
     func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async
 
-    /// The body of the request cannot be read, or cannot be sent again.
+    /// Called when the body of the request cannot be read, or cannot be sent again.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) async
 
     // MARK: Streams
 
-    /// The validators checked the head of a response.
+    /// Called when the validators have checked the head of a response.
     func request(
         _ request: DataStreamRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         withResult result: ValidationResult
     ) async
 
-    /// A reader of the stream received an element, or an error instead; not called for
-    /// ``DataStreamTask/bytes-swift.property``.
+    /// Called when a reader of the stream has received an element or an error.
     ///
-    /// Elements stay in memory until they have been delivered to the monitor. A monitor that is slower than the stream
-    /// therefore uses more and more memory.
+    /// It is not called for ``DataStreamTask/bytes-swift.property``.
+    ///
+    /// Elements stay in memory until the monitor has received them. If the monitor is slower than the stream, the
+    /// memory use grows.
     func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) async
 
     // MARK: Downloads
 
-    /// A body is complete, and its file was saved at its destination or could not be saved.
+    /// Called when the body of a download is complete, after its file has been saved or refused.
+    ///
+    /// The result is the URL of the saved file, or the error of a validator or of the file system.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: ExchangeRecord,
         with result: Result<URL, RequestError>
     ) async
 
-    /// The file of a download was saved at this URL; directly before `didFinishDownloadingUsing`.
+    /// Called when the file of a download has been saved, directly before `didFinishDownloadingUsing`.
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) async
 
-    /// The validators checked either the head of a response, with a `fileURL` of `nil`, or the complete file.
+    /// Called when the validators have checked the head of a response or the complete file.
+    ///
+    /// The file URL is `nil` for the head.
     func request(
         _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         fileURL: URL?, withResult result: ValidationResult
     ) async
 
-    /// A response without a serializer is complete: it has the URL of the file, if any, or the request failed.
+    /// Called when a response without a serializer is complete or the request has failed.
     ///
-    /// The default implementation calls the method for responses with any value.
+    /// The default implementation calls the generic `didParseResponse` method.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async
 
-    /// A serializer returned a value, or the request failed; once per serializer, with the same response that callers
-    /// receive.
+    /// Called when a serializer has returned a value or failed, or when the request has failed.
+    ///
+    /// It is called once for each serializer. The response is the same as the response that the awaiting tasks receive.
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) async
 }
 
 extension EventMonitor {
-    /// Calls the method for the event.
+    /// Calls the method that corresponds to the event.
     ///
-    /// Events for one kind of request are ignored for the other kinds.
+    /// It ignores events for which the kind of request has no method.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         switch event {
         case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)
@@ -250,7 +280,7 @@ extension EventMonitor {
         }
     }
 
-    /// Calls the method for any value, even if there is an overload for a specific value type.
+    /// Calls the generic method, even if there is an overload for a specific value type.
     private func parsed<Outcome: SerializationOutcome>(_ outcome: Outcome, _ request: any Request) async {
         switch (outcome, request) {
         case (let response as DataResponse<Outcome.Value, RequestError>, let request as DataRequest):
@@ -266,7 +296,8 @@ extension EventMonitor {
 
 // MARK: - Default implementations
 
-// These methods are synchronous, so that a call in `async` code still prefers a type's own synchronous method.
+// These methods are synchronous. Otherwise, a call in `async` code would prefer them to a type's own synchronous
+// method.
 extension EventMonitor {
     /// Does nothing.
     public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) {}
@@ -333,7 +364,7 @@ extension EventMonitor {
         withResult result: ValidationResult
     ) {}
 
-    /// Calls the method for responses with any value.
+    /// Calls the generic `didParseResponse` method.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async {
         await parsed(response, request)
     }
@@ -375,7 +406,7 @@ extension EventMonitor {
         fileURL: URL?, withResult result: ValidationResult
     ) {}
 
-    /// Calls the method for responses with any value.
+    /// Calls the generic `didParseResponse` method.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
         async
     {

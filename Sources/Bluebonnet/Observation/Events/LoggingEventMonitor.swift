@@ -1,27 +1,27 @@
-/// An event monitor that writes one line per event, without secrets.
+/// An event monitor that writes lines about requests, without secrets.
 ///
 /// ```
-/// [7] GET https://api.example.com/users?page=<redacted>: sent
-/// [7] GET https://api.example.com/users?page=<redacted>: answered with 503 after 0.0121 s
-/// [7] GET https://api.example.com/users?page=<redacted>: will be tried again after 1.0 s: the status code is 503
+/// [7] GET https://example.com/users: sent
+/// [7] GET https://example.com/users: answered with 503 after 0.0121 seconds
+/// [7] GET https://example.com/users: will be tried again after 1.0 seconds: the status code 503 is not acceptable …
 /// ```
 ///
-/// The number at the start identifies the request within the process. Lines contain no user info, no query values and
-/// no bodies. They contain header fields only at the level ``Level/headers``; values that carry secrets are replaced.
-/// The text of an error from outside Bluebonnet is written unchanged.
+/// The number in brackets is the identifier of the request within the process. Lines contain no user info, no query
+/// values and no bodies. The level ``Level/headers`` adds header fields, with `<redacted>` in place of secrets. Errors
+/// that are not from Bluebonnet are written with their own text, which may contain secrets.
 public struct LoggingEventMonitor: RequestEventHandler {
     /// The levels of detail.
     public enum Level: Hashable, Sendable {
-        /// Lines for exchanges, redirects, retries, suspensions, cancellations and the end of each request.
+        /// Writes lines for exchanges, redirects, retries, suspensions, cancellations and the end of each request.
         case brief
-        /// The same lines, with the header fields of requests and responses.
+        /// Writes the lines of `brief`, with the header fields of requests and responses.
         case headers
     }
 
     /// The level of detail.
     package let level: Level
 
-    /// The executor on which lines are written; `nil` for the global pool.
+    /// The executor that writes the lines, or `nil` for the global pool.
     public let executor: (any TaskExecutor)?
 
     private let write: @Sendable (String) -> Void
@@ -32,8 +32,9 @@ public struct LoggingEventMonitor: RequestEventHandler {
     ///
     /// - Parameters:
     ///   - level: The level of detail; `.brief` by default.
-    ///   - executor: The executor on which the closure is called; `nil`, the default, for the global pool.
-    ///   - write: Receives each line without its line ending; writes to standard error by default.
+    ///   - executor: The executor that calls `write`, or `nil` for the global pool. The default is `nil`.
+    ///   - write: A closure that receives each line without a line ending. The default closure writes to standard
+    ///     error.
     public init(
         level: Level = .brief, executor: (any TaskExecutor)? = nil,
         write: @escaping @Sendable (_ line: String) -> Void = LoggingEventMonitor.writeToStandardError
@@ -43,7 +44,9 @@ public struct LoggingEventMonitor: RequestEventHandler {
         self.write = write
     }
 
-    /// Writes the line for the event, if it has one.
+    /// Writes a line about the event.
+    ///
+    /// It ignores events that are not part of the level of detail.
     public func handle(_ event: RequestEvent, of request: any Request) {
         switch event {
         case .didCreateTask(let task):

@@ -2,44 +2,63 @@ public import FoundationEssentials
 
 /// An event in the life of a request.
 ///
-/// ``EventMonitor`` lists the events of a request in their order, and has a method for each event. A
-/// ``DataStreamRequest`` with a body also has the events for uploads, for which ``EventMonitor`` has no methods.
+/// ``EventMonitor`` describes the order of the events and has a method for each event. A ``DataStreamRequest`` or
+/// ``DownloadRequest`` with a body also has the events `didCreateUploadable` and `didFailToCreateUploadable`, for which
+/// ``EventMonitor`` has no methods.
 @nonexhaustive
 public indirect enum RequestEvent: Sendable {
     // MARK: All requests
 
-    /// The initial request was created, before any adapters; once per attempt.
+    /// The initial request was created, before the adapters run.
     case didCreateInitialRequest(HTTPRequest)
-    /// The request could not be created or cannot be sent; the attempt is over.
+    /// The request cannot be created or sent, which ends the attempt.
     case didFailToCreateRequest(RequestError)
-    /// The adapters changed the initial request to the request to send.
+    /// The adapters have run.
     case didAdaptInitialRequest(HTTPRequest, to: HTTPRequest)
-    /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
+    /// An adapter failed, or the adapted request is invalid, which ends the attempt.
+    ///
+    /// The event also occurs if the request was cancelled before the adapters returned.
     case didFailToAdaptRequest(HTTPRequest, RequestError)
-    /// The body of the request was created; its source may not have been read yet.
+    /// The body of the request was created.
+    ///
+    /// The source of the body, such as a file, may not have been read yet.
     case didCreateUploadable(RequestBody)
-    /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
+    /// The final request of an attempt was created.
+    ///
+    /// It does not contain the header fields that the session adds.
     case didCreateRequest(HTTPRequest)
-    /// An exchange with a server begins; it may have to establish a connection first.
+    /// An exchange is about to start.
+    ///
+    /// The transport has not checked the cache or connected to the server yet. The cache can therefore still provide
+    /// the response.
     case didCreateTask(ExchangeRecord)
-    /// The head of a response was received; at most once per exchange.
+    /// The head of a response was received.
+    ///
+    /// The event occurs at most once per exchange.
     case didReceiveResponse(HTTPResponse)
-    /// A redirect is followed; the exchange that received it is over.
+    /// A redirect will be followed, and the exchange that received the redirect has ended.
     case willBeRedirected(to: HTTPRequest, for: HTTPResponse)
     /// The metrics of an exchange are available.
     case didGatherMetrics(TransferMetrics)
-    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
+    /// An exchange failed because of a TLS error, for example a refused server certificate.
     case didFailTask(ExchangeRecord, RequestError)
     /// The body of the request cannot be read, or cannot be sent again.
     case didFailToCreateUploadable(RequestError)
-    /// An exchange is over, with an error if there is no complete response; once for each `didCreateTask`.
+    /// An exchange has ended.
+    ///
+    /// The error is `nil` if the response is complete. The event occurs once for each `didCreateTask`.
     case didCompleteTask(ExchangeRecord, RequestError?)
-    /// The validators checked a response: its head, the body of a ``DataRequest``, or the file of a
-    /// ``DownloadRequest``.
+    /// The validators checked a response.
+    ///
+    /// For a ``DataRequest``, `data` is the body. For a ``DownloadRequest``, `fileURL` is `nil` if the validators
+    /// checked the head, and the URL of the file if they checked the file.
     case didValidateRequest(HTTPRequest?, HTTPResponse, data: Data?, fileURL: URL?, ValidationResult)
-    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
+    /// An attempt failed, and the request will be retried.
+    ///
+    /// The delay is `nil` if the retry starts immediately. If the request is cancelled during the delay, it is not
+    /// retried.
     case willRetry(RequestError, after: Duration?)
-    /// The next attempt begins.
+    /// The next attempt starts.
     case isRetrying
     /// The request was started, or resumed after a suspension.
     case didResume
@@ -47,22 +66,32 @@ public indirect enum RequestEvent: Sendable {
     case didSuspend
     /// The request was cancelled.
     case didCancel
-    /// A serializer returned a value, or the request failed: a ``DataResponse`` or a ``DownloadResponse``.
+    /// A serializer returned a value or failed, or the request failed.
+    ///
+    /// The outcome is a ``DataResponse`` or a ``DownloadResponse``.
     case didParseResponse(any SerializationOutcome)
-    /// The request has ended; ``Request/error`` is its error, if it failed.
+    /// The request has finished.
+    ///
+    /// If the request failed, ``Request/error`` is its error.
     case didFinish
 
     // MARK: Streams and downloads
 
-    /// A reader of the stream received an element, or an error instead: a ``DataStreamRequest/Stream``.
+    /// A reader of a stream received an element or an error.
+    ///
+    /// The outcome is a ``DataStreamRequest/Stream``.
     case didParseStream(any SerializationOutcome)
-    /// The file of a download was saved at this URL; directly before `didFinishDownloading`.
+    /// The file of a download was saved at this URL.
+    ///
+    /// `didFinishDownloading` follows directly.
     case didCreateDestinationURL(URL)
-    /// A body is complete, and its file was saved at its destination or could not be saved.
+    /// The body of a download is complete, and its file was saved or refused.
+    ///
+    /// The result is the URL of the saved file, or the error of a validator or of the file system.
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
 }
 
-/// The result of a serializer: a value of any type, or an error.
+/// The result of a serializer, which is a value of any type or an error.
 ///
 /// ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream`` conform to this protocol.
 public protocol SerializationOutcome<Value>: Sendable {
@@ -72,7 +101,7 @@ public protocol SerializationOutcome<Value>: Sendable {
     /// The value, or `nil` if there is none.
     var value: Value? { get }
 
-    /// The reason there is no value, or `nil` if there is a value.
+    /// The error, or `nil` if there is none.
     var error: RequestError? { get }
 }
 
@@ -81,12 +110,13 @@ extension DataStreamRequest.Stream: SerializationOutcome where Failure == Reques
 
 /// A type that receives all events of a session's requests in a single method.
 ///
-/// ``EventMonitor`` has one method per event instead. It also describes the order of the events and their delivery.
+/// To implement a separate method for each event, conform to ``EventMonitor`` instead. Its documentation describes the
+/// order and the delivery of the events.
 public protocol RequestEventHandler: Sendable {
-    /// The executor on which events are delivered; `nil`, the default, for the global pool.
+    /// The executor that runs ``handle(_:of:)``, or `nil` for the global pool.
     ///
-    /// It is read once, when the monitor is passed to a session or a request. The methods of an actor always run on
-    /// the actor.
+    /// The default is `nil`. Bluebonnet reads this property once, when the monitor is passed to a session or a request.
+    /// If the monitor is an actor, its methods always run on the actor.
     var executor: (any TaskExecutor)? { get }
 
     /// Handles an event of a request.
@@ -98,19 +128,19 @@ public protocol RequestEventHandler: Sendable {
 }
 
 extension RequestEventHandler {
-    /// The default executor: `nil`, for the global pool.
+    /// The default executor, which is `nil` for the global pool.
     public var executor: (any TaskExecutor)? { nil }
 }
 
-/// Forwards every event to several monitors.
+/// A monitor that forwards every event to several monitors.
 ///
-/// A session treats each of the monitors as if it were passed separately. Each runs on its own executor, and none
-/// waits for another. A direct call of ``handle(_:of:)`` calls the monitors one after another instead.
+/// In a session, each monitor runs on its own executor and does not wait for the other monitors. A direct call of
+/// ``handle(_:of:)`` calls the monitors one after another instead.
 package struct CompositeEventMonitor: RequestEventHandler {
     /// The monitors that receive the events.
     package let monitors: [any RequestEventHandler]
 
-    /// Creates a monitor that forwards to other monitors.
+    /// Creates a monitor that forwards every event to other monitors.
     ///
     /// - Parameter monitors: The monitors that receive the events.
     package init(monitors: [any RequestEventHandler]) {
@@ -123,10 +153,9 @@ package struct CompositeEventMonitor: RequestEventHandler {
     }
 }
 
-/// The record of one exchange with a server.
+/// The record of one exchange of a request.
 ///
-/// Each attempt of a request and each redirect has its own exchange. Monitors receive the records; see
-/// ``EventMonitor``.
+/// Each attempt and each redirect of a request has its own exchange. An ``EventMonitor`` receives the records.
 public struct ExchangeRecord: Sendable, Identifiable {
     /// The number of the exchange within its request, from 1.
     public var id: Int
@@ -134,11 +163,13 @@ public struct ExchangeRecord: Sendable, Identifiable {
     public var attempt: Int
     /// Whether the exchange follows a redirect.
     public var isRedirect: Bool
-    /// The request as it is sent, without the header fields added by the session.
+    /// The request, without the header fields that the session adds.
     public var request: HTTPRequest
-    /// The head of the response, as soon as it is known.
+    /// The head of the response, or `nil` if it was not received.
     public var response: HTTPResponse?
-    /// The metrics of the exchange, available after its end.
+    /// The metrics of the exchange, or `nil` if they are not available.
+    ///
+    /// Metrics are available when the exchange has ended, if it used the network.
     public var metrics: TransferMetrics?
 
     /// Creates a record.
@@ -147,7 +178,7 @@ public struct ExchangeRecord: Sendable, Identifiable {
     ///   - id: The number of the exchange within its request, from 1.
     ///   - attempt: The number of the attempt within the request, from 1.
     ///   - isRedirect: Whether the exchange follows a redirect.
-    ///   - request: The request as it is sent.
+    ///   - request: The request, without the header fields that the session adds.
     ///   - response: The head of the response.
     ///   - metrics: The metrics of the exchange.
     package init(

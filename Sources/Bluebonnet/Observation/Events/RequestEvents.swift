@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// Delivers the events of one request to the monitors; only exists if there are monitors.
+/// Delivers the events of one request to the monitors.
 ///
-/// It retains the request from its start to its end, because each event refers to its request. Before the start, the
-/// reference is weak. Undelivered events retain the request too.
+/// The object only exists if there are monitors. It retains the request from its start to its end, because each event
+/// refers to its request. Before the start, the reference is weak. Undelivered events also retain the request.
 final class RequestEvents: Sendable {
     private struct State {
         weak var request: (any Request)?
@@ -37,7 +37,7 @@ final class RequestEvents: Sendable {
         state.withLock { $0.own.append(dispatcher) }
     }
 
-    /// Retains a request, which begins, until its end.
+    /// Retains a request that has started, until it ends.
     func begin(_ request: any Request) {
         state.withLock { state in
             if !state.isFinished { state.underWay = request }
@@ -46,10 +46,11 @@ final class RequestEvents: Sendable {
 
     // MARK: Delivery
 
-    /// Appends an event to the queues; ``start()`` delivers it.
+    /// Appends an event to the queues, which ``start()`` delivers.
     ///
-    /// This may be called while the request's lock is held, which keeps events in the order of the reported changes.
-    /// It calls no other code. It takes only the locks of the events, during which no other lock is taken.
+    /// This method may be called while the request's lock is held, so that events are in the order of the changes that
+    /// they report. It calls no user code. It takes only the locks of the event queues, and no other lock is taken
+    /// while they are held.
     func append(_ event: RequestEvent) {
         let (request, own) = state.withLock { ($0.underWay ?? $0.request, $0.own) }
         guard let request else { return }
@@ -71,7 +72,9 @@ final class RequestEvents: Sendable {
 
     // MARK: The lifecycle
 
-    /// Appends the event for a change of the request's state; called while the request's lock is held.
+    /// Appends the event for a change of the request's state.
+    ///
+    /// It is called while the request's lock is held.
     func appendChange(to state: RequestState) {
         switch state {
         case .resumed: append(.didResume)
@@ -81,7 +84,7 @@ final class RequestEvents: Sendable {
         }
     }
 
-    /// Reports the end, and releases the request.
+    /// Reports the end of the request, and releases the request.
     func finish() {
         emit(.didFinish)
         let request = state.withLock { state in
@@ -113,7 +116,7 @@ final class RequestEvents: Sendable {
         emit(.didReceiveResponse(response))
     }
 
-    /// Reports the end of the exchange, if an exchange had begun.
+    /// Reports the end of the exchange, if an exchange has begun.
     func exchangeEnded(_ outcome: ExchangeOutcome) {
         let (ended, hasHead) = state.withLock { ($0.exchange.take(), $0.hasHead) }
         guard var record = ended else { return }
@@ -154,7 +157,7 @@ final class RequestEvents: Sendable {
         emit(.didFinishDownloading(record, result))
     }
 
-    /// Reports an element of a stream, or an error instead of one.
+    /// Reports an element or an error of a stream.
     func streamed<Value: Sendable>(_ result: Result<Value, RequestError>) {
         guard let request = state.withLock({ $0.underWay ?? $0.request }) as? DataStreamRequest else { return }
         emit(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))

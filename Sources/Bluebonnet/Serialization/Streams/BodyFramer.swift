@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-/// Turns the chunks of a body into elements, regardless of chunk boundaries.
+/// A type that converts the chunks of a body to elements, regardless of chunk boundaries.
 ///
-/// After each chunk and after ``finish()``, ``next()`` is called until it returns `nil`.
+/// The caller calls ``next()`` after each chunk and after ``finish()``, until ``next()`` returns `nil`.
 protocol BodyFramer: SendableMetatype {
     /// The type of the elements.
     associatedtype Element: Sendable
@@ -13,7 +13,7 @@ protocol BodyFramer: SendableMetatype {
     /// Marks the body as complete.
     mutating func finish() throws(RequestError)
 
-    /// Returns the next element, if it is complete.
+    /// Returns the next element, or `nil` if no element is complete.
     mutating func next() throws(RequestError) -> Element?
 }
 
@@ -22,23 +22,22 @@ extension TextLineFramer: BodyFramer {}
 extension NewlineDelimitedJSON: BodyFramer {}
 
 extension ServerSentEventParser: BodyFramer {
-    /// Drops an incomplete event, as the standard requires.
+    /// Discards an incomplete event, as WHATWG HTML §9.2.6 requires.
     mutating func finish() {}
 }
 
 /// Splits the text of a body into lines, in any charset.
 ///
-/// A ``LineFramer`` alone is enough for UTF-8, where the byte LF is always a line feed. Other charsets are decoded
-/// first.
+/// UTF-8 is split by a ``LineFramer`` directly. Text in another charset is decoded first.
 package struct TextLineFramer {
     private var lines: LineFramer
-    /// The decoder, whose text is processed as UTF-8; `nil` if the body already is UTF-8.
+    /// The decoder of the text, or `nil` if the body is UTF-8.
     private var decoder: TextFramer?
 
     /// Creates a framer.
     ///
     /// - Parameters:
-    ///   - charset: The charset that the response names; see ``TextFramer``.
+    ///   - charset: The charset of the response; see ``TextFramer``.
     ///   - limit: The maximum length of a line, in bytes of UTF-8; 16 MiB by default.
     package init(charset: String? = nil, limit: Int = LineFramer.defaultLimit) {
         lines = LineFramer(limit: limit)
@@ -55,7 +54,9 @@ package struct TextLineFramer {
         if decoder?.isPlainUTF8 == true { decoder = nil }
     }
 
-    /// Marks the body as complete; the remaining text is the last line, unless it is empty.
+    /// Marks the body as complete.
+    ///
+    /// The remaining text is the last line, unless it is empty.
     ///
     /// - Throws: The same errors as ``TextFramer/finish()``.
     package mutating func finish() throws(RequestError) {
@@ -63,10 +64,10 @@ package struct TextLineFramer {
         lines.finish()
     }
 
-    /// Returns the next line without its line ending, if it is complete.
+    /// Returns the next line without its line ending.
     ///
-    /// - Returns: The line, with U+FFFD for malformed bytes; `nil` if more bytes are needed or there are no more
-    ///   lines.
+    /// - Returns: The line, with U+FFFD in place of malformed bytes. The result is `nil` if more bytes are needed or
+    ///   there are no more lines.
     /// - Throws: The same errors as ``LineFramer/advance()``.
     package mutating func next() throws(RequestError) -> String? {
         try lines.nextText()
@@ -75,12 +76,12 @@ package struct TextLineFramer {
 
 /// Decodes each line of a body as a separate value, regardless of chunk boundaries.
 ///
-/// Lines end with LF or CRLF, and the last one may end with the body. Blank lines and a byte order mark are skipped.
+/// Lines end with LF or CRLF. The last line does not need a line ending. Blank lines and a byte order mark are skipped.
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
     private var lines: LineFramer
 
-    /// Creates a decoder of lines.
+    /// Creates a framer.
     ///
     /// - Parameters:
     ///   - type: The type of the values.
@@ -101,19 +102,22 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         lines.append(bytes)
     }
 
-    /// Marks the body as complete; the remaining bytes are the last line, unless they are blank.
+    /// Marks the body as complete.
+    ///
+    /// The remaining bytes are the last line, unless they are blank.
     package mutating func finish() {
         lines.finish()
     }
 
-    /// Returns the next value, if its line is complete.
+    /// Returns the next value.
     ///
-    /// If a line cannot be decoded, the next call continues with the line after it.
+    /// If a line cannot be decoded, the next call continues with the next line.
     ///
     /// - Returns: The value, or `nil` if more bytes are needed or there are no more lines.
-    /// - Throws: `.serialization(.decodingFailed)` with the decoder's error as the underlying error, and the number of
-    ///   the line, counted from 1, in the detail. `.invalidResponse(.bodyTooLarge(limit:))` if a line is longer than
-    ///   the limit; every further call throws this error again.
+    /// - Throws: `.serialization(.decodingFailed)` if a line cannot be decoded. The underlying error is the decoder's
+    ///   error, and the detail contains the number of the line, counted from 1.
+    ///   `.invalidResponse(.bodyTooLarge(limit:))` if a line is longer than the limit. Later calls throw this error
+    ///   again.
     package mutating func next() throws(RequestError) -> Value? {
         while try lines.advance() {
             var line = lines.line

@@ -3,28 +3,31 @@ import Glibc
 
 /// Splits the bytes of a body into lines, regardless of chunk boundaries.
 ///
-/// Add a chunk with ``append(_:)``, and then call ``advance()`` until it returns `false`. After the last chunk and
-/// ``finish()``, the rest without a line ending is the last line. A line within one chunk is not copied. A line that
-/// spans several chunks is assembled in a buffer, which never exceeds the limit.
+/// Add a chunk with ``append(_:)``, and then call ``advance()`` until it returns `false`. After the last chunk, call
+/// ``finish()``, which makes the remaining bytes the last line. A line within one chunk is not copied. A line that
+/// spans several chunks is copied to a buffer, whose size does not exceed the limit.
 package struct LineFramer {
-    /// The default limit on the length of a line, in bytes: 16 MiB.
+    /// The default maximum length of a line in bytes, which is 16 MiB.
     package static let defaultLimit = 16 * 1024 * 1024
 
     /// The line endings to recognize.
     package enum LineTerminator: Hashable, Sendable {
-        /// LF and CRLF. A CR alone is part of the line.
+        /// LF and CRLF.
+        ///
+        /// A CR alone is part of the line.
         case lineFeed
-        /// LF, CRLF and a CR alone, as in event streams. A line that ends with CR is returned before the next byte
-        /// arrives.
+        /// LF, CRLF and a CR alone, as in event streams.
+        ///
+        /// A line that ends with CR is returned before the next byte arrives.
         case any
     }
 
     /// The location of the current line.
     private enum CurrentLine {
         case empty
-        /// A range of offsets in the chunk.
+        /// The line is a range of offsets in the chunk.
         case chunk(Range<Int>)
-        /// The length of the line at the start of the carried-over bytes.
+        /// The line is the start of `carry`, with this length.
         case carry(Int)
     }
 
@@ -36,11 +39,11 @@ package struct LineFramer {
     private var chunk = Data()
     /// The number of processed bytes of the chunk.
     private var cursor = 0
-    /// The offset of the first LF at or after the cursor, or the chunk's size.
+    /// The offset of the first LF at or after the cursor, or the size of the chunk if there is no LF.
     ///
-    /// It is searched again once the cursor has passed it.
+    /// It is searched again when the cursor has passed it.
     private var nextLineFeed = -1
-    /// Whether the last line ended with a CR, so an LF directly after it belongs to the same line ending.
+    /// Whether the last line ended with a CR, so that an LF directly after the CR belongs to the same line ending.
     private var isAfterReturn = false
     /// The start of a line that continues in a later chunk.
     private var carry = Data()
@@ -58,12 +61,12 @@ package struct LineFramer {
         self.lineEnd = lineEnd
     }
 
-    /// The number of lines returned so far, which is also the number of the current line, counted from 1.
+    /// The number of lines so far, which is also the number of the current line, counted from 1.
     package private(set) var count = 0
 
     /// Adds the next bytes of the body.
     ///
-    /// Preferably called after ``advance()`` has returned `false`; otherwise the unprocessed bytes have to be copied.
+    /// Call this method after ``advance()`` has returned `false`. Otherwise, the unprocessed bytes are copied.
     package mutating func append(_ bytes: Data) {
         dropLine()
         guard failure == nil, !bytes.isEmpty else { return }
@@ -77,16 +80,20 @@ package struct LineFramer {
         nextLineFeed = -1
     }
 
-    /// Marks the body as complete; the remaining bytes are the last line, unless they are empty.
+    /// Marks the body as complete.
+    ///
+    /// The remaining bytes are the last line, unless there are none.
     package mutating func finish() {
         isFinished = true
     }
 
-    /// Moves to the next line, which stays available until the next call of a mutating method.
+    /// Moves to the next line.
     ///
-    /// - Returns: Whether there is a line. If not, more bytes are needed or the body has ended.
-    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if the line is longer than the limit, even before its end
-    ///   has arrived. Every further call throws this error again.
+    /// The line is available until the next call of a mutating method.
+    ///
+    /// - Returns: Whether there is a line. If the result is `false`, more bytes are needed or the body has ended.
+    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if the line is longer than the limit, even if its end has
+    ///   not arrived. Later calls throw this error again.
     package mutating func advance() throws(RequestError) -> Bool {
         if let failure { throw failure }
         dropLine()
@@ -104,7 +111,7 @@ package struct LineFramer {
 
     /// The current line without its line ending.
     ///
-    /// This is a slice, not a copy. Its indices may not start at 0, and it keeps the whole chunk in memory.
+    /// The line is a slice of the chunk. Its indices may not start at 0, and it retains the memory of the whole chunk.
     package var line: Data {
         switch current {
         case .empty: Data()
@@ -113,7 +120,7 @@ package struct LineFramer {
         }
     }
 
-    /// The current line as UTF-8 text, with U+FFFD for malformed bytes.
+    /// The current line as UTF-8 text, with U+FFFD in place of malformed bytes.
     package var text: String {
         withLine { String(repairing: $0) }
     }
@@ -141,7 +148,7 @@ extension LineFramer {
         current = .empty
     }
 
-    /// Makes the carried-over bytes and the bytes up to the line ending the current line.
+    /// Sets the current line, which consists of the carried-over bytes and the bytes before the line ending.
     private mutating func take(_ range: Range<Int>, endsWithReturn: Bool) throws(RequestError) -> Bool {
         var length = range.count
         if carry.isEmpty {
@@ -159,7 +166,7 @@ extension LineFramer {
         return true
     }
 
-    /// Carries over the rest of the chunk: the start of a line, or all of the last line.
+    /// Keeps the rest of the chunk, which is the start of a line or the entire last line.
     private mutating func keepRest(endsWithReturn: Bool) throws(RequestError) -> Bool {
         let rest = cursor..<chunk.count
         let length = carry.count + rest.count
@@ -199,24 +206,24 @@ extension LineFramer {
     }
 }
 
-/// Finds the end of the line that starts at an offset of a chunk; used by ``LineFramer`` on one span of bytes.
+/// Finds the end of the line that starts at an offset of a chunk.
 private struct LineScan {
     /// The start of the line.
     ///
-    /// It skips an LF that belongs to the CR of the previous line.
+    /// An LF that follows the CR of the previous line is skipped.
     private(set) var start: Int
-    /// The offset of the first LF at or after the start, or the chunk's size.
+    /// The offset of the first LF at or after the start, or the size of the chunk if there is no LF.
     ///
-    /// A smaller value than the start means unknown.
+    /// The offset is unknown if the value is smaller than the start.
     ///
-    /// It is kept from line to line. Otherwise, if all lines end with CR, the rest of the chunk would be searched for
-    /// each line.
+    /// The value is kept for the next line. Otherwise, if all lines ended with CR, the rest of the chunk would be
+    /// searched for each line.
     private(set) var nextLineFeed: Int
-    /// Whether the previous line, and after the scan this line, ended with a CR.
+    /// Whether the previous line ended with a CR, or after the scan, whether this line ended with a CR.
     ///
-    /// An LF directly after it belongs to the same line ending.
+    /// An LF directly after the CR belongs to the same line ending.
     private(set) var isAfterReturn: Bool
-    /// The offset of the byte that ends the line, if the chunk contains it.
+    /// The offset of the byte that ends the line, or `nil` if the chunk does not contain it.
     private(set) var end: Int?
     /// Whether the last byte before the line ending, or before the end of the chunk, is a CR.
     private(set) var hasReturnBeforeEnd = false
@@ -255,12 +262,12 @@ private struct LineScan {
 
 /// Searches bytes with the C function `memchr`, which checks 16 or 32 bytes at once.
 ///
-/// A loop over a span takes about a nanosecond per byte, which would be most of the time for splitting a body into
-/// long lines.
+/// A loop over a span takes about a nanosecond per byte. For a body with long lines, this would be most of the run
+/// time.
 enum ByteSearch {
     /// Returns the offset of the first occurrence of a byte in a range of offsets.
     ///
-    /// An out-of-bounds range traps, like any other access to a span.
+    /// A range that is out of bounds traps, like every access to a span.
     static func firstOffset(of byte: UInt8, in range: Range<Int>, of bytes: Span<UInt8>) -> Int? {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "a search outside of the bytes")
         guard !range.isEmpty else { return nil }

@@ -1,21 +1,23 @@
 public import FoundationEssentials
 
-/// One event of an event stream (WHATWG HTML, "Server-sent events").
+/// A server-sent event (WHATWG HTML §9.2).
 public struct ServerSentEvent: Hashable, Sendable {
-    /// The type of the event; `message` if the server does not name one.
+    /// The type of the event, which is `message` if the server does not send a type.
     public var event: String
 
-    /// The values of the event's `data` fields, joined with line feeds.
+    /// The data of the event.
+    ///
+    /// If the event has several `data` fields, their values are joined with line feeds.
     public var data: String
 
-    /// The last event ID: the ID of this event, or of the last event before it that has one.
+    /// The last event ID, which is the ID of this event or of an earlier event.
     ///
-    /// It is empty if there was no ID, or if the server reset it with an empty ID. A reconnection sends it in the
-    /// field `Last-Event-ID`, and the server resumes after that event. An ID of more than 8,000 bytes or with a NUL
-    /// cannot be sent back, so it is ignored.
+    /// It is empty if the server has not sent an ID, or has reset it with an empty ID. When a client reconnects, it
+    /// sends the last event ID in the `Last-Event-ID` field, and the server can resume after this event. An ID that
+    /// contains NUL or has more than 8,000 bytes is ignored.
     public var id: String
 
-    /// The new delay before reconnecting, if this event sets one.
+    /// The new reconnection time, or `nil` if the event does not set it.
     public var retry: Duration?
 
     /// Creates an event.
@@ -24,7 +26,7 @@ public struct ServerSentEvent: Hashable, Sendable {
     ///   - event: The type of the event; `message` by default.
     ///   - data: The data of the event.
     ///   - id: The last event ID; empty by default.
-    ///   - retry: The new delay before reconnecting; `nil` by default.
+    ///   - retry: The new reconnection time; `nil` by default.
     public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.event = event
         self.data = data
@@ -32,16 +34,15 @@ public struct ServerSentEvent: Hashable, Sendable {
         self.retry = retry
     }
 
-    /// Decodes the event's data, which is JSON in many streams.
+    /// Decodes the data of the event, for example from JSON.
     ///
-    /// Runs synchronously on the calling thread.
+    /// The method runs synchronously on the calling thread.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for the data; a `JSONDecoder` by default.
     /// - Returns: The decoded value.
-    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` and the decoder's error as the underlying
-    ///   error.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)`. The underlying error is the decoder's error.
     public func decodeData<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws(RequestError) -> Value {
@@ -58,27 +59,28 @@ public struct ServerSentEvent: Hashable, Sendable {
 /// Parses the bytes of an event stream into events, regardless of chunk boundaries (WHATWG HTML §9.2.6).
 ///
 /// Add a chunk with ``append(_:)``, and then call ``next()`` until it returns `nil`. A blank line completes an event.
-/// An event that is cut off by the end of the stream is dropped. Malformed UTF-8 becomes U+FFFD, and a byte order mark
-/// at the start is skipped.
+/// An incomplete event at the end of the stream is dropped. Malformed UTF-8 becomes U+FFFD, and a byte order mark at
+/// the start is skipped.
 package struct ServerSentEventParser {
     private let limit: Int
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
     private var failure: RequestError?
 
-    /// The ID to send in `Last-Event-ID` when reconnecting.
+    /// The last event ID, for the `Last-Event-ID` field of the next connection.
     package private(set) var lastEventID: String
 
-    /// The delay before reconnecting, if the stream has set one.
+    /// The reconnection time, or `nil` if the stream has not set it.
     ///
-    /// It applies at once, before its event is complete.
+    /// It is set as soon as the field is parsed, before the event is complete.
     package private(set) var reconnectionTime: Duration?
 
     /// Creates a parser for the stream of one connection.
     ///
     /// - Parameters:
-    ///   - lastEventID: The last event ID of the previous connection. Events without an ID use it, as in browsers.
-    ///   - limit: The maximum size in bytes of a line and of an event's data; 16 MiB by default.
+    ///   - lastEventID: The last event ID of the previous connection, which is also the ID of events without their own
+    ///     ID.
+    ///   - limit: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
     package init(lastEventID: String = "", limit: Int = LineFramer.defaultLimit) {
         self.limit = limit
         self.lastEventID = lastEventID
@@ -93,11 +95,11 @@ package struct ServerSentEventParser {
         lines.append(bytes)
     }
 
-    /// Returns the next event, if it is complete.
+    /// Returns the next event.
     ///
     /// - Returns: The event, or `nil` if more bytes are needed.
-    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if a line or the data of an event exceeds the limit. Every
-    ///   further call throws this error again.
+    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if a line or the data of an event exceeds the limit. Later
+    ///   calls throw this error again.
     package mutating func next() throws(RequestError) -> ServerSentEvent? {
         if let failure { throw failure }
         do throws(RequestError) {
@@ -113,7 +115,7 @@ package struct ServerSentEventParser {
         }
     }
 
-    /// Adds the current line to the block, unless it is blank; returns whether it is blank.
+    /// Adds the current line to the block unless the line is blank, and returns whether it is blank.
     private mutating func isBlankAfterReadingLine() throws(RequestError) -> Bool {
         let isFirst = lines.count == 1
         let limit = limit
@@ -127,7 +129,7 @@ package struct ServerSentEventParser {
         return isBlank
     }
 
-    /// Ends the block at a blank line; returns its event if it has data.
+    /// Ends the block at a blank line, and returns its event if the block has data.
     private mutating func blockEnded() -> ServerSentEvent? {
         let ended = block
         block = ServerSentEventBlock()
@@ -139,27 +141,27 @@ package struct ServerSentEventParser {
     }
 }
 
-/// The fields of an event stream since the last blank line, collected line by line (WHATWG HTML §9.2.6).
+/// The fields of an event stream since the last blank line (WHATWG HTML §9.2.6).
 private struct ServerSentEventBlock {
-    /// The lines of data, joined with line feeds; `nil` before the first `data` field.
+    /// The values of the `data` fields, joined with line feeds, or `nil` before the first `data` field.
     private(set) var data: String?
-    /// The type of the event; empty if there is no `event` field.
+    /// The type of the event, which is empty if there is no `event` field.
     private(set) var event = ""
-    /// The new last event ID, if the block sets one.
+    /// The new last event ID, or `nil` if the block does not set it.
     private(set) var id: String?
-    /// The new reconnection delay, if the block sets one.
+    /// The new reconnection time, or `nil` if the block does not set it.
     private(set) var retry: Duration?
 
     /// The maximum length of an ID in bytes.
     ///
-    /// Its header field then stays within the 8,190 bytes per line that most servers accept.
+    /// With this limit, the header field does not exceed the 8,190 bytes that most servers accept.
     private static let idLimit = 8000
 
-    /// Adds a line that is not blank: a field or a comment.
+    /// Adds a line that is not blank, which is a field or a comment.
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
         let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line) ?? size
-        // The names of all known fields have 2 to 5 bytes; a comment has an empty name.
+        // The names of all known fields have 2 to 5 bytes. A comment has an empty name.
         guard (2...5).contains(colon) else { return }
         var start = min(colon + 1, size)
         if start < size, line[start] == UInt8(ascii: " ") { start += 1 }
@@ -168,13 +170,13 @@ private struct ServerSentEventBlock {
         case "data": try append(data: value, limit: limit)
         case "event": event = String(repairing: value)
         case "id":
-            // An ID that cannot be sent back in a header field is ignored; the standard ignores those with a NUL.
+            // An ID that cannot be sent in a header field is ignored. The standard only ignores an ID with NUL.
             guard value.count <= Self.idLimit, ByteSearch.firstOffset(of: 0, in: value.indices, of: value) == nil else {
                 return
             }
             id = String(repairing: value)
         case "retry":
-            // The value must consist of digits; a number beyond 64 bits is ignored.
+            // The value must consist of digits. A number beyond 64 bits is ignored.
             retry = Int64(digits: String(repairing: value)).map { .milliseconds($0) } ?? retry
         default: break
         }

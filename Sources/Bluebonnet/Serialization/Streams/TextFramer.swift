@@ -1,16 +1,16 @@
 package import FoundationEssentials
 
-/// Decodes the bytes of a body to text piece by piece; chunks may end anywhere.
+/// Decodes the chunks of a body to text, regardless of chunk boundaries.
 ///
 /// The bytes of an incomplete scalar at the end of a chunk are kept for the next chunk. These are at most three bytes,
-/// four before the charset is known, or eight with a system table. Malformed parts become U+FFFD, as in the Encoding
-/// Standard, and so does an incomplete scalar at the end of the body. ``StreamCharset`` chooses the charset.
+/// four bytes before the charset is known, or eight bytes for a system charset. Malformed bytes and an incomplete
+/// scalar at the end of the body become U+FFFD, as in the Encoding Standard. ``StreamCharset`` chooses the charset.
 package struct TextFramer {
     private let choice: StreamCharset
-    /// The chosen charset; `nil` before the first bytes arrive.
+    /// The chosen charset, or `nil` before the first bytes arrive.
     private var charset: Charset?
     private var pending = Data()
-    /// The decoder for a system charset; created with the first bytes.
+    /// The decoder for a system charset, which is created when the first bytes arrive.
     private var decoder: SystemTextDecoder?
     private var isAtStart = true
 
@@ -18,22 +18,22 @@ package struct TextFramer {
     ///
     /// - Parameters:
     ///   - encoding: The encoding to use, regardless of the response and the text; `nil` by default.
-    ///   - charset: The charset that the response names. If it is unknown, the text must be UTF-8.
+    ///   - charset: The charset of the response. If it is unknown, the text must be UTF-8.
     package init(encoding: String.Encoding? = nil, charset: String? = nil) {
         choice = StreamCharset(encoding: encoding, charset: charset)
     }
 
-    /// Returns the text that these bytes complete, which may be empty.
+    /// Decodes the next bytes.
     ///
     /// - Parameter bytes: The next bytes of the body.
-    /// - Returns: The decoded text.
-    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` in two cases: the charset is unknown and the
-    ///   text is not well-formed UTF-8, or only Foundation knows the charset and the text is malformed in it.
+    /// - Returns: The decoded text, which may be empty.
+    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` if the charset is unknown and the text is not
+    ///   well-formed UTF-8. The same error if Foundation decodes the charset and the text is malformed.
     package mutating func decode(_ bytes: Data) throws(RequestError) -> String {
         try decode(bytes, isLast: false)
     }
 
-    /// Returns the rest of the text: U+FFFD for an incomplete scalar.
+    /// Returns the rest of the text, which is U+FFFD if a scalar is incomplete.
     ///
     /// - Returns: The rest of the text, usually empty.
     /// - Throws: The same errors as ``decode(_:)``.
@@ -41,7 +41,7 @@ package struct TextFramer {
         try decode(Data(), isLast: true)
     }
 
-    /// Whether the following bytes are UTF-8 that can be decoded independently of earlier bytes.
+    /// Whether later bytes are UTF-8 that can be decoded without earlier bytes.
     var isPlainUTF8: Bool { charset == .utf8 && !isAtStart && pending.isEmpty }
 
     private mutating func decode(_ bytes: Data, isLast: Bool) throws(RequestError) -> String {
@@ -88,7 +88,7 @@ extension TextFramer {
         var units = Charset.units(of: bytes, as: UInt16.self, isBig: isBig)
         var rest = bytes.count % 2
         if isLast {
-            // Half a unit is one error; together with a surrogate before it, it is still one.
+            // An incomplete unit is one error, also together with a lead surrogate before it.
             if rest > 0, units.last.map(UTF16.isLeadSurrogate) != true { units.append(0xD800) }
             rest = 0
         } else if let last = units.last, UTF16.isLeadSurrogate(last) {
@@ -114,7 +114,7 @@ extension TextFramer {
         return text
     }
 
-    /// Decodes with Foundation, whose charsets use at most four bytes per character.
+    /// Decodes with Foundation, whose charsets use at most four bytes for a character.
     private func decode(
         _ bytes: Data, _ charset: Charset, isLast: Bool
     ) throws(RequestError) -> (text: String, rest: Int) {
@@ -135,11 +135,12 @@ extension Charset {
     }
 }
 
-/// Chooses the charset of streamed text from its first bytes and the given information.
+/// Chooses the charset of streamed text from the first bytes, the required encoding and the charset of the response.
 ///
-/// The order is that of ``StringResponseSerializer``: the encoding that the caller requires, the byte order mark, the
-/// charset of the response, and UTF-8. Unlike there, ISO-8859-1 is never the fallback, because that needs a check of
-/// the whole body. Streamed text without a charset is always UTF-8, and so is text that is declared as ASCII.
+/// The order is the same as for ``StringResponseSerializer``: the encoding that the caller requires, the byte order
+/// mark, the charset of the response, and UTF-8. However, ISO-8859-1 is never the fallback, because this would require
+/// a check of the whole body. Streamed text without a charset is always decoded as UTF-8. Text that is declared as
+/// ASCII is also decoded as UTF-8.
 private struct StreamCharset {
     private let declared: Charset
     /// Whether the caller requires an encoding.
@@ -152,7 +153,7 @@ private struct StreamCharset {
         declared = known.flatMap { $0 == .looseASCII ? nil : $0 } ?? .utf8
     }
 
-    /// Returns the charset chosen from the first bytes of the text, or `nil` if more bytes are needed.
+    /// Returns the charset for text with these first bytes, or `nil` if more bytes are needed.
     func resolved(by start: Data, isWhole: Bool) -> Charset? {
         switch declared {
         case .utf16(nil), .utf32(nil): break
@@ -171,9 +172,9 @@ private struct StreamCharset {
 
     /// The possible byte order marks.
     ///
-    /// If one mark starts with another, the longer one comes first.
+    /// If a mark starts with another mark, the longer mark comes first.
     private var marks: [([UInt8], Charset)] {
-        // FF FE 00 00 may also be UTF-16 that begins with U+0000, so it counts as UTF-32 only if that is declared.
+        // FF FE 00 00 can also be UTF-16 that begins with U+0000, so it is a mark of UTF-32 only if UTF-32 is declared.
         var marks: [([UInt8], Charset)] = []
         if case .utf32 = declared {
             marks = [([0xFF, 0xFE, 0, 0], .utf32(.little)), ([0, 0, 0xFE, 0xFF], .utf32(.big))]
@@ -186,14 +187,13 @@ private struct StreamCharset {
 
 /// Finds an incomplete scalar at the end of UTF-8 bytes.
 private enum UTF8Tail {
-    /// Returns the number of bytes at the end that start a scalar and are well-formed so far (Unicode §3.9, table
-    /// 3-7).
+    /// Returns the number of bytes at the end that are a well-formed start of a scalar (Unicode §3.9, table 3-7).
     static func length(of data: Data) -> Int {
         let bytes = data.span
         for length in 1...3 where length <= bytes.count {
             let start = bytes.count - length
             let lead = bytes[start]
-            // Continuation bytes; the start of the scalar is further back.
+            // This is a continuation byte, so the start of the scalar is before it.
             if lead & 0xC0 == 0x80 { continue }
             guard length < width(of: lead) else { return 0 }
             return length == 1 || second(after: lead).contains(bytes[start + 1]) ? length : 0
@@ -201,7 +201,7 @@ private enum UTF8Tail {
         return 0
     }
 
-    /// The length of the scalar that starts with this byte; 0 if no scalar does.
+    /// Returns the length of a scalar that starts with this byte, or 0 if no scalar starts with it.
     private static func width(of lead: UInt8) -> Int {
         switch lead {
         case 0x00...0x7F: 1
@@ -212,10 +212,10 @@ private enum UTF8Tail {
         }
     }
 
-    /// The valid range of the second byte.
+    /// Returns the valid range of the second byte.
     ///
-    /// It is narrower than for other continuation bytes if it has to exclude overlong forms, surrogates or too large
-    /// scalars.
+    /// It is narrower than for other continuation bytes if it excludes overlong forms, surrogates or values beyond
+    /// U+10FFFF.
     private static func second(after lead: UInt8) -> ClosedRange<UInt8> {
         switch lead {
         case 0xE0: 0xA0...0xBF
@@ -229,17 +229,17 @@ private enum UTF8Tail {
 
 /// Finds the byte order mark at the start of UTF-8.
 enum ByteOrderMark {
-    /// Returns the length of the mark at the start: 3, or 0 if there is none.
+    /// Returns the length of the mark at the start, which is 3, or 0 if there is no mark.
     static func utf8Length(in bytes: Span<UInt8>) -> Int {
         bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF ? 3 : 0
     }
 }
 
 extension String {
-    /// Decodes UTF-8, with U+FFFD for malformed parts, like the WHATWG's decoder.
+    /// Decodes UTF-8, with U+FFFD in place of malformed bytes.
     ///
-    /// One U+FFFD replaces each maximal part of a sequence that could have become a scalar. One U+FFFD also replaces
-    /// each byte that cannot start a scalar (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of
+    /// One U+FFFD replaces each maximal subpart of an ill-formed sequence, and each byte that cannot start a scalar.
+    /// The result is the same as with the "UTF-8 decoder" of the Encoding Standard (Unicode §3.9, "substitution of
     /// maximal subparts").
     init(repairing bytes: Span<UInt8>) {
         do {

@@ -2,7 +2,8 @@ import FoundationEssentials
 
 /// Delivers the bytes of a streamed body to all readers, with a limit on the waiting bytes.
 ///
-/// The transport writes on its thread, and readers read in their own tasks. They share only one lock, for a moment.
+/// The transport writes on its thread, and readers read in their own tasks. They share one lock, which is held only for
+/// a short time.
 final class BodyFanOut: BodyReceiver {
     typealias ReaderID = BodyFanOutState.ReaderID
 
@@ -31,7 +32,7 @@ final class BodyFanOut: BodyReceiver {
     ///
     /// - Parameters:
     ///   - highWatermark: The number of waiting bytes at which the transport pauses.
-    ///   - lowWatermark: The number of waiting bytes at which it resumes.
+    ///   - lowWatermark: The number of waiting bytes at which the transport resumes.
     init(highWatermark: Int, lowWatermark: Int) {
         state = Locked(State(body: BodyFanOutState(highWatermark: highWatermark, lowWatermark: lowWatermark)))
     }
@@ -70,20 +71,22 @@ final class BodyFanOut: BodyReceiver {
         state.withLock { $0.body.taskBegan() }
     }
 
-    /// A task was released that might have read the body.
+    /// A task that could have read the body was released.
     func taskEnded(cancelsRequest: Bool) {
         leave { $0.taskEnded(cancelsRequest: cancelsRequest) }
     }
 
     // MARK: For readers
 
-    /// Keeps the beginning of the body for a later reader; returns `nil` if it was already delivered.
+    /// Keeps the beginning of the body for a later reader, or returns `nil` if it was already delivered.
     func reserve(cancelsRequest: Bool) -> BodyPlace? {
         guard state.withLock({ $0.body.reserved() }) else { return nil }
         return BodyPlace(in: self, cancelsRequest: cancelsRequest)
     }
 
-    /// Adds a reader from the beginning of the body; the reader fails if the beginning was already delivered.
+    /// Adds a reader of the whole body.
+    ///
+    /// The reader fails if the beginning of the body was already delivered.
     func join(cancelsRequest: Bool, place: BodyPlace? = nil) -> ReaderID {
         let isInPlace = place?.take() ?? false
         let (id, demand) = state.withLock { state in
@@ -94,7 +97,7 @@ final class BodyFanOut: BodyReceiver {
         return id
     }
 
-    /// Gives up a place that no reader has used.
+    /// Releases a place that no reader has used.
     fileprivate func leavePlace(cancelsRequest: Bool) {
         leave { $0.placeLeft(cancelsRequest: cancelsRequest) }
     }
@@ -118,9 +121,10 @@ final class BodyFanOut: BodyReceiver {
         effect?()
     }
 
-    /// Returns bytes, the end (a `nil` value) or the failure without waiting; `nil` if the reader has to wait.
+    /// Returns the next bytes without waiting, or `nil` if the reader has to wait.
     ///
-    /// A reader whose task is cancelled stops reading, and receives `.cancelled`.
+    /// At the end of the body, the success value is `nil`. A reader whose task is cancelled stops reading, and receives
+    /// `.cancelled`.
     func readNow(_ id: ReaderID) -> Result<Data?, RequestError>? {
         guard !Task.isCancelled else {
             leave(id)
@@ -139,7 +143,7 @@ final class BodyFanOut: BodyReceiver {
         }
     }
 
-    /// Waits for the next bytes; returns `nil` at the end.
+    /// Waits for the next bytes, or returns `nil` at the end of the body.
     nonisolated(nonsending) func read(_ id: ReaderID) async throws(RequestError) -> Data? {
         while true {
             if let result = readNow(id) { return try result.get() }
@@ -163,7 +167,9 @@ final class BodyFanOut: BodyReceiver {
     }
 }
 
-/// The beginning of a body, which is kept for one later reader until the last reference to this place is released.
+/// A reserved place for one later reader of a body.
+///
+/// The beginning of the body is kept until the place is used or released.
 final class BodyPlace: Sendable {
     private let body: BodyFanOut
     private let cancelsRequest: Bool
@@ -178,11 +184,11 @@ final class BodyPlace: Sendable {
         if !isUsed.isTaken { body.leavePlace(cancelsRequest: cancelsRequest) }
     }
 
-    /// Uses the place; returns whether this call was the first.
+    /// Uses the place, and returns whether this call was the first.
     fileprivate func take() -> Bool { isUsed.take() }
 }
 
-/// The settings with which a sequence reads a streamed body.
+/// The settings of a sequence that reads a streamed body.
 struct BodyReading: Sendable {
     let request: DataStreamRequest
     let cancelsRequest: Bool
@@ -190,7 +196,7 @@ struct BodyReading: Sendable {
     /// Keeps the body available while the sequence exists, even if the task was released.
     let lifetime: DataStreamTask.Lifetime
 
-    /// Joins the readers and then starts the request, so that the reader misses nothing.
+    /// Adds a reader and then starts the request, so that the reader receives the whole body.
     func begin() -> StreamReader {
         let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
         // A task that is already cancelled will not read anything. Other readers may go on.
@@ -220,7 +226,9 @@ final class StreamReader: Sendable {
         leave()
     }
 
-    /// Waits for the next bytes; returns `nil` at the end, and throws the error of the request.
+    /// Waits for the next bytes, or returns `nil` at the end of the body.
+    ///
+    /// The method throws the error of the request.
     nonisolated(nonsending) func next() async throws(RequestError) -> Data? {
         do throws(RequestError) {
             if let result = request.body.readNow(id) { return try result.get() }
@@ -241,7 +249,7 @@ final class StreamReader: Sendable {
 /// Converts the bytes of one reader to elements.
 final class FramedReader<Framer: BodyFramer> {
     let streamReader: StreamReader
-    /// Makes the framer once the head is known.
+    /// Creates the framer when the head is known.
     private let makeFramer: @Sendable (HTTPResponse?) -> Framer
     private var framer: Framer?
     private var isComplete = false
@@ -251,10 +259,10 @@ final class FramedReader<Framer: BodyFramer> {
         self.makeFramer = makeFramer
     }
 
-    /// The next element, if it has been received completely.
+    /// Returns the next element, or `nil` if no element is complete.
     func next() throws(RequestError) -> Framer.Element? { try framer?.next() }
 
-    /// Waits for more of the body, or for its end; returns whether there may be more elements now.
+    /// Waits for more bytes or the end of the body, and returns whether there may be more elements.
     nonisolated(nonsending) func receive() async throws(RequestError) -> Bool {
         guard !isComplete else { return false }
         if let piece = try await streamReader.next() {

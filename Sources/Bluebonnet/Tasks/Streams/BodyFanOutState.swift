@@ -1,23 +1,22 @@
 import FoundationEssentials
 
-/// The state of a streamed body between the transport and its readers, as a value.
+/// The state of a streamed body and its readers, as a value.
 ///
-/// Every reader receives the whole body. A reader may join until the first byte was delivered; a place keeps the
-/// beginning for a later reader. The slowest reader sets the pace: the transport pauses when the high watermark of
-/// bytes waits for it, and resumes at the low watermark.
+/// Every reader receives the whole body. A reader may join until the first byte is delivered. A reserved place keeps
+/// the beginning of the body for a later reader. The transport pauses when the number of bytes that wait for the
+/// slowest reader reaches the high watermark. It resumes at the low watermark.
 ///
-/// Received bytes are never lost. They wait for the first reader, and the end or a failure is delivered after the last
-/// byte.
+/// Received bytes wait for the first reader. The end or the failure of the body is delivered after the last byte.
 struct BodyFanOutState {
     /// The identifier of a reader.
     typealias ReaderID = UInt64
 
-    /// The identifier of readers that joined too late and receive nothing.
+    /// The identifier of readers that joined too late, which receive no bytes.
     static let lateReader = ReaderID.max
 
     /// The result of a read.
     enum ReadAction: Equatable {
-        /// Bytes; with `demandsMore`, the caller resumes the transport.
+        /// Returns bytes to the reader, and resumes the transport if `demandsMore` is `true`.
         case take(Data, demandsMore: Bool)
         case wait
         case end
@@ -26,12 +25,12 @@ struct BodyFanOutState {
         var demandsMore: Bool { if case .take(_, demandsMore: true) = self { true } else { false } }
     }
 
-    /// The action after a reader or a place was given up.
+    /// The action after a reader or a reserved place was removed.
     enum LeaveAction: Equatable {
         case nothing
-        /// Resume the transport: the other readers have room.
+        /// Resume the transport, because the other readers have read enough.
         case demandMore
-        /// Cancel the request: there is no reader left.
+        /// Cancel the request, because there are no readers.
         case cancel
     }
 
@@ -50,15 +49,15 @@ struct BodyFanOutState {
 
     private var readers: [Reader] = []
     private var nextID: ReaderID = 0
-    /// The number of places: readers that have not joined, for which the beginning is kept.
+    /// The number of reserved places, for which the beginning of the body is kept.
     private var places = 0
     private var hadReaders = false
     /// The pieces that some current or later reader has not read.
     private(set) var pieces = PieceQueue()
     private var bytesReceived = 0
-    /// Whether bytes were delivered or dropped, so that a new reader without a place would miss the beginning.
+    /// Whether bytes were delivered or dropped, so that a new reader without a place can no longer join.
     private var isBegun = false
-    /// The number of tasks that have only read the head and may still read the body.
+    /// The number of tasks that have requested the head and may later read the body.
     private var tasks = 0
     private var hadTasks = false
     private var isPaused = false
@@ -74,7 +73,8 @@ struct BodyFanOutState {
     /// The number of bytes that wait for the slowest reader.
     var heldBytes: Int { bytesReceived - (slowest?.bytesRead ?? bytesReceived) }
 
-    /// The position of the slowest reader, including readers that may still join; `nil` if there are neither.
+    /// The position of the slowest reader, including readers that may join later, or `nil` if there are no such
+    /// readers.
     private var slowest: (piece: Int, bytesRead: Int)? {
         if places > 0 || !hadReaders { return (0, 0) }
         guard var slowest = readers.first else { return nil }
@@ -89,7 +89,7 @@ struct BodyFanOutState {
     mutating func received(_ bytes: Data) -> ReceiveAction {
         guard end == nil else { return .stop }
         bytesReceived += bytes.count
-        // All readers have left, and the request continues: the rest is dropped.
+        // All readers have left, but the request continues, so the rest of the body is dropped.
         guard slowest != nil else { return .proceed }
         pieces.append(bytes, joiningFrom: readers.reduce(0) { max($0, $1.next) })
         guard readers.isEmpty || heldBytes >= highWatermark else { return .proceed }
@@ -97,7 +97,9 @@ struct BodyFanOutState {
         return .pause
     }
 
-    /// The body is complete or has failed; only the first report counts.
+    /// The body is complete or has failed.
+    ///
+    /// Later calls are ignored.
     mutating func ended(with error: RequestError?) {
         guard end == nil else { return }
         end = error.map(End.failed) ?? .complete
@@ -111,7 +113,7 @@ struct BodyFanOutState {
         hadTasks = true
     }
 
-    /// A task was released that might have read the body.
+    /// A task that could have read the body was released.
     mutating func taskEnded(cancelsRequest: Bool) -> LeaveAction {
         tasks -= 1
         guard tasks == 0, !hadReaders, places == 0 else { return .nothing }
@@ -120,18 +122,18 @@ struct BodyFanOutState {
 
     // MARK: Places
 
-    /// Keeps the beginning for a later reader; returns whether that is still possible.
+    /// Reserves a place, and returns whether the beginning of the body is still available.
     mutating func reserved() -> Bool {
         guard !isBegun else { return false }
         places += 1
         return true
     }
 
-    /// A place was given up unused.
+    /// A reserved place was released without use.
     mutating func placeLeft(cancelsRequest: Bool) -> LeaveAction {
         places -= 1
         if hadReaders { return changedReaders(cancelsRequest: cancelsRequest) }
-        // A request that was not started may still be read, and so may one whose head a task has requested.
+        // The body may still be read if the request was not started, or if a task has requested the head.
         guard hadTasks, tasks == 0, places == 0 else { return .nothing }
         return abandoned(cancelsRequest: cancelsRequest)
     }
@@ -175,7 +177,7 @@ struct BodyFanOutState {
         }
     }
 
-    /// Whether a reader would have to wait.
+    /// Returns whether a reader has to wait.
     func hasNothing(for id: ReaderID) -> Bool {
         guard end == nil, let reader = readers.first(where: { $0.id == id }) else { return false }
         return reader.next == pieces.endNumber
@@ -193,7 +195,7 @@ struct BodyFanOutState {
         return demandsMore() ? .demandMore : .nothing
     }
 
-    /// There is no reader, and none can join: the request is cancelled, or the rest of the body is dropped.
+    /// Cancels the request or drops the rest of the body, because there are no readers and no reader can join.
     private mutating func abandoned(cancelsRequest: Bool) -> LeaveAction {
         hadReaders = true
         dropWhatIsRead()
@@ -217,21 +219,28 @@ struct BodyFanOutState {
     }
 }
 
-/// The pieces of a body that wait for readers, numbered from the beginning of the body.
+/// A queue of the pieces of a body that wait for readers.
+///
+/// Pieces are numbered from the beginning of the body.
 struct PieceQueue {
     private var pieces: [Data] = []
-    /// The index of the oldest piece; the elements before it are empty.
+    /// The index of the oldest piece.
+    ///
+    /// The elements before it are empty.
     private var first = 0
     /// The number of the oldest piece.
     private(set) var startNumber = 0
 
-    /// Pieces up to this size are joined, because a thousand pieces of one byte would take a hundred times their size.
+    /// The maximum size of joined pieces, in bytes.
+    ///
+    /// Small pieces are joined because each separate piece needs additional memory.
     private static let smallPiece = 4 * 1024
 
     /// The number of the next piece to arrive.
     var endNumber: Int { startNumber + pieces.count - first }
 
-    /// Adds a piece; joins it with the previous piece if both are small and no reader has taken the previous one.
+    /// Adds a piece, and joins it with the previous piece if both are small and no reader has received the previous
+    /// piece.
     mutating func append(_ piece: Data, joiningFrom unread: Int) {
         if unread < endNumber, pieces[pieces.count - 1].count + piece.count <= Self.smallPiece {
             pieces[pieces.count - 1].append(piece)
@@ -248,8 +257,8 @@ struct PieceQueue {
             first += 1
             startNumber += 1
         }
-        // Moving the remaining pieces once half of the array is used costs at most one move per piece on average.
-        // Otherwise, a queue that is never quite empty would grow without a limit.
+        // The remaining pieces are moved when half of the array is unused, which costs at most one move per piece on
+        // average. Otherwise, a queue that is never empty would grow without a limit.
         if first > 0, first * 2 >= pieces.count {
             pieces.removeFirst(first)
             first = 0

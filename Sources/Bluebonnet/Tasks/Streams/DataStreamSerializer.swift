@@ -1,26 +1,26 @@
 public import FoundationEssentials
 
-/// Converts each piece of a streamed body to a value, as the pieces arrive.
+/// A type that converts each piece of a streamed body to a value.
 ///
-/// The network decides where pieces begin and end, so their boundaries have no meaning. For formats with their own
-/// boundaries, ``DataStreamTask`` has sequences of lines, values and events.
+/// The boundaries of the pieces depend on the network and have no meaning. For formats with their own boundaries, use
+/// the sequences of lines, values and events of ``DataStreamTask``.
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
-    /// The type of value that a piece is converted to.
+    /// The type of the values.
     associatedtype SerializedObject: Sendable
 
     /// Converts a piece of the body to a value.
     ///
-    /// It is called on the global pool, with one piece after the other.
+    /// The method is called on the global pool, for one piece after the other.
     ///
     /// - Parameter data: A piece of the body, which is never empty.
     /// - Returns: The value for the piece.
-    /// - Throws: Any error, if the piece cannot be converted. An error that is not a ``RequestError`` becomes the
+    /// - Throws: Any error if the piece cannot be converted. An error that is not a ``RequestError`` becomes the
     ///   underlying error of `.serialization(.customSerializationFailed)`.
     @concurrent
     func serialize(_ data: Data) async throws -> SerializedObject
 }
 
-/// Returns each piece unchanged.
+/// A stream serializer that returns each piece unchanged.
 public struct PassthroughStreamSerializer: DataStreamSerializer {
     /// Creates a serializer.
     public init() {}
@@ -32,9 +32,10 @@ public struct PassthroughStreamSerializer: DataStreamSerializer {
     public func serialize(_ data: Data) async -> Data { data }
 }
 
-/// Decodes each piece by itself as UTF-8 text.
+/// A stream serializer that decodes each piece as UTF-8 text.
 ///
-/// Malformed bytes are replaced with U+FFFD, and so are characters that are split between two pieces.
+/// Each piece is decoded independently. Malformed bytes become U+FFFD. A character that is split between two pieces
+/// also becomes U+FFFD.
 public struct StringStreamSerializer: DataStreamSerializer {
     /// Creates a serializer.
     public init() {}
@@ -46,29 +47,31 @@ public struct StringStreamSerializer: DataStreamSerializer {
     public func serialize(_ data: Data) async -> String { String(decoding: data, as: UTF8.self) }
 }
 
-/// Decodes each piece by itself, for servers that send each value in one piece.
+/// A stream serializer that decodes a value from each piece.
+///
+/// Use it only if each piece contains one complete value.
 public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStreamSerializer {
     /// The decoder for each piece.
     package let decoder: any DataDecoder
-    /// The preprocessor that each piece passes through before decoding.
+    /// The preprocessor that is applied to each piece before decoding.
     package let dataPreprocessor: any DataPreprocessor
 
     /// Creates a serializer.
     ///
     /// - Parameters:
     ///   - decoder: The decoder for each piece; a `JSONDecoder` by default.
-    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
+    ///   - dataPreprocessor: The preprocessor to apply to each piece before decoding; none by default.
     public init(decoder: any DataDecoder = JSONDecoder(), dataPreprocessor: any DataPreprocessor = .passthrough) {
         self.decoder = decoder
         self.dataPreprocessor = dataPreprocessor
     }
 
-    /// Decodes the value in a piece.
+    /// Decodes a value from the piece.
     ///
     /// - Parameter data: A piece of the body.
     /// - Returns: The decoded value.
-    /// - Throws: The preprocessor's error, or `.serialization(.decodingFailed)` with the decoder's error as the
-    ///   underlying error.
+    /// - Throws: The error of the preprocessor, or `.serialization(.decodingFailed)` with the error of the decoder as
+    ///   the underlying error.
     public func serialize(_ data: Data) async throws -> Value {
         let data = try dataPreprocessor.preprocess(data)
         do {
@@ -85,17 +88,17 @@ extension DataStreamSerializer where Self == PassthroughStreamSerializer {
 }
 
 extension DataStreamSerializer where Self == StringStreamSerializer {
-    /// A serializer that decodes each piece by itself as UTF-8 text.
+    /// A serializer that decodes each piece as UTF-8 text.
     public static var string: StringStreamSerializer { StringStreamSerializer() }
 }
 
 extension DataStreamSerializer {
-    /// Returns a serializer that decodes each piece by itself.
+    /// Returns a serializer that decodes a value from each piece.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for each piece; a `JSONDecoder` by default.
-    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
+    ///   - dataPreprocessor: The preprocessor to apply to each piece before decoding; none by default.
     /// - Returns: A serializer for values of the type.
     public static func decodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),

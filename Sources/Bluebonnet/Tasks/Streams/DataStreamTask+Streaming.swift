@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
 extension DataStreamTask {
-    /// Returns a sequence of the pieces of the body, with the completion as its last event.
+    /// Returns a sequence of the pieces of the body, with the completion as the last event.
     ///
-    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
-    /// error of the request.
+    /// The request starts when a loop over the sequence begins. The sequence does not throw. The completion contains
+    /// the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
-    ///   task's setting.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
+    ///   other readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingData(
         automaticallyCancelling: Bool? = nil
@@ -15,14 +15,14 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in PieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns a sequence of the pieces of the body as text, with the completion as its last event.
+    /// Returns a sequence of the pieces of the body as text, with the completion as the last event.
     ///
-    /// The text is decoded as UTF-8, with U+FFFD for malformed bytes. A character that is split between two pieces is
-    /// kept whole. The request starts when a loop over the sequence begins. The sequence never throws; the completion
-    /// carries the error of the request.
+    /// The text is decoded as UTF-8, with U+FFFD in place of malformed bytes. A character that is split between two
+    /// pieces is decoded correctly. The request starts when a loop over the sequence begins. The sequence does not
+    /// throw. The completion contains the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
-    ///   task's setting.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
+    ///   other readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingStrings(
         automaticallyCancelling: Bool? = nil
@@ -30,14 +30,14 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in TextPieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns a sequence of the lines of the body, with the completion as its last event.
+    /// Returns a sequence of the lines of the body, with the completion as the last event.
     ///
-    /// Lines are the same as in ``lines``. A line of more than 16 MiB becomes an error event, followed only by the
-    /// completion. The request starts when a loop over the sequence begins. The sequence never throws; the completion
-    /// carries the error of the request.
+    /// The lines are the same as in ``lines``. If a line is longer than 16 MiB, the sequence contains an error event,
+    /// and then only the completion. The request starts when a loop over the sequence begins. The sequence does not
+    /// throw. The completion contains the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
-    ///   task's setting.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
+    ///   other readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingLines(
         automaticallyCancelling: Bool? = nil
@@ -45,20 +45,20 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { TextLineFramer(charset: $0?.textEncoding) }) { $0 }
     }
 
-    /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as its last event.
+    /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as the last event.
     ///
-    /// Blank lines are skipped. A line that cannot be decoded becomes an error event, and the sequence continues with
-    /// the next line. A line of more than 16 MiB also becomes an error event, but only the completion follows. Values
-    /// are decoded on the global pool.
+    /// Blank lines are skipped. If a line cannot be decoded, the sequence contains an error event and continues with
+    /// the next line. If a line is longer than 16 MiB, the sequence contains an error event, and then only the
+    /// completion. Values are decoded on the global pool.
     ///
-    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
-    /// error of the request.
+    /// The request starts when a loop over the sequence begins. The sequence does not throw. The completion contains
+    /// the error of the request.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
-    ///     setting.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
+    ///     readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
@@ -69,13 +69,14 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// This is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
+    /// This method is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``, with a label for the
+    /// type.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
-    ///     setting.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
+    ///     readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
@@ -83,17 +84,16 @@ extension DataStreamTask {
         streamingDecodables(type, decoder: decoder, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns a sequence of the values that your serializer makes from pieces of the body, with the completion as its
-    /// last event.
+    /// Returns a sequence of the values that a serializer creates from the pieces of the body.
     ///
-    /// If the serializer fails, the piece becomes an error event, and the sequence continues with the next piece. The
-    /// request starts when a loop over the sequence begins. The sequence never throws; the completion carries the error
-    /// of the request.
+    /// The completion is the last event. If the serializer throws an error, the sequence contains an error event and
+    /// continues with the next piece. The request starts when a loop over the sequence begins. The sequence does not
+    /// throw. The completion contains the error of the request.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer that converts each piece to a value, on the global pool.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
-    ///     setting.
+    ///   - serializer: The serializer that converts each piece to a value. It runs on the global pool.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
+    ///     readers. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool? = nil
@@ -120,15 +120,15 @@ extension DataStreamTask {
 }
 
 extension Result where Failure == RequestError {
-    /// The success; a framer that never fails has no other result.
+    /// The success of a framer that never fails.
     fileprivate var withoutFailure: Result<Success, Never>? {
         if case .success(let element) = self { .success(element) } else { nil }
     }
 }
 
-/// Reads a streamed body for one reader, as events: an element or an error each, and finally the completion.
+/// Reads a streamed body for one reader, and returns events with elements, errors and the completion.
 ///
-/// The framer runs on this actor, and the serializer on the global pool.
+/// The framer runs on this actor, and the serializer runs on the global pool.
 private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?
@@ -161,7 +161,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
             }
             guard isBodyComplete else { continue }
             isComplete = true
-            // A cancelled loop ends without the completion, because the request has not ended yet.
+            // A cancelled loop ends without the completion, because the request may not have finished.
             guard !Task.isCancelled else { return nil }
             let completion = request.completion(failingWith: lateReaderError)
             return Element(event: .complete(completion), request: request)
@@ -178,7 +178,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         }
     }
 
-    /// The next element or its error; `nil` if there may be more elements, or if the body is complete.
+    /// Returns the next element or an error, or `nil` if more bytes were received or the body is complete.
     private func nextResult() async -> Result<Success, Failure>? {
         do throws(RequestError) {
             if let element = try reader.next() { return await transform(.success(element)) }
@@ -190,7 +190,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         do throws(RequestError) {
             isBodyComplete = try await !reader.receive()
         } catch {
-            // The completion carries the error.
+            // The completion contains the error.
             if error.kind == .bodyAlreadyRead { lateReaderError = error }
             reader.close()
         }
@@ -198,7 +198,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     }
 }
 
-/// Returns the pieces unchanged.
+/// A framer that returns the pieces unchanged.
 private struct PieceFramer: BodyFramer {
     private var piece: Data?
 
@@ -209,7 +209,7 @@ private struct PieceFramer: BodyFramer {
     mutating func next() -> Data? { piece.take() }
 }
 
-/// Decodes the pieces as UTF-8, with U+FFFD for malformed bytes.
+/// A framer that decodes the pieces as UTF-8, with U+FFFD in place of malformed bytes.
 private struct TextPieceFramer: BodyFramer {
     private var decoder = TextFramer(encoding: .utf8)
     private var text = ""

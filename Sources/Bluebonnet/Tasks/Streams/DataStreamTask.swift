@@ -1,19 +1,19 @@
 public import FoundationEssentials
 
-/// Reads a response while it arrives: first the head, then the body as sequences.
+/// A task that reads the response to a ``DataStreamRequest`` while it arrives.
 ///
-/// ``DataStreamRequest/streamTask(automaticallyCancelling:)`` creates it. Getting a sequence from the task has no
-/// effect. When a loop over the sequence begins, a reader joins, and the request starts unless the session or a
-/// suspension prevents that.
+/// ``DataStreamRequest/streamTask(automaticallyCancelling:)`` creates the task. Its ``response`` is the head of the
+/// response, and its sequences contain the body. A loop over a sequence is a reader of the body. When a reader begins,
+/// the request starts, unless it is suspended or the session does not start requests automatically.
 ///
-/// Every reader receives the whole body, and the slowest reader sets the pace. A reader can join until the first byte
-/// has been delivered. After that, a new reader receives a ``RequestError`` of the kind `.bodyAlreadyRead`, or the
-/// error of the request if the request has failed. To begin several loops at different times, reserve the readers with
-/// ``readers(_:)``.
+/// Every reader receives the whole body, and the slowest reader limits the speed of the transfer. All readers must
+/// begin before the first byte is delivered. A later reader fails with a ``RequestError`` of the kind
+/// `.bodyAlreadyRead`, or with the error of a failed request. To begin several loops at different times, reserve the
+/// readers with ``readers(_:)``.
 ///
-/// Leaving a loop early ends its reader. When the last reader ends, the request is cancelled. If the task was only used
-/// for the head, the request is cancelled when the task is released. With `automaticallyCancelling: false`, the request
-/// continues instead, and the rest of the body is received and dropped.
+/// When a loop ends early, its reader ends. When the last reader ends, the request is cancelled. If only ``response``
+/// was awaited, the request is cancelled when the task is released. With `automaticallyCancelling: false`, the request
+/// continues instead, and the rest of the body is received and discarded.
 public struct DataStreamTask: Sendable {
     /// The request whose response this task reads.
     public let request: DataStreamRequest
@@ -29,7 +29,7 @@ public struct DataStreamTask: Sendable {
         lifetime = Lifetime(body: request.body, cancelsRequest: automaticallyCancelling)
     }
 
-    /// Returns tasks that share the body: each receives all of it, whenever its loop begins.
+    /// Returns several tasks whose loops each receive the whole body.
     ///
     /// ```swift
     /// let readers = task.readers(2)
@@ -37,14 +37,14 @@ public struct DataStreamTask: Sendable {
     /// for try await line in readers[1].lines { print(line) }
     /// ```
     ///
-    /// The beginning of the body is kept until all of these readers have begun. The slowest reader sets the pace: once
-    /// ``Session/Configuration/bodyHighWatermark`` bytes wait for a reader that never begins, the others have to wait
-    /// too. A reader stops delaying the others when its task and its sequences are released. This method does not start
-    /// the request.
+    /// The loops can begin at different times, because the beginning of the body is kept until all readers have begun.
+    /// The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the slowest reader. A reader
+    /// that never begins therefore blocks the other readers, until its task and its sequences are released. This method
+    /// does not start the request.
     ///
-    /// - Parameter count: The number of readers; 0 or less for none.
-    /// - Returns: One task for each reader; each task is for one loop. Their loops fail with `.bodyAlreadyRead` if the
-    ///   beginning of the body was delivered before this call.
+    /// - Parameter count: The number of readers. If it is 0 or negative, the result is empty.
+    /// - Returns: One task for each reader, which is intended for one loop. If the beginning of the body was delivered
+    ///   before this call, the loops fail with `.bodyAlreadyRead`.
     public func readers(_ count: Int) -> [DataStreamTask] {
         (0..<max(0, count)).map { _ in
             DataStreamTask(
@@ -53,14 +53,13 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// The head of the response, as soon as the validators have accepted it.
+    /// The head of the response, which is available when the validators have accepted it.
     ///
-    /// Awaiting it starts the request, unless the session or a suspension prevents that. The body is held back until a
-    /// reader begins. If the awaiting task is cancelled, the request is cancelled too. A task that was made with
-    /// `automaticallyCancelling: false` or by ``readers(_:)`` only stops waiting.
+    /// Awaiting the head starts the request, unless the request is suspended or the session does not start requests
+    /// automatically. The body is not delivered until a reader begins. If the awaiting Swift task is cancelled, the
+    /// request is also cancelled. With `automaticallyCancelling: false`, the request is not cancelled.
     ///
-    /// - Throws: The ``RequestError`` of a request that failed before its head was accepted; `.cancelled` if the
-    ///   awaiting task was cancelled.
+    /// - Throws: A ``RequestError`` if the request fails before the head is accepted.
     public var response: HTTPResponse {
         get async throws(RequestError) {
             request.core.observe(request)
@@ -74,10 +73,14 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// Cancels the request; every sequence ends with `.cancelled`, after the bytes that have already arrived.
+    /// Cancels the request.
+    ///
+    /// Every sequence delivers the bytes that have already arrived, and then ends with `.cancelled`.
     public func cancel() { request.cancel() }
 
-    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
+    /// Suspends the request until ``resume()`` is called.
+    ///
+    /// A suspended request does not receive or send data.
     public func suspend() { request.suspend() }
 
     /// Starts the request, or resumes it after ``suspend()``.
@@ -86,15 +89,14 @@ public struct DataStreamTask: Sendable {
         request.resume()
     }
 
-    /// The settings with which a sequence of this task reads the body.
+    /// Returns the settings for a sequence that reads the body.
     func reading(automaticallyCancelling: Bool? = nil) -> BodyReading {
         BodyReading(
             request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place,
             lifetime: lifetime)
     }
 
-    /// Ends a request that this task started, and whose body was never read, when the task and its sequences are
-    /// released.
+    /// Ends the request when the task is released, if only the head was awaited and the body was not read.
     final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
@@ -118,9 +120,9 @@ public struct DataStreamTask: Sendable {
 extension DataStreamTask {
     /// The lines of the body as text, without their line endings.
     ///
-    /// A line ends with LF or CRLF, or at the end of the body. The encoding is that of a byte order mark, otherwise
-    /// that of the response's `charset`, and UTF-8 without either. Malformed bytes become U+FFFD. Lines are split in
-    /// the task that runs the loop.
+    /// A line ends with LF or CRLF, or at the end of the body. A byte order mark determines the encoding. If there is
+    /// no mark, the encoding is the `charset` of the response, or UTF-8 by default. Malformed bytes become U+FFFD. The
+    /// Swift task that runs the loop splits the body into lines.
     ///
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// is longer than 16 MiB.
@@ -128,16 +130,17 @@ extension DataStreamTask {
         FramedBody(reading: reading()) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
-    /// Returns a sequence of the values in a newline-delimited JSON body, or in any other format with one value per
-    /// line.
+    /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// The loop throws a ``RequestError`` and ends in these cases:
+    /// With another decoder, the body can have any other format with one value per line. The loop throws a
+    /// ``RequestError`` and ends in these cases:
     ///
     /// - The request fails.
-    /// - A line is longer than 16 MiB: `.invalidResponse(.bodyTooLarge)`.
-    /// - A line cannot be decoded: `.serialization(.decodingFailed)`, with the number of the line in the detail.
+    /// - A line is longer than 16 MiB. The error is `.invalidResponse(.bodyTooLarge)`.
+    /// - A line cannot be decoded. The error is `.serialization(.decodingFailed)`, and its detail contains the number
+    ///   of the line.
     ///
-    /// Blank lines are skipped. Values are decoded in the task that runs the loop.
+    /// Blank lines are skipped. The Swift task that runs the loop decodes the values.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -151,8 +154,8 @@ extension DataStreamTask {
 
     /// The server-sent events in the body (WHATWG HTML §9.2).
     ///
-    /// The sequence ends with this response; an event that is incomplete at that point is dropped. Use an
-    /// ``EventSource`` to reconnect. The content type of the response is not checked, unless you add a validator.
+    /// The sequence ends at the end of the response and does not reconnect, unlike an ``EventSource``. An incomplete
+    /// event at the end is dropped. The content type of the response is not checked, unless you add a validator.
     ///
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// or the data of an event is longer than 16 MiB.
@@ -162,24 +165,27 @@ extension DataStreamTask {
 }
 
 extension DataStreamTask {
-    /// The pieces of the body, as they arrive.
+    /// A sequence of the pieces of the body, in the sizes in which they arrive.
     ///
     /// ```swift
     /// for try await piece in task.bytes { count += piece.count }
     /// ```
     ///
-    /// No piece is empty, and a piece can be as large as a few hundred KiB. The loop throws a ``RequestError`` if the
+    /// A piece is never empty, and its size can be up to a few hundred KiB. The loop throws a ``RequestError`` if the
     /// request fails.
     public var bytes: Bytes { Bytes(reading: reading()) }
 
-    /// A sequence of the pieces of a response body: no piece is empty, and a piece can be as large as a few hundred
-    /// KiB.
+    /// A sequence of the pieces of a response body.
+    ///
+    /// A piece is never empty, and its size can be up to a few hundred KiB.
     public struct Bytes: AsyncSequence, Sendable {
         let reading: BodyReading
 
-        /// Begins to read: a reader joins, and the request starts unless the session or a suspension prevents that.
+        /// Creates an iterator, which is a new reader of the body.
         ///
-        /// - Returns: The iterator; releasing it ends the reader.
+        /// The request starts, unless it is suspended or the session does not start requests automatically.
+        ///
+        /// - Returns: The iterator. The reader ends when the iterator is released.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: reading.begin()) }
 
         /// The iterator of the pieces.
@@ -189,7 +195,7 @@ extension DataStreamTask {
             /// Waits for the next piece.
             ///
             /// - Returns: The next piece, or `nil` at the end of the body.
-            /// - Throws: The error of the request, or `.cancelled` if the current task is cancelled.
+            /// - Throws: The error of the request, or `.cancelled` if the current Swift task is cancelled.
             public mutating func next() async throws(RequestError) -> Data? {
                 try await reader.next()
             }
@@ -198,7 +204,7 @@ extension DataStreamTask {
             ///
             /// - Parameter actor: The actor that the caller is isolated to.
             /// - Returns: The next piece, or `nil` at the end of the body.
-            /// - Throws: The error of the request, or `.cancelled` if the current task is cancelled.
+            /// - Throws: The error of the request, or `.cancelled` if the current Swift task is cancelled.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> Data? {
@@ -208,13 +214,13 @@ extension DataStreamTask {
     }
 }
 
-/// A streamed body as a sequence of the elements that a framer makes from it.
+/// A sequence of the elements that a framer creates from a streamed body.
 private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
     typealias Element = Framer.Element
     typealias Failure = RequestError
 
     let reading: BodyReading
-    /// Makes the framer once the head is known.
+    /// Creates the framer when the head is known.
     let makeFramer: @Sendable (HTTPResponse?) -> Framer
 
     func makeAsyncIterator() -> Iterator {
@@ -237,7 +243,7 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
                 } while try await reader.receive()
                 return nil
             } catch {
-                // Reading ends after an error, whether the request failed or the content is invalid.
+                // Reading ends after any error, whether the request has failed or the content is invalid.
                 reader.close()
                 throw error
             }
