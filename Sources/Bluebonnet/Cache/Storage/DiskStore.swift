@@ -28,8 +28,8 @@ final class DiskStore: Sendable {
     /// Returns the responses for a key.
     ///
     /// - Parameters:
+    ///   - key: The key of the responses.
     ///   - url: The URL for the responses.
-    ///   - url: The URL to give the responses.
     /// - Returns: The responses in no particular order.
     func candidates(for key: CacheKey, url: URL) -> [StoredResponse] {
         guard open() else { return [] }
