@@ -2,7 +2,7 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// A thread that runs all network activity.
+/// A loop that runs all network activity on one thread.
 ///
 /// A session creates its own loop unless its configuration contains one. Several sessions can share a loop and its
 /// thread. The loop is also a task executor. If a task prefers the loop, each request needs fewer thread switches:
@@ -12,7 +12,8 @@ import Synchronization
 /// ```
 ///
 /// The loop runs the transfers of its sessions, their timers, and the tasks that prefer the loop. It also runs
-/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. Code on the loop must not block.
+/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. No other code of yours runs on the loop.
+/// Code on the loop must not block.
 ///
 /// The thread starts with the first exchange of a transport, and ends when all transports are shut down and no jobs are
 /// pending. A later job starts the thread again.
