@@ -82,8 +82,8 @@ public struct RequestAdapterState: Sendable {
 public protocol RequestRetrier: Sendable {
     /// Decides whether a failed request is retried.
     ///
-    /// The method is called at most once for each failure of an attempt or of a serializer. It is not called for a
-    /// cancellation, nor for the shutdown of the session. The method runs on the global pool, not on the network's
+    /// The method is called at most once for each failure of an attempt or of a serializer. It is not called after a
+    /// cancellation or after the shutdown of the session. The method runs on the global pool, not on the network's
     /// event loop, so it may take time. If the request is cancelled, the task that runs the method is cancelled and its
     /// result is ignored.
     ///

@@ -133,9 +133,9 @@ public struct CertificateRevocationList: Sendable {
 
     /// Reads all revocation lists in the files of a directory.
     ///
-    /// The names of the files must end in `.pem`, `.crl`, `.der`, or in `.r` and a number, as in the output of `openssl
-    /// rehash`. The method reads the files synchronously, on the caller's thread, in the order of their names.
-    /// Subdirectories are not searched.
+    /// The names of the files must end in `.pem`, `.crl` or `.der`, or in `.r` and a number. `openssl rehash` creates
+    /// names that end in `.r` and a number. The method reads the files synchronously, on the caller's thread, in the
+    /// order of their names. Subdirectories are not searched.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.

@@ -7,9 +7,8 @@ import Synchronization
 /// - The ``Authenticator`` reports that a request failed because of the credential.
 ///
 /// At most one refresh runs at a time. All requests, including new ones, wait for the refresh and then use the new
-/// credential. If the refresh fails, all waiting requests fail with the error of the refresh. A request that was sent
-/// before the failure and is rejected after it fails with the same error. The next new request may start another
-/// refresh.
+/// credential. If the refresh fails, all waiting requests fail with the error of the refresh. A rejected request that
+/// was sent before the failure also fails with this error. The next new request may start another refresh.
 ///
 /// The interceptor notices a rejected credential only if the request fails, so call `validate()`. Without validation, a
 /// 401 response is delivered like any other response. If a redirect leads to another origin, the request loses its

@@ -10,7 +10,7 @@ import Synchronization
 /// 8.23.
 ///
 /// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread checks the loops that are inside
-/// such a call. It replaces the peer's socket by a closed socket under these conditions:
+/// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
 ///
 /// - The call has used 50 ms of processor time.
 /// - The call has read 128 KiB from one socket.
@@ -31,7 +31,7 @@ final class FloodGuard: Sendable {
         var read: [Int32: UInt64] = [:]
     }
 
-    /// Returns the socket to close, given the first sample of a call and the current sample; `nil` if there is none.
+    /// Returns the socket to replace, given the first sample of a call and the current sample; `nil` if there is none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
@@ -207,14 +207,14 @@ final class FloodMonitor: Sendable {
 
     func cut(_ socket: Int32) {
         _ = end(socket) {
-            // This must happen before libcurl notices the closed socket.
+            // This must happen before libcurl notices the replacement.
             if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
     }
 
     // MARK: On any thread
 
-    /// Replaces an open socket by a closed socket, if the descriptor still refers to the same socket.
+    /// Replaces an open socket by a socket whose peer is closed, if the descriptor still refers to the same socket.
     ///
     /// Returns whether the socket was replaced.
     func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
