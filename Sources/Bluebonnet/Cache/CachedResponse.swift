@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// A response in the form in which a cache stores it.
+/// A response that a cache stores.
 public struct CachedResponse: Sendable {
-    /// The places where a response may be stored.
+    /// The storage options for a response: in memory and in files, in memory only, or not at all.
     @nonexhaustive
     public enum StoragePolicy: Hashable, Sendable {
         /// The response may be stored in memory and in files.
@@ -16,10 +16,12 @@ public struct CachedResponse: Sendable {
     /// The status and the header fields of the response.
     public var response: HTTPResponse
 
-    /// The body of the response; it is decoded, unless ``Session/Configuration/decodesContent`` is `false`.
+    /// The body of the response.
+    ///
+    /// The body is decoded, unless ``Session/Configuration/decodesContent`` is `false`.
     public var data: Data
 
-    /// The place where the response may be stored.
+    /// Whether the response may be stored in memory and in files, in memory only, or not at all.
     public var storagePolicy: StoragePolicy
 
     /// Creates a response for storage.
@@ -27,7 +29,8 @@ public struct CachedResponse: Sendable {
     /// - Parameters:
     ///   - response: The status and the header fields.
     ///   - data: The body.
-    ///   - storagePolicy: The place where the response may be stored; in memory and in files by default.
+    ///   - storagePolicy: Whether the response may be stored in memory and in files, in memory only, or not at all; in
+    ///     memory and in files by default.
     public init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
         self.response = response
         self.data = data
@@ -36,66 +39,67 @@ public struct CachedResponse: Sendable {
 }
 
 extension HTTPRequest {
-    /// How a request uses the session's response cache.
+    /// The ways in which a request uses the session's response cache.
     ///
-    /// The directives of the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy changes the
-    /// request only by adding the conditions that validate a stored response. A session without a cache ignores all
-    /// policies except ``returnCacheDontLoad``.
+    /// The directives in the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy does not
+    /// change the request, except for the conditions that validate a stored response. A session without a cache ignores
+    /// all policies except ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
-        /// Uses a fresh stored response, validates a stale one, and otherwise sends the request (RFC 9111 §4).
+        /// Uses a fresh stored response, validates a stale stored response, or sends the request (RFC 9111 §4).
         case useProtocolCachePolicy
         /// Ignores stored responses, sends the request, and stores the response.
         case reloadIgnoringCache
-        /// Uses a stored response of any age; if there is none, sends the request.
+        /// Uses a stored response of any age, or sends the request if there is no stored response.
         case returnCacheElseLoad
         /// Uses a stored response of any age, and never uses the network.
         ///
-        /// If no response is stored for the request, it fails with `.cache(.notStored)`. Streams and downloads always
-        /// fail with this error, as do all requests of a session without a cache.
+        /// If there is no stored response, the request fails with `.cache(.notStored)`. Streams, downloads, and all
+        /// requests of a session without a cache always fail with this error.
         case returnCacheDontLoad
-        /// Validates every stored response with the server, except a fresh response that is `immutable` (RFC 8246).
+        /// Validates every stored response with the server, except a fresh response with the `immutable` directive (RFC
+        /// 8246).
         case reloadRevalidating
     }
 }
 
-/// The origin of a response: the server or the cache.
+/// The source of a response: the server or the cache.
 @nonexhaustive
 public enum ResponseSource: Hashable, Sendable {
     /// The server sent the response.
     case network
-    /// The response comes from the session's cache, without a request to the server.
+    /// The response comes from the session's cache, without network access.
     case cache
-    /// The response comes from the session's cache, and the server confirmed that it is still valid.
+    /// The response comes from the session's cache, after the server validated it.
     case validated
 }
 
-/// Decides whether a response is stored in the session's cache, and in which form.
+/// A type that decides whether a response is stored in the session's cache, and with which contents.
 ///
 /// A request's own handler replaces the session's handler. Without a handler, responses are stored unchanged.
 ///
-/// A handler is called for each response to a ``DataRequest`` that RFC 9111 §3 allows to be stored, before the request
-/// completes. This includes redirects if their `Content-Length` is at most 64 KiB. A handler is not called when the
-/// server confirms a stored response.
+/// A handler is called for each response to a ``DataRequest`` that may be stored by RFC 9111 §3, before the request
+/// completes. Redirect responses are included if their `Content-Length` is at most 64 KiB. A handler is not called
+/// after the server has validated a stored response.
 public protocol CachedResponseHandler: Sendable {
     /// Returns the response to store.
     ///
-    /// The method runs on the global pool, never on the network's loop, and may take its time. The request completes
-    /// after it, with the original response. If the request is cancelled, the task that runs this method is cancelled,
-    /// its result is ignored, and nothing is stored.
+    /// The method runs on the global pool, not on the network's event loop, so it may take time. The request completes
+    /// after the method returns. The request receives the original response, not the returned one. If the request is
+    /// cancelled, the task that runs the method is cancelled, its result is ignored, and nothing is stored.
     ///
     /// - Parameters:
-    ///   - request: The request that the response answers.
+    ///   - request: The request that received the response.
     ///   - response: The response that would be stored.
-    /// - Returns: The response to store, or `nil` to store nothing. RFC 9111 §3 must allow storing the returned
-    ///   response; otherwise, nothing is stored.
+    /// - Returns: The response to store; `nil` to store nothing. If RFC 9111 §3 does not allow storing the returned
+    ///   response, nothing is stored.
     @concurrent
     func request(_ request: any Request, willCacheResponse response: CachedResponse) async -> CachedResponse?
 }
 
-/// A handler that stores all responses, none of them, or the responses that a closure returns.
+/// A handler that stores all responses, no responses, or the responses that a closure returns.
 public struct ResponseCacher: CachedResponseHandler {
-    /// How to handle a response that may be stored.
+    /// The ways to handle a response that may be stored.
     public enum Behavior: Sendable {
         /// Stores the response unchanged.
         case cache
@@ -107,12 +111,12 @@ public struct ResponseCacher: CachedResponseHandler {
         case modify(@Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?)
     }
 
-    /// How to handle a response that may be stored.
+    /// The way to handle a response that may be stored.
     package let behavior: Behavior
 
     /// Creates a handler with a behavior.
     ///
-    /// - Parameter behavior: How to handle a response that may be stored.
+    /// - Parameter behavior: The way to handle a response that may be stored.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }
@@ -120,9 +124,9 @@ public struct ResponseCacher: CachedResponseHandler {
     /// Returns the response to store, according to the behavior.
     ///
     /// - Parameters:
-    ///   - request: The request that the response answers.
+    ///   - request: The request that received the response.
     ///   - response: The response that would be stored.
-    /// - Returns: The response to store, or `nil` to store nothing.
+    /// - Returns: The response to store; `nil` to store nothing.
     @concurrent
     public func request(
         _ request: any Request, willCacheResponse response: CachedResponse
@@ -144,9 +148,9 @@ extension CachedResponseHandler where Self == ResponseCacher {
 
     /// Returns a handler that stores the response that a closure returns, or nothing if the closure returns `nil`.
     ///
-    /// - Parameter modify: A closure that receives the request and the response that would be stored. It runs on the
-    ///   global pool.
-    /// - Returns: The handler with this closure.
+    /// - Parameter modify: Receives the request and the response that would be stored. Returns the response to store,
+    ///   or `nil` to store nothing. Runs on the global pool.
+    /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify: @escaping @Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?
     ) -> ResponseCacher { ResponseCacher(behavior: .modify(modify)) }

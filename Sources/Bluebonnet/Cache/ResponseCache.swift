@@ -1,19 +1,19 @@
 public import FoundationEssentials
 
-/// A cache of responses, which answers requests without the network or with less traffic (RFC 9111).
+/// A cache of responses that reduces network traffic (RFC 9111).
 ///
-/// This is a private cache: it may store responses that were made for a particular user. Share a cache only among
-/// sessions that act for the same user and trust the same servers.
+/// The cache is private: it may store responses for a particular user. Share a cache only among sessions that act for
+/// the same user and trust the same servers.
 ///
-/// Two requests for the same URL do not receive each other's responses if they differ in one of these respects:
+/// A stored response is used only for requests that have the same values in these respects:
 ///
-/// - the `Authorization` or `Cookie` field, the credential, or the user info of the URL, unless the response is
+/// - the `Authorization` and `Cookie` fields, the credential, and the user info of the URL, unless the response is
 ///   `public`;
-/// - the session's ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` or
+/// - the session's ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
 ///   ``Session/Configuration/dns``.
 ///
-/// The comparison does not include the cookies that a session keeps. If the session may send such cookies, responses
-/// whose `Vary` field names `Cookie` are neither stored nor used.
+/// The cookies in the session's cookie storage are not compared. If the session may send such cookies, the cache
+/// neither stores nor uses responses whose `Vary` field contains `Cookie`.
 ///
 /// ```swift
 /// var configuration = Session.Configuration()
@@ -23,18 +23,18 @@ public import FoundationEssentials
 ///
 /// The cache stores complete responses to GET requests of ``DataRequest`` if the server allows it. It does not store
 /// responses to streams and downloads. When the cache is full, it removes the least recently used responses first. A
-/// response is stored in memory only if it takes up at most an eighth of the memory capacity; the same rule applies to
-/// files and the disk capacity.
+/// response is stored in memory only if its size is at most an eighth of the memory capacity. A response is stored in a
+/// file only if its size is at most an eighth of the disk capacity.
 ///
-/// Responses are stored in memory and, if the cache has a directory, also in files. Files outlast the process, and
-/// several processes may share a directory. A file error never fails a request, but counts in
-/// ``Statistics/diskFailures``. A file that cannot be replaced or removed is emptied, or this process no longer reads
-/// it.
+/// Responses are stored in memory. If the cache has a directory, they are also stored in files. Files remain when the
+/// process ends, and several processes may share a directory. A file error never fails a request, but increases
+/// ``Statistics/diskFailures``. If a file cannot be replaced or removed, the cache empties it. If this fails too, this
+/// process no longer reads the file.
 public final class ResponseCache: Sendable {
-    /// The approximate number of bytes of memory that the responses may take up.
+    /// The maximum number of bytes that the responses occupy in memory, approximately.
     public let memoryCapacity: Int
 
-    /// The number of bytes that the files may take up; 0 without a directory.
+    /// The maximum number of bytes that the files occupy; 0 without a directory.
     public let diskCapacity: Int
 
     /// The directory of the files; `nil` if there are no files.
@@ -47,23 +47,23 @@ public final class ResponseCache: Sendable {
     private let epochs = Locked(CacheEpochs())
     private let counts = Locked(Statistics())
 
-    /// Creates a cache in memory and, optionally, in files.
+    /// Creates a cache that stores responses in memory and, optionally, in files.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: The approximate number of bytes of memory that the responses may take up; 16 MiB by default.
-    ///     With 0, nothing is stored in memory.
-    ///   - diskCapacity: The number of bytes that the files may take up; 256 MiB by default.
-    ///   - directory: A directory for the files of caches only; `nil`, the default, means no files. The cache creates
-    ///     the directory when it first needs it, for this user only. An existing directory must belong to this user and
-    ///     be writable for this user only. Otherwise, no files are stored, and the failures count in
-    ///     ``Statistics/diskFailures``.
+    ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
+    ///     default. With 0, nothing is stored in memory.
+    ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
+    ///   - directory: The directory for the files; `nil`, the default, for no files. Use the directory only for caches.
+    ///     If the directory does not exist, the cache creates it on first use, accessible only to the current user. An
+    ///     existing directory must belong to the current user, and other users must not have write access. Otherwise,
+    ///     no files are stored, and each attempt increases ``Statistics/diskFailures``.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
         self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory) { Date() }
     }
 
-    /// Creates a cache with its own clock, for tests.
+    /// Creates a cache with a custom clock, for tests.
     package init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil,
         now: @escaping @Sendable () -> Date
@@ -80,12 +80,12 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// A response may take up the capacity divided by this number.
+    /// The fraction of the capacity that a single response may occupy is 1 divided by this number.
     static let shareOfEntry = 8
 
     // MARK: Public operations
 
-    /// Removes all responses; responses that are being received at this time are not stored.
+    /// Removes all responses; responses that are still being received are not stored.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -93,7 +93,7 @@ public final class ResponseCache: Sendable {
         disk?.removeAll()
     }
 
-    /// Removes the responses for a URL; responses that are being received at this time are not stored.
+    /// Removes the responses for a URL; responses that are still being received are not stored.
     ///
     /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent
@@ -101,11 +101,14 @@ public final class ResponseCache: Sendable {
         forget([CacheKey(url)])
     }
 
-    /// Returns the stored response for a request, whether it is fresh or stale.
+    /// Returns the stored response for a request, even if it is stale.
     ///
-    /// The lookup does not count in the ``statistics``, but marks the response as recently used. It does not consider
-    /// header fields that a session adds: if `Vary` names such a field, add the field to the request. Responses stored
-    /// by a session with another view of the URL, such as a Unix domain socket, are not found.
+    /// The lookup does not change the ``statistics``, but marks the response as recently used. It ignores the header
+    /// fields that a session adds. If the response's `Vary` field contains the name of such a field, add the field to
+    /// the request.
+    ///
+    /// The lookup finds only responses of sessions with the default ``Session/Configuration/decodesContent``,
+    /// ``Session/Configuration/unixSocketPath`` and ``Session/Configuration/dns``.
     ///
     /// - Parameter request: A GET request.
     /// - Returns: The stored response, or `nil` if there is none.
@@ -119,7 +122,7 @@ public final class ResponseCache: Sendable {
         return entry.map { CachedResponse(response: $0.response, data: $0.body, storagePolicy: $0.storagePolicy) }
     }
 
-    /// The counters of the cache, and its current size.
+    /// The statistics and the current size of the cache.
     public var statistics: Statistics {
         var statistics = counts.withLock { $0 }
         statistics.memoryBytes = memory.withLock { $0.bytes }
@@ -133,15 +136,15 @@ public final class ResponseCache: Sendable {
     /// Whether a lookup may block, because it reads files.
     var hasDisk: Bool { disk != nil }
 
-    /// Changes the counts.
+    /// Changes the statistics.
     func count(_ change: (inout Statistics) -> Void) {
         counts.withLock { change(&$0) }
     }
 
-    /// Returns the responses in memory.
+    /// Returns the responses for a key in memory.
     func inMemory(_ key: CacheKey) -> [StoredResponse] { memory.withLock { $0.candidates(for: key) } }
 
-    /// Returns the responses in files and adds them to memory; blocks.
+    /// Returns the responses in files, and adds them to memory; blocks.
     func onDisk(_ request: CacheRequest) -> [StoredResponse] {
         guard let disk else { return [] }
         let epoch = epoch(of: request.key)
@@ -153,10 +156,10 @@ public final class ResponseCache: Sendable {
         return found
     }
 
-    /// Returns the epoch of a key; a response that was requested in an earlier epoch is not stored.
+    /// Returns the epoch of a key; a response to a request from an earlier epoch is not stored.
     func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
 
-    /// Stores a response, unless the key was forgotten since the epoch; blocks if there are files.
+    /// Stores a response, unless the key was forgotten after the epoch; blocks if there are files.
     func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
         guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
         changeMemory { _ = $0.store(entry, for: key) }
@@ -166,7 +169,8 @@ public final class ResponseCache: Sendable {
         if self.epoch(of: key) != epoch { discard([key]) }
     }
 
-    /// Removes all responses for the keys, and does not store those being received; blocks if there are files.
+    /// Removes all responses for the keys, and prevents responses in transit from being stored; blocks if there are
+    /// files.
     func forget(_ keys: [CacheKey]) {
         guard !keys.isEmpty else { return }
         epochs.withLock { epochs in
@@ -175,7 +179,7 @@ public final class ResponseCache: Sendable {
         discard(keys)
     }
 
-    /// Removes all responses for the key, but lets those being received be stored; blocks if there are files.
+    /// Removes all responses for the key; responses in transit may still be stored; blocks if there are files.
     func drop(_ key: CacheKey) { discard([key]) }
 
     /// Removes one response; blocks if there are files.
@@ -184,7 +188,7 @@ public final class ResponseCache: Sendable {
         disk?.remove(entry, for: key)
     }
 
-    /// Changes the responses in memory; removed responses are released outside the lock.
+    /// Changes the responses in memory, and releases removed responses outside the lock.
     private func changeMemory(_ change: (inout MemoryStore) -> Void) {
         _ = memory.withLock { memory in
             change(&memory)
@@ -201,28 +205,29 @@ public final class ResponseCache: Sendable {
 }
 
 extension ResponseCache {
-    /// The counters of a cache, and its current size.
+    /// The statistics and the current size of a cache.
     public struct Statistics: Hashable, Sendable {
-        /// The number of requests answered with a stored response, without the network.
+        /// The number of requests for which a stored response was used, without the network.
         public internal(set) var hits = 0
-        /// The number of requests answered with a stored response that the server had confirmed.
+        /// The number of requests for which a stored response was used after the server validated it.
         public internal(set) var validations = 0
-        /// The number of requests answered with a stale response, because the server could not answer (RFC 5861 §4).
+        /// The number of requests for which a stale response was used, because the server failed (RFC 5861 §4).
         public internal(set) var staleResponses = 0
-        /// The number of requests that the cache was allowed to answer and the network answered instead.
+        /// The number of requests that could have used a stored response, but used a response from the network.
         public internal(set) var misses = 0
-        /// The number of responses stored, including stored responses that the server confirmed.
+        /// The number of stored responses, including updates of stored responses after a validation.
         public internal(set) var stores = 0
-        /// The number of file operations that failed, or for which the directory could not be trusted.
+        /// The number of failed file operations, and of operations that the cache skipped because the directory is not
+        /// safe.
         ///
-        /// The requests continue without files.
+        /// A failure does not affect requests.
         public internal(set) var diskFailures = 0
-        /// The approximate number of bytes of memory that the responses take up.
+        /// The number of bytes that the responses occupy in memory, approximately.
         public internal(set) var memoryBytes = 0
-        /// The number of bytes that the files take up, as far as this process knows.
+        /// The number of bytes that the files occupy, as far as this process knows.
         public internal(set) var diskBytes = 0
 
-        /// Creates the statistics of an unused cache.
+        /// Creates the statistics of a new cache.
         package init() {}
     }
 }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// A response in a cache, with its freshness and the digest of the request fields that select it.
+/// A response in a cache, with its freshness and a digest of the request fields in its `Vary` field.
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: Data
-    /// The time at which the request was sent that returned the response, or last freshened it.
+    /// The time at which the last request was sent whose response created or freshened this response.
     let requestTime: Date
     /// The time at which the response was complete.
     let responseTime: Date
@@ -15,7 +15,7 @@ final class StoredResponse: Sendable {
     let control: CacheControl
     let freshness: Freshness
 
-    /// Creates a stored response; `nil` if no request could match it.
+    /// Creates a stored response; `nil` if no request can match it.
     init?(
         _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
@@ -53,24 +53,24 @@ final class StoredResponse: Sendable {
     var entityTag: String? { response.headers.values(for: "ETag").first }
     var lastModified: String? { response.headers.values(for: "Last-Modified").first }
 
-    /// The time that determines the newest of several responses.
+    /// The time that is compared to find the newest of several responses.
     var date: Date {
         response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
     }
 
-    /// The approximate memory that the response takes up, in bytes.
+    /// The number of bytes that the response occupies in memory, approximately.
     var cost: Int {
         body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }
     }
 
-    /// The head that answers a request now, with the `Age` field (RFC 9111 §5.1).
+    /// Returns the head for a request at the given time, with the `Age` field (RFC 9111 §5.1).
     func response(at now: Date, url: URL) -> HTTPResponse {
         var headers = response.headers
         headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
         return HTTPResponse(url: url, head: response.head.with(headers))
     }
 
-    /// The head that answers the request for which the response was just validated, as it is stored.
+    /// Returns the head, as it is stored, for the request that validated the response.
     func validatedResponse(url: URL) -> HTTPResponse { HTTPResponse(url: url, head: response.head) }
 }
 

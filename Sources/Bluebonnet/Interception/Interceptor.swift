@@ -1,15 +1,15 @@
 /// Combines several adapters and retriers into one interceptor.
 ///
-/// A request goes through the adapters first and then through the interceptors, each in the given order. The first one
-/// that throws ends the attempt.
+/// A request passes through the adapters first, and then through the interceptors, in the given order. The first error
+/// that an adapter or interceptor throws ends the attempt.
 ///
-/// A failure goes to the retriers first and then to the interceptors. The first answer other than `.doNotRetry` is
-/// used.
+/// A failure passes through the retriers first, and then through the interceptors. The first result other than
+/// `.doNotRetry` is used.
 public struct Interceptor: RequestInterceptor {
-    /// The adapters, in the order in which they are called; the interceptors come last.
+    /// The adapters in the order in which they are called, followed by the interceptors.
     public let adapters: [any RequestAdapter]
 
-    /// The retriers, in the order in which they are called; the interceptors come last.
+    /// The retriers in the order in which they are called, followed by the interceptors.
     public let retriers: [any RequestRetrier]
 
     /// Creates an interceptor.
@@ -17,7 +17,7 @@ public struct Interceptor: RequestInterceptor {
     /// - Parameters:
     ///   - adapters: The adapters to call first.
     ///   - retriers: The retriers to call first.
-    ///   - interceptors: The interceptors to call after the adapters and after the retriers.
+    ///   - interceptors: The interceptors to call last, both for adapting and for retrying.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -72,8 +72,8 @@ public struct Interceptor: RequestInterceptor {
     ///   - request: The failed request.
     ///   - session: The session of the request.
     ///   - error: The error of the request.
-    /// - Returns: The first answer other than `.doNotRetry`. If there is none, or if the task is cancelled,
-    ///   `.doNotRetry`.
+    /// - Returns: The first result other than `.doNotRetry`. If there is no such result, or if the task is cancelled,
+    ///   the method returns `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         for retrier in retriers {
@@ -92,7 +92,7 @@ extension RequestInterceptor where Self == Interceptor {
     /// - Parameters:
     ///   - adapters: The adapters to call first.
     ///   - retriers: The retriers to call first.
-    ///   - interceptors: The interceptors to call after the adapters and after the retriers.
+    ///   - interceptors: The interceptors to call last, both for adapting and for retrying.
     /// - Returns: The combined interceptor.
     public static func interceptor(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
@@ -146,7 +146,7 @@ extension RequestAdapter where Self == Adapter {
     ) -> Adapter { Adapter(adapt) }
 }
 
-/// A retrier that decides with a closure whether failed requests are retried.
+/// A retrier that calls a closure to decide whether failed requests are retried.
 public struct Retrier: RequestInterceptor {
     private let closure: @Sendable (any Request, Session, any Error) async -> RetryResult
 
@@ -182,7 +182,9 @@ extension RequestRetrier where Self == Retrier {
     ) -> Retrier { Retrier(retry) }
 }
 
-/// The adapters of one request; its errors name the adapter that failed.
+/// The adapters of one request.
+///
+/// An error of the chain names the adapter that failed.
 struct AdapterChain: Sendable {
     let adapters: [any RequestAdapter]
 
@@ -213,12 +215,12 @@ struct AdapterChain: Sendable {
 
 /// The type name of a hook, for error messages.
 ///
-/// It leaves out the hook's values, which may be secret.
+/// The name does not contain the hook's values, which may be secret.
 func hookName(of hook: Any) -> String { String(describing: type(of: hook)) }
 
 /// The retriers of one request.
 enum RetrierChain {
-    /// Replaces each `Interceptor` by its retriers, so that an error can name the retrier.
+    /// Replaces each `Interceptor` by its retriers, so that an error can name the retrier that caused it.
     static func parts(of retriers: [any RequestRetrier]) -> [any RequestRetrier] {
         retriers.flatMap { ($0 as? Interceptor).map { parts(of: $0.retriers) } ?? [$0] }
     }

@@ -2,12 +2,14 @@ package import FoundationEssentials
 
 /// Limits how many requests per second are sent to each host.
 ///
-/// As an adapter, it holds a request back until it is the request's turn. Each host and port has its own queue, in
-/// order of arrival. Every attempt counts, so retries are limited too; redirects are not. A waiting request does not
-/// block a thread, and the wait does not count towards any timeout. It ends when the request is cancelled.
+/// The limiter is an adapter that delays a request until its turn. Each combination of host and port has its own queue,
+/// in order of arrival. Every attempt counts, including retries. Redirects do not count.
 ///
-/// Make it the last adapter. Then anything that other adapters add to a request, such as a token, is still fresh when
-/// the request is sent. Several sessions may share one limiter.
+/// A waiting request does not block a thread, and the wait does not count towards any timeout. The wait ends early if
+/// the request is cancelled.
+///
+/// Make the limiter the last adapter. Anything that other adapters add to a request, such as a token, is then still
+/// fresh when the request is sent. Several sessions may share one limiter.
 public final class RateLimiter: RequestInterceptor {
     private struct LimiterState {
         var state: RateLimiterState
@@ -25,7 +27,7 @@ public final class RateLimiter: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
-    ///   - burst: The number of requests that may be sent at once after an idle period; 1 by default.
+    ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
     public convenience init(requestsPerSecond: Double, burst: Int = 1) {
         let clock = ContinuousClock()
         let start = clock.now
@@ -44,10 +46,10 @@ public final class RateLimiter: RequestInterceptor {
         self.sleep = sleep
     }
 
-    /// Waits until it is the request's turn.
+    /// Waits for the request's turn.
     ///
     /// - Parameters:
-    ///   - request: The request to hold back.
+    ///   - request: The request to delay.
     ///   - state: The state of the request; the limiter does not use it.
     /// - Returns: The request, unchanged.
     /// - Throws: `CancellationError` if the task is cancelled before the request's turn.
@@ -57,9 +59,9 @@ public final class RateLimiter: RequestInterceptor {
         return request
     }
 
-    /// The number of requests to a URL's host that are waiting for their turn.
+    /// Returns the number of requests to a URL's host that are waiting for their turn.
     ///
-    /// - Parameter url: A URL with the host and port to look up.
+    /// - Parameter url: A URL with the host and the port to look up.
     /// - Returns: The number of waiting requests.
     package func waitingCount(for url: URL) -> Int {
         shared.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
@@ -87,7 +89,7 @@ public final class RateLimiter: RequestInterceptor {
         guard let id else { return }
         if let delay { watch(host, after: delay) }
         for await _ in turn { return }
-        // The task was cancelled. If its turn came first, the request is sent anyway.
+        // The task was cancelled. If the request's turn came first, the request is sent anyway.
         let wasRemoved = shared.withLock { shared in
             shared.waiting[id] = nil
             return shared.state.left(id, host: host)
@@ -95,7 +97,7 @@ public final class RateLimiter: RequestInterceptor {
         if wasRemoved { throw CancellationError() }
     }
 
-    /// Checks a host each time a token becomes available, as long as requests are waiting for it.
+    /// Checks a host each time a token becomes available, as long as requests to the host are waiting.
     private func watch(_ host: String, after delay: Duration) {
         Task { [self] in
             var delay = delay
@@ -116,32 +118,32 @@ public final class RateLimiter: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == RateLimiter {
-    /// A limiter of the number of requests per second to each host.
+    /// A limiter of the number of requests per second that are sent to each host.
     ///
     /// - Parameters:
     ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
-    ///   - burst: The number of requests that may be sent at once after an idle period; 1 by default.
+    ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
     /// - Returns: A limiter with its own queues.
     package static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
         RateLimiter(requestsPerSecond: requestsPerSecond, burst: burst)
     }
 }
 
-/// The limiter's logic as a value: decides when requests may be sent to their hosts.
+/// The limiter's logic as a value, which decides when requests may be sent to their hosts.
 struct RateLimiterState: Sendable {
-    /// The requests waiting for a host, in order of arrival, and the host's tokens.
+    /// The requests that wait for a host, in order of arrival, and the host's token bucket.
     private struct HostQueue {
         var bucket: TokenBucket
         var waiting: [Int] = []
     }
 
-    /// The result for a request that has arrived.
+    /// The decision about a request that has arrived.
     enum Arrival: Hashable {
         /// The request may be sent now.
         case go
-        /// The request waits; the task of an earlier request is already watching the host.
+        /// The request waits. The task of an earlier request already watches the host.
         case wait
-        /// The request is the first to wait; the host has to be checked after the given time.
+        /// The request is the first to wait. The host must be checked after this duration.
         case waitAndWatch(Duration)
     }
 
@@ -149,7 +151,7 @@ struct RateLimiterState: Sendable {
     private let burst: Int
     private var lanes: [String: HostQueue] = [:]
 
-    /// When more hosts than this are known, idle hosts are removed.
+    /// The number of known hosts above which idle hosts are removed.
     private static let manyLanes = 1000
 
     init(requestsPerSecond: Double, burst: Int) {
@@ -187,7 +189,8 @@ struct RateLimiterState: Sendable {
         return true
     }
 
-    /// Returns the requests that may be sent now, and the time until the next check if others are still waiting.
+    /// Returns the requests that may be sent now, and the time until the next check if other requests are still
+    /// waiting.
     mutating func timePassed(at host: String, now: Duration) -> (released: [Int], wait: Duration?) {
         guard var lane = lanes[host] else { return ([], nil) }
         var count = 0
@@ -203,7 +206,9 @@ struct RateLimiterState: Sendable {
     }
 }
 
-/// A token bucket as a value: tokens arrive at a steady rate, and each request takes one.
+/// A token bucket as a value.
+///
+/// Tokens arrive at a steady rate, and each request takes one token.
 struct TokenBucket: Hashable, Sendable {
     private let tokensPerSecond: Double
     private let capacity: Double
@@ -223,9 +228,9 @@ struct TokenBucket: Hashable, Sendable {
         updated = now
     }
 
-    /// One token in three years.
+    /// The minimum rate: one token in about three years.
     ///
-    /// In practice, even a wait of an hour is too long.
+    /// In practice, this rate is a pause without end.
     private static let least = 1e-8
     private static let most = 1e9
 
@@ -242,11 +247,11 @@ struct TokenBucket: Hashable, Sendable {
         var later = self
         later.update(now)
         guard !later.isReady else { return .zero }
-        // A little longer, because rounding could otherwise make every check come too early.
+        // The extra nanosecond prevents checks that come too early because of rounding.
         return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
     }
 
-    /// Whether the bucket holds as many tokens as it can.
+    /// Whether the bucket contains the maximum number of tokens.
     func isFull(now: Duration) -> Bool {
         var later = self
         later.update(now)

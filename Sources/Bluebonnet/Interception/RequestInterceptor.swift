@@ -31,32 +31,32 @@ extension RequestInterceptor {
 /// A type that changes requests before they are sent.
 ///
 /// Use an adapter for changes that apply to many requests, such as header fields, signatures and tokens. The session's
-/// adapters run before the request's own. All of them run again for each attempt, and start from the newly converted
-/// request.
+/// adapters run before the request's own adapters. For each attempt, the request is converted again, and all adapters
+/// run again.
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send.
     ///
-    /// Runs on the global pool, never on the network's event loop, so it may take its time. If the request is
-    /// cancelled, the task that runs this method is cancelled and its result is ignored.
+    /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
+    /// cancelled, the task that runs the method is cancelled and its result is ignored.
     ///
     /// - Parameters:
-    ///   - request: The request, with the changes of earlier adapters.
+    ///   - request: The request, with the changes that earlier adapters made.
     ///   - state: The state of the request being adapted, such as its session.
     /// - Returns: The request to send, or to pass to the next adapter.
-    /// - Throws: The reason the request cannot be sent. The request fails with `.adaptation`, with this error as the
-    ///   underlying error.
+    /// - Throws: The reason why the request cannot be sent. The request fails with `.adaptation`, with this error as
+    ///   the underlying error.
     @concurrent
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 }
 
 /// The state of a request that is being adapted.
 public struct RequestAdapterState: Sendable {
-    /// Identifies the request within the process.
+    /// The identifier of the request, unique within the process.
     public let requestID: RequestID
 
     /// The session of the request.
     ///
-    /// An adapter can make its own requests with it; those are intercepted as well.
+    /// An adapter can send its own requests with this session. These requests are intercepted as well.
     public let session: Session
 
     /// The number of retries before this attempt.
@@ -65,7 +65,7 @@ public struct RequestAdapterState: Sendable {
     /// Creates a state, for tests of adapters.
     ///
     /// - Parameters:
-    ///   - requestID: Identifies the request; a new identifier by default.
+    ///   - requestID: The identifier of the request.
     ///   - session: The session of the request.
     ///   - retryCount: The number of retries before this attempt.
     public init(requestID: RequestID? = nil, session: Session, retryCount: Int = 0) {
@@ -77,18 +77,19 @@ public struct RequestAdapterState: Sendable {
 
 /// A type that decides whether a failed request is retried.
 ///
-/// The session's retriers are called before the request's own. The first answer other than ``RetryResult/doNotRetry``
-/// is used.
+/// The session's retriers are called before the request's own retriers. The first result other than
+/// ``RetryResult/doNotRetry`` is used.
 public protocol RequestRetrier: Sendable {
     /// Decides whether a failed request is retried.
     ///
-    /// Called once for each distinct failure of an attempt or of a serializer, but not for a cancellation or the
-    /// shutdown of the session. Runs on the global pool, never on the network's event loop, so it may take its time.
-    /// If the request is cancelled, the task that runs this method is cancelled and its result is ignored.
+    /// The method is called at most once for each failure of an attempt or of a serializer. It is not called after a
+    /// cancellation or after the shutdown of the session. The method runs on the global pool, not on the network's
+    /// event loop, so it may take time. If the request is cancelled, the task that runs the method is cancelled and its
+    /// result is ignored.
     ///
     /// - Parameters:
     ///   - request: The failed request. Its `response` and `retryCount` give more information.
-    ///   - session: The session of the request. Requests made with it are intercepted as well.
+    ///   - session: The session of the request. Requests that are sent with this session are intercepted as well.
     ///   - error: The error of the request, usually a ``RequestError``.
     /// - Returns: Whether to retry, and after which delay.
     @concurrent
@@ -97,13 +98,13 @@ public protocol RequestRetrier: Sendable {
 
 /// A decision on whether to retry a failed request.
 public enum RetryResult: Sendable {
-    /// Retry at once.
+    /// Retry immediately.
     case retry
     /// Retry after a delay. Cancelling the request ends the delay.
     case retryWithDelay(Duration)
-    /// No retry from this retrier. The next retrier is called.
+    /// Do not retry. The next retrier is called.
     case doNotRetry
-    /// Do not retry, and report another error: `.retry(original:)`, with the given error as the underlying error.
+    /// Do not retry, and replace the error by `.retry(original:)`, with this error as the underlying error.
     case doNotRetryWithError(any Error)
 }
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// Computes digests of bytes.
 // Safety: OpenSSL reads and writes only within the call, and at most the given number of bytes.
 enum Digest {
-    /// Returns the SHA-256 of some bytes (FIPS 180-4).
+    /// Returns the SHA-256 digest of data (FIPS 180-4).
     static func sha256(of data: Data) -> Data {
         // The first use of OpenSSL decides whether it cleans up at exit while other threads use it (`ExitGate`).
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)

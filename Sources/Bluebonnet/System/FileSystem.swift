@@ -2,17 +2,17 @@ import CSystem
 import FoundationEssentials
 import Glibc
 
-/// Wraps the system calls on paths, all of which block.
+/// Wraps the system calls for paths, which all block.
 // Safety: every pointer below is used only within its call; callers ensure that paths contain no NUL.
 enum FileSystem {
-    /// Returns the status of the file at a path; `nil` if there is no file, or if it is not accessible.
+    /// Returns the status of the file at a path; `nil` if the file does not exist or is not accessible.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
         var status = stat()
         let code = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         return code == 0 ? FileStatus(status) : nil
     }
 
-    /// Returns the status of the file at a path, following links.
+    /// Returns the status of the file at a path, and follows links.
     ///
     /// - Throws: The system's error.
     static func examine(_ path: String) throws(SystemError) -> FileStatus {
@@ -26,7 +26,7 @@ enum FileSystem {
         unsafe access(directory, W_OK | X_OK) == 0
     }
 
-    /// Returns the absolute path without links, as far as the path exists.
+    /// Returns the absolute path without links; components that do not exist are kept.
     static func realPath(_ path: String) -> String {
         if let text = unsafe realpath(path, nil) {
             defer { unsafe free(text) }
@@ -40,7 +40,8 @@ enum FileSystem {
     ///
     /// - Parameters:
     ///   - path: The path of the directory.
-    ///   - mode: The permissions of the directory, minus the process's umask; its parents get the default permissions.
+    ///   - mode: The permissions of the directory, without the bits of the process's umask. Its parents get the default
+    ///     permissions.
     /// - Throws: The system's error.
     static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
@@ -49,7 +50,7 @@ enum FileSystem {
             guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectories(parent(of: path))
-            // Another process or thread may have created it in the meantime.
+            // Another process or thread may have created the directory in the meantime.
             guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
         case let code: throw SystemError(code)
         }
@@ -64,12 +65,12 @@ enum FileSystem {
     static func renameWithoutReplacing(_ source: String, to target: String) throws(SystemError) {
         let code = unsafe bb_rename_without_replacing(source, target)
         if code == 0 { return }
-        // Not every file system supports this call. A hard link never replaces another file.
+        // Some file systems do not support this call. A hard link never replaces another file.
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) else { throw SystemError(code) }
         if unsafe link(source, target) == 0 { return remove(source) }
         guard [EPERM, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) else { throw SystemError(errno) }
-        // Some file systems do not support links either. Then, a file that is created at the target between these two
-        // lines is lost.
+        // Some file systems do not support hard links either. In this case, a file that another process creates at the
+        // target between these two lines is lost.
         guard status(target, followingLinks: false) == nil else { throw SystemError(EEXIST) }
         try rename(source, to: target)
     }
@@ -142,7 +143,7 @@ enum FileSystem {
     }
 }
 
-/// The status of a file, as the system reports it.
+/// The status of a file.
 struct FileStatus: Hashable {
     var isRegular: Bool
     var isDirectory: Bool
@@ -151,11 +152,11 @@ struct FileStatus: Hashable {
     var mode: mode_t
     var owner: uid_t
     var links: Int
-    /// When the content last changed, in nanoseconds since 1970.
+    /// The time of the last change of the content, in nanoseconds since 1970.
     var modified: Int64
-    /// When the content or the status last changed, in nanoseconds since 1970.
+    /// The time of the last change of the content or the status, in nanoseconds since 1970.
     var changed: Int64
-    /// The identity of the file, regardless of its names.
+    /// The identity of the file, which does not depend on its names.
     var identity: Identity
 
     struct Identity: Hashable {
@@ -175,13 +176,13 @@ struct FileStatus: Hashable {
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Whether no other user can have placed the file: it is regular, belongs to this user, and has only one name.
+    /// Whether only this user can have created the file.
     ///
-    /// In a directory that other users may write to, a file or link of theirs could exist under a name that is easy to
-    /// guess.
+    /// The file is regular, belongs to this user, and has only one name. In a directory to which other users can write,
+    /// they could create a file or link with a predictable name.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
 
-    /// Whether only this user can have written to the file or directory.
+    /// Whether only this user has write access to the file or directory.
     var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

@@ -1,9 +1,9 @@
-/// Converts the names of hosts to forms that can be compared.
+/// Converts host names to forms that can be compared.
 package enum HostName {
     /// Returns a host in lower case and in ASCII, without a trailing dot and without the brackets of an IPv6 address.
     ///
-    /// The result is the host that is connected to: each address has only one form. A wildcard stays a wildcard. A name
-    /// that cannot be parsed is only converted to lower case, and therefore equals no valid name.
+    /// Each address has only one such form. A wildcard stays a wildcard. A name that cannot be parsed is only converted
+    /// to lower case, so it is not equal to any valid name.
     static func canonical(_ host: String) -> String {
         let isWildcard = host.hasPrefix("*.")
         var name = ascii(isWildcard ? String(host.dropFirst(2)) : host)
@@ -14,24 +14,26 @@ package enum HostName {
         return isWildcard ? "*.\(name)" : name
     }
 
-    /// Returns the canonical form with a trailing dot if there is one; to cookies, it makes a different host (RFC 6265
-    /// §5.1.2).
+    /// Returns the canonical form, with the trailing dot if the host has one.
+    ///
+    /// For cookies, a host with a trailing dot is a different host (RFC 6265 §5.1.2).
     static func ascii(_ host: String) -> String {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let host = isBracketed ? String(host.dropFirst().dropLast()) : host
         let name = host.lowercased()
         if let address = IPAddress.canonical(name) { return address }
         guard name.utf8.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }),
-            // Convert the original text: `ẞ` in lower case is `ß`, but its name contains `ss`.
+            // The original text is converted: the lower case of `ẞ` is `ß`, but the ASCII form of `ẞ` contains `ss`.
             let ascii = internationalASCII(host)
         else { return name }
-        // Digits of other scripts stand for ASCII digits.
+        // Digits of other scripts become ASCII digits.
         return IPAddress.canonical(ascii) ?? ascii
     }
 
-    /// Whether a host has no parent domains or subdomains, because it is an address, or a name that ends in a number.
+    /// Whether a host has no parent domains and no subdomains.
     ///
-    /// URLs treat such a name as an address (WHATWG URL §3.5).
+    /// This is the case for an address, and for a name whose last label is a number. URLs treat such a name as an
+    /// address (WHATWG URL §3.5).
     static func hasNoDomains(_ host: String) -> Bool {
         guard !host.utf8.contains(UInt8(ascii: ":")), let last = host.utf8.split(separator: UInt8(ascii: ".")).last
         else {
@@ -40,7 +42,7 @@ package enum HostName {
         return isNumber(last)
     }
 
-    /// Whether a label is a decimal, octal or hexadecimal number as in URLs, where `0x` alone stands for 0.
+    /// Whether a label is a decimal, octal or hexadecimal number; `0x` alone means 0, as in URLs.
     private static func isNumber(_ label: Substring.UTF8View) -> Bool {
         guard label.first == UInt8(ascii: "0"), let mark = label.dropFirst().first, mark | 0x20 == UInt8(ascii: "x")
         else {
@@ -49,12 +51,12 @@ package enum HostName {
         return label.dropFirst(2).allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     }
 
-    /// Returns the canonical form of a host, or of a wildcard for one label; `nil` if the text is neither.
+    /// Returns the canonical form of a host, or of a wildcard for one label; `nil` if the text is invalid.
     package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
         if IPAddress.bytes(of: rest) != nil { return name == rest ? name : nil }
-        // A name that ends in a number is an address, or invalid.
+        // A name whose last label is a number is an address, or invalid.
         if name != rest, rest.split(separator: ".").last?.allSatisfy(\.isNumber) == true { return nil }
         let isHost =
             !rest.isEmpty

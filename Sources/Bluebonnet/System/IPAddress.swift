@@ -1,15 +1,17 @@
 import Glibc
 
-/// An IPv4 or IPv6 address, with the zone of an IPv6 address if there is one.
+/// An IPv4 or IPv6 address.
 // Safety: the system reads and writes only within the calls, and at most the size of the buffers.
 package struct IPAddress: Hashable, Sendable {
     /// The 4 or 16 bytes of the address.
     package let bytes: [UInt8]
 
-    /// The zone, which is the name or number of a link, as in `fe80::1%eth0` (RFC 4007 §11).
+    /// The zone of an IPv6 address, which is the name or number of a link, as in `fe80::1%eth0` (RFC 4007 §11).
     package let zone: String?
 
-    /// Creates an address from 4 or 16 bytes; an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes an IPv4 address.
+    /// Creates an address from 4 or 16 bytes.
+    ///
+    /// An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes an IPv4 address.
     package init(bytes: [UInt8], zone: String? = nil) {
         let isMapped = bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10...11] == [0xff, 0xff]
         self.bytes = isMapped ? [UInt8](bytes[12...]) : bytes
@@ -28,7 +30,7 @@ package struct IPAddress: Hashable, Sendable {
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
         guard let percent = text.firstIndex(of: "%") else { return bytes(of: String(text)).map { ($0, nil) } }
         var zone = text[percent...].dropFirst()
-        // In a URL, the percent sign itself is escaped (RFC 6874 §2).
+        // In a URL, the percent sign is itself escaped (RFC 6874 §2).
         if zone.hasPrefix("25"), zone.count > 2 { zone = zone.dropFirst(2) }
         guard let bytes = Self.bytes(of: String(text[..<percent])), bytes.count == 16, !zone.isEmpty,
             zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "%") })
@@ -53,9 +55,9 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Returns the canonical form of an address, without brackets and zone; `nil` if the host is a name.
     ///
-    /// The host must be in lower case. Most addresses can be written in many ways: `127.1`, `0x7f000001`, `[0::1]`. An
-    /// IPv4 address consists of one to four decimal, octal or hexadecimal numbers, as the system, libcurl and browsers
-    /// parse it.
+    /// The host must be in lower case. Most addresses have several spellings, such as `127.1`, `0x7f000001` and
+    /// `[0::1]`. An IPv4 address has one to four decimal, octal or hexadecimal numbers. The system, libcurl and
+    /// browsers parse it in the same way.
     static func canonical(_ host: String) -> String? {
         // Most hosts are names, which contain other letters.
         let mayBeAddress = host.utf8.allSatisfy { byte in

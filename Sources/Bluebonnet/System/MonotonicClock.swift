@@ -1,7 +1,7 @@
 import CSystem
 
-/// The system's monotonic clock, which never goes back, even if the time of day is changed.
+/// The system's monotonic clock, which never runs backwards.
 package enum MonotonicClock {
-    /// Returns nanoseconds since an unspecified time before the program started.
+    /// Returns the time in nanoseconds, measured from an unspecified point before the program started.
     package static func now() -> Int64 { bb_monotonic_now() }
 }

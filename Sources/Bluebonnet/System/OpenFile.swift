@@ -3,9 +3,9 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Owns the descriptor of a file, and closes it when the last reference is released.
+/// Owns a file descriptor, and closes it when the last reference is released.
 ///
-/// Its calls block, so they belong on the global executor, never on the loop. Only ``readResident(_:into:at:)`` does
+/// The calls block, so they must run on the global pool, not on the event loop. Only ``readResident(_:into:at:)`` does
 /// not wait for the disk.
 // Safety: every pointer below is used only within its call, with the size of its memory.
 final class OpenFile: Sendable {
@@ -14,10 +14,10 @@ final class OpenFile: Sendable {
     private let isClosed = Atomic(false)
 
     private init(_ path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) {
-        // In C, the path would end at the NUL.
+        // In C, the NUL would end the path.
         guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
         descriptor = try OpenFile.retrying {
-            // A program that this process starts must not keep the file, and its lock, open.
+            // A program that this process starts must not inherit the file and its lock.
             unsafe open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
         }
     }
@@ -31,13 +31,13 @@ final class OpenFile: Sendable {
         try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: mode)
     }
 
-    /// Opens a file for reading and writing; a link at the end of the path is not followed.
+    /// Opens a file for reading and writing; the last component of the path must not be a link.
     static func writing(_ path: String) throws(SystemError) -> OpenFile {
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         try OpenFile(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW)
     }
 
-    /// Opens a file for reading; a link at the end of the path is only followed on request.
+    /// Opens a file for reading; unless `followingLinks` is `true`, the last component of the path must not be a link.
     static func reading(_ path: String, followingLinks: Bool = false) throws(SystemError) -> OpenFile {
         try OpenFile(path, O_RDONLY | O_NONBLOCK | (followingLinks ? 0 : O_NOFOLLOW))
     }
@@ -47,8 +47,8 @@ final class OpenFile: Sendable {
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - data: The new content.
-    ///   - unfinished: The path of the new file until it is complete.
-    /// - Throws: The system's error; in this case, the old file still exists.
+    ///   - unfinished: The path of the new file while it is written.
+    /// - Throws: The system's error; the old file then still exists.
     static func replace(_ path: String, with data: Data, by unfinished: String) throws(SystemError) {
         do throws(SystemError) {
             let file = try creating(unfinished, mode: 0o600)
@@ -64,11 +64,10 @@ final class OpenFile: Sendable {
 
     /// Closes the file, which must not be used afterwards.
     ///
-    /// - Throws: An error that the system reports only now, for example that a network file system has not written the
-    ///   data.
+    /// - Throws: The system's error, for example that a network file system has not written the data.
     func close() throws(SystemError) {
         guard !isClosed.exchange(true, ordering: .relaxed), Glibc.close(descriptor) != 0 else { return }
-        // Linux has closed the descriptor even if the call was interrupted.
+        // On Linux, the descriptor is closed even if the call was interrupted.
         guard errno == EINTR else { throw SystemError(errno) }
     }
 
@@ -79,16 +78,18 @@ final class OpenFile: Sendable {
         return FileStatus(status)
     }
 
-    /// The result of a request for the lock.
+    /// The result of an attempt to take the lock.
     enum Lock {
         case taken
-        /// Another descriptor, of this process or another one, holds the lock.
+        /// Another descriptor, of this process or another process, holds the lock.
         case busy
         /// The file system does not support locks.
         case unsupported
     }
 
-    /// Takes the lock, which only one descriptor of the file can hold at a time; closing the file releases the lock.
+    /// Takes the lock, which only one descriptor of the file can hold at a time.
+    ///
+    /// The lock is released when the file is closed.
     func lock() -> Lock {
         do throws(SystemError) {
             _ = try Self.retrying { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -98,14 +99,14 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Releases the lock while the file stays open.
+    /// Releases the lock, and keeps the file open.
     func unlock() {
         _ = flock(descriptor, LOCK_UN)
     }
 
     // MARK: Reading
 
-    /// Returns the content of the file from a position on, up to a number of bytes.
+    /// Returns the content of the file from a position, up to a number of bytes.
     func read(upTo limit: Int, from position: Int64 = 0) throws(SystemError) -> Data {
         var data = Data(count: limit)
         var count = 0
@@ -122,9 +123,9 @@ final class OpenFile: Sendable {
         return data.prefix(count)
     }
 
-    /// Reads at most the given number of bytes from a position on into reused memory, whose size is also a limit.
+    /// Reads at most the given number of bytes from a position, into reused memory.
     ///
-    /// Returns no bytes at the end of the file.
+    /// The size of this memory is also a limit. At the end of the file, the method returns no bytes.
     func readPiece(_ count: Int, at position: Int64) throws(SystemError) -> Data {
         let buffer = RecycledBuffers.files.take()
         unsafe try buffer.fill(upTo: count) { memory throws(SystemError) in
@@ -133,10 +134,10 @@ final class OpenFile: Sendable {
         return RecycledBuffers.files.piece(of: buffer)
     }
 
-    /// Reads at most the given number of bytes that the system has in memory; returns their number, and never waits.
+    /// Reads at most the given number of bytes, but only bytes that the system has in memory; returns their number.
     ///
-    /// The number is also 0 at the end of the file, and if the system cannot tell. A read by another method shows the
-    /// reason.
+    /// The method never waits. It returns 0 if no bytes are in memory, at the end of the file, or after an error. A
+    /// read with another method then shows the reason.
     func readResident(_ count: Int, into memory: inout MutableRawSpan, at position: Int64) -> Int {
         unsafe memory.withUnsafeMutableBytes { memory in
             max(0, unsafe bb_read_resident(descriptor, memory.baseAddress, min(count, memory.count), off_t(position)))
@@ -145,8 +146,9 @@ final class OpenFile: Sendable {
 
     // MARK: Writing
 
-    /// Writes all of the data at a position, and advances the position by the number of written bytes, even if it
-    /// throws.
+    /// Writes all of the data at a position.
+    ///
+    /// The position advances by the number of written bytes, even if the method throws.
     func write(_ data: Data, at position: inout Int64) throws(SystemError) {
         var done = 0
         while done < data.count {
@@ -162,7 +164,7 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Copies the whole content to another, empty file.
+    /// Copies the whole content to another file, which must be empty.
     func copy(to other: OpenFile) throws(SystemError) {
         var position: Int64 = 0
         while true {
@@ -177,7 +179,7 @@ final class OpenFile: Sendable {
         _ = try Self.retrying { ftruncate(descriptor, off_t(size)) }
     }
 
-    /// Sets the file's times of access and modification to the current time.
+    /// Sets the file's access and modification times to the current time.
     func touch() {
         _ = futimens(descriptor, nil)
     }
@@ -187,7 +189,7 @@ final class OpenFile: Sendable {
         guard fchmod(descriptor, mode) == 0 else { throw SystemError(errno) }
     }
 
-    /// Repeats a system call as long as it is interrupted.
+    /// Repeats a system call until it is not interrupted.
     private static func retrying<Result: BinaryInteger>(_ call: () -> Result) throws(SystemError) -> Result {
         while true {
             let result = call()

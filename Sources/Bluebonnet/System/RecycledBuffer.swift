@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
 
-/// Memory for one piece of a body, which is reused instead of being allocated for each piece.
+/// Reused memory for one piece of a body.
 ///
-/// This saves memory rather than instructions: without it, eight simultaneous streams of 64 MB need 52 MB instead of 35
-/// MB.
+/// The reuse saves memory, but few instructions. Without it, eight simultaneous streams of 64 MB need 52 MB instead of
+/// 35 MB.
 // Safety: a buffer has one owner at a time: the pool, the writer that fills it, or the `Data` made from it. The `Data`
 // only reads the buffer, and returns it when released. Ownership is passed under the pool's lock, or by the reference
 // count of `Data`.
@@ -26,7 +26,7 @@ final class RecycledBuffer: @unchecked Sendable {
 
     private var room: Int { capacity - count }
 
-    /// Adds bytes, usually 16 KiB at a time from libcurl; the buffer grows if more bytes arrive than fit.
+    /// Adds bytes, usually 16 KiB from libcurl; the buffer grows if there is not enough room.
     func append(_ bytes: UnsafeRawBufferPointer) {
         if bytes.count > room { grow(to: count + bytes.count) }
         guard let source = bytes.baseAddress else { return }
@@ -34,7 +34,7 @@ final class RecycledBuffer: @unchecked Sendable {
         count += bytes.count
     }
 
-    /// Lets a system function write at most the given number of bytes; the function returns the number written.
+    /// Calls a closure that writes at most the given number of bytes and returns the number of written bytes.
     func fill<Failure: Error>(
         upTo limit: Int, _ write: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -42,10 +42,10 @@ final class RecycledBuffer: @unchecked Sendable {
         count += unsafe try write(free)
     }
 
-    /// Converts the content of the buffer to a piece.
+    /// Creates a piece with the content of the buffer.
     ///
-    /// If the buffer is at least half full, the piece uses its memory, which returns to the pool when the piece is
-    /// released. Otherwise, the piece is a copy, because most of the memory would be wasted.
+    /// If the buffer is at least half full, the piece uses the buffer's memory, which returns to the pool when the
+    /// piece is released. Otherwise, the piece is a copy, because most of the memory would be unused.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
         guard count >= capacity / 2 else {
             let copy = unsafe Data(bytes: memory, count: count)
@@ -63,7 +63,7 @@ final class RecycledBuffer: @unchecked Sendable {
         capacity = newCapacity
     }
 
-    /// Empties the buffer; returns whether it still has the pool's standard size.
+    /// Empties the buffer; returns whether the buffer still has the pool's standard size.
     fileprivate func isReusable(size: Int) -> Bool {
         count = 0
         return capacity == size
@@ -88,7 +88,7 @@ final class RecycledBuffers: Sendable {
 
     func take() -> RecycledBuffer { free.withLock { $0.popLast() } ?? RecycledBuffer(capacity: size) }
 
-    /// Converts the content of a buffer to a piece; the caller must no longer use the buffer.
+    /// Creates a piece with the content of a buffer; the caller must no longer use the buffer.
     func piece(of buffer: RecycledBuffer) -> Data { buffer.piece(for: self) }
 
     fileprivate func recycle(_ buffer: RecycledBuffer) {

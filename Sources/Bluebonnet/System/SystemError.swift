@@ -28,7 +28,7 @@ package struct SystemError: Error, Hashable {
 
 /// The standard error stream of the process.
 enum StandardError {
-    /// Writes a text in a single call, ignoring errors.
+    /// Writes a text with a single call, and ignores errors.
     // Safety: the bytes are read only within the call, and at most their number.
     static func write(_ text: String) {
         let bytes = Array(text.utf8)

@@ -3,13 +3,13 @@ import Synchronization
 
 /// Guards a value with a mutex that the thread sanitizer recognizes.
 ///
-/// This is a reference: its copies guard the same value. The mutex and the value share one allocation. Code inside
-/// ``withLock(_:)`` follows two rules:
+/// This is a reference, so its copies guard the same value. The mutex and the value share one allocation. Code inside
+/// ``withLock(_:)`` must follow two rules:
 ///
-/// - It must not call or await anything that could take another lock. The only exception are the mailboxes of event
-///   monitors: a request adds to them under its lock, and they call nothing themselves.
-/// - It must not release objects of the user, because their `deinit` may call anything. The closure returns what it
-///   removes or replaces instead, for example by `exchange(_:with:)`.
+/// - It must not call or await anything that could take another lock. The only exception is a request that adds an
+///   event to the queue of an event monitor; the queue calls no other code.
+/// - It must not release objects of the user, because their `deinit` may run any code. Instead, the closure returns the
+///   objects that it removes or replaces, for example with `exchange(_:with:)`.
 // Safety: the value is only accessed inside `withLock`, and enters and leaves it as `sending`.
 @safe
 package struct Locked<Value: ~Copyable>: @unchecked Sendable {
@@ -54,11 +54,11 @@ private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t
     }
 }
 
-/// Holds an object that is created when it is first needed, by the first thread that needs it.
+/// Holds an object that is created on first use.
 ///
-/// This works like `AtomicLazyReference`, but checks a flag first. Each access to an `AtomicLazyReference`, even an
-/// empty one, costs some 600 instructions (Swift 6.3), because it is generic code that requests type metadata from the
-/// runtime.
+/// If several threads create the object, the first stored object is used. The type works like `AtomicLazyReference`,
+/// but checks a flag first. Each access to an `AtomicLazyReference`, even if it is empty, takes about 600 instructions
+/// (Swift 6.3). It is generic code that requests type metadata from the runtime.
 struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     private let reference = AtomicLazyReference<Instance>()
     private let isStored = Atomic(false)
@@ -68,7 +68,7 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
         isStored.load(ordering: .acquiring) ? reference.load() : nil
     }
 
-    /// Stores an object unless there already is one; returns the stored object.
+    /// Stores an object unless there is already a stored object; returns the stored object.
     func storeIfNil(_ instance: consuming Instance) -> Instance {
         let stored = reference.storeIfNil(instance)
         isStored.store(true, ordering: .releasing)
@@ -78,15 +78,15 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
 
 /// A waiting task, which must be resumed exactly once.
 ///
-/// A debug build traps if the task is resumed twice, and warns if it is never resumed. A release build does not check:
-/// a checked continuation would cost an allocation, and a type of dynamic size, for each wait.
+/// A debug build traps if the task is resumed twice, and prints a warning if it is never resumed. A release build has
+/// no checks, because a checked continuation would need an allocation, and a type of dynamic size, for each wait.
 // Safety: each owner of a value removes it under a lock before resuming it, and therefore resumes it once. Debug builds
 // check this.
 @safe
 struct Resumption<Value: Sendable>: Sendable {
     #if DEBUG
         fileprivate let continuation: CheckedContinuation<Value, Never>
-        /// Shows the thread sanitizer, which does not understand continuations, that the value was created before its
+        /// Informs the thread sanitizer, which does not recognize continuations, that the value was created before its
         /// use.
         fileprivate let handover: Locked<Void>
     #else
@@ -109,7 +109,7 @@ extension Resumption<Void> {
     }
 }
 
-/// Suspends the task until the resumption passed to `body` is used; `body` runs immediately.
+/// Suspends the task until it is resumed; `body` runs immediately and receives the resumption.
 func withResumption<Value>(_ body: (Resumption<Value>) -> Void) async -> Value {
     #if DEBUG
         let handover = Locked(())

@@ -1,20 +1,23 @@
 public import FoundationEssentials
 
-/// Sends requests to servers and returns their responses; each session has one transport.
+/// A type that sends requests to servers and returns their responses.
 ///
-/// ``Session`` uses a ``CurlTransport`` unless it is given another transport. That can be the stub for tests in
-/// `BluebonnetTesting`, or your own, which may wrap a ``CurlTransport`` and pass requests on to it. A transport sends
-/// each request once: interception, redirects, retries and caching happen above it.
+/// Each ``Session`` has one transport, which is a ``CurlTransport`` by default. For tests, `BluebonnetTesting` contains
+/// a transport with prepared responses. You can also write your own transport, which may wrap a ``CurlTransport`` and
+/// forward requests to it.
+///
+/// A transport sends each request once. The session handles interception, redirects, retries and caching.
 public protocol Transport: Sendable {
-    /// Starts an exchange and returns at once.
+    /// Starts an exchange and returns immediately.
     ///
-    /// May be called on any thread. The transport chooses the thread on which it calls the observer. It reports the
-    /// outcome exactly once in every case. After ``shutDown()``, the outcome has the error `.sessionShutDown`.
+    /// The method may be called on any thread. The transport calls the observer on a thread that it chooses. It always
+    /// reports the outcome, exactly once. After ``shutDown()``, the outcome contains the error `.sessionShutDown`.
     ///
     /// - Parameters:
-    ///   - request: The request to send. It has already been validated.
+    ///   - request: The request to send, which has already been validated.
     ///   - options: The options for this exchange only.
-    ///   - observer: The receiver of the events. It is retained until it has received the outcome.
+    ///   - observer: The observer, which receives the events. The transport retains it until it has received the
+    ///     outcome.
     /// - Returns: The handle that cancels, suspends and resumes the exchange.
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -22,68 +25,71 @@ public protocol Transport: Sendable {
 
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     ///
-    /// Returns when all of this is done. It may be called more than once.
+    /// The method returns when the shutdown is complete. It may be called more than once.
     func shutDown() async
 
-    /// The executor that the transport runs on; `nil` if it has no executor of its own.
+    /// The executor on which the transport runs; `nil` if it has no executor of its own.
     ///
-    /// A task that prefers this executor (`withTaskExecutorPreference`) avoids several thread hops per request.
+    /// If a task prefers this executor (`withTaskExecutorPreference`), each request needs fewer thread switches.
     var executor: (any TaskExecutor)? { get }
 
-    /// The cookies that the transport stores and sends; `nil`, the default, if the transport does not support cookies.
+    /// The storage of the cookies that the transport sends and receives; `nil`, the default, if there is no such
+    /// storage.
     ///
-    /// ``Session/cookies`` reads and changes this storage. A transport that wraps another one should return the storage
-    /// of the wrapped transport. If this is `nil`, a cache still assumes that the transport sends cookies, unless the
-    /// session's cookie policy is `.never`.
+    /// ``Session/cookies`` reads and changes this storage. A transport that wraps another transport should return the
+    /// wrapped transport's storage. If the value is `nil`, a cache still assumes that the transport sends cookies,
+    /// unless the session's cookie policy is `.never`.
     var cookieStorage: (any CookieStorage)? { get }
 
-    /// Sets the manager whose evaluators check servers, from the next exchange on.
+    /// Sets the manager whose evaluators check servers in all later exchanges.
     ///
-    /// Called once, when a session is created with both a manager and a transport. The default implementation does
-    /// nothing and returns `false`. In that case all requests of the session fail, because a manager that is never
-    /// consulted protects nothing.
+    /// The method is called once, when a session is created with both a manager and a transport. The default
+    /// implementation does nothing and returns `false`. If the method returns `false`, all requests of the session
+    /// fail, because the manager's evaluators would never run.
     ///
     /// - Parameter manager: The session's manager.
-    /// - Returns: `true` if the transport will consult the manager in each handshake, and will send no request to a
-    ///   server that the manager's evaluator refuses.
+    /// - Returns: Whether the transport uses the manager. If `true`, the transport calls the manager's evaluators in
+    ///   each handshake, and sends no request to a server that they refuse.
     func evaluateServers(using manager: ServerTrustManager) -> Bool
 }
 
 extension Transport {
-    /// `nil`: by default, a transport does not support cookies.
+    /// The default value: `nil`.
     public var cookieStorage: (any CookieStorage)? { nil }
 
-    /// Does nothing: by default, a transport does not evaluate servers.
+    /// Returns `false`, because a transport does not evaluate servers by default.
     ///
-    /// - Parameter manager: The session's manager. It is ignored.
+    /// - Parameter manager: The session's manager, which is ignored.
     /// - Returns: `false`.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool { false }
 }
 
-/// Stores the cookies of a transport, for reading and changing.
+/// The cookie storage of a transport.
 public protocol CookieStorage: Sendable {
-    /// Returns the stored cookies that have not expired, each host's cookies in the order of their arrival.
+    /// Returns the stored cookies that have not expired.
     ///
-    /// - Returns: The cookies; an empty array if the transport keeps no cookies.
+    /// The cookies of each host are in the order in which they were received.
+    ///
+    /// - Returns: The cookies; an empty array if the transport does not store cookies.
     /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``.
     func cookies() async throws(RequestError) -> [Cookie]
 
-    /// Applies a change to the stored cookies, as a whole.
+    /// Applies a change to the stored cookies, completely or not at all.
     ///
-    /// - Parameter change: The change to apply. ``CookieStore`` validates its cookies before it calls this method.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``; `.cookies(.disabled)` if the change sets cookies and
-    ///   the transport keeps none; another `.cookies` error for a cookie that cannot be stored.
+    /// - Parameter change: The change to apply. ``CookieStore`` validates the cookies before it calls this method.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``; `.cookies(.disabled)` if the change sets cookies
+    ///   and the transport does not store cookies; another `.cookies` error if a cookie cannot be stored.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
 
 /// A change to a session's cookies.
 @nonexhaustive
 public enum CookieChange: Hashable, Sendable {
-    /// Stores these cookies, in place of cookies with the same name, domain and path.
+    /// Stores these cookies, and replaces cookies with the same name, domain and path.
     case set([Cookie])
-    /// Removes these cookies, whatever their stored values are.
+    /// Removes these cookies, even if their stored values are different.
     case delete([Cookie])
-    /// Removes the cookies of a domain and of its subdomains.
+    /// Removes the cookies of a domain and its subdomains.
     case deleteDomain(String)
     /// Removes the session cookies, which have no expiry date.
     case deleteSessionCookies
@@ -91,12 +97,12 @@ public enum CookieChange: Hashable, Sendable {
     case deleteAll
 }
 
-/// The handle of a running request, which cancels, suspends and resumes it.
+/// A handle that cancels, suspends and resumes a running exchange.
 ///
-/// All methods return at once. They may be called from any thread and any number of times. They do nothing once the
-/// exchange has ended.
+/// All methods return immediately. They may be called on any thread, and more than once. After the end of the exchange,
+/// they do nothing.
 public protocol Exchange: Sendable {
-    /// Cancels the exchange; the observer receives `.cancelled` unless the exchange is already complete.
+    /// Cancels the exchange; the observer receives `.cancelled`, unless the exchange is already complete.
     func cancel()
 
     /// Stops reading from and writing to the network until ``resume()`` is called.
@@ -105,71 +111,78 @@ public protocol Exchange: Sendable {
     /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Delivers the body that ``ExchangeOptions/pausesBody`` or ``ExchangeOptions/pausesRedirects`` held back after the
-    /// head.
+    /// Delivers the body after the head, if the body is held back.
     ///
-    /// - Parameter receiver: The receiver of the body's pieces; `nil` to collect the body in the outcome.
+    /// The body is held back by ``ExchangeOptions/pausesBody`` or ``ExchangeOptions/pausesRedirects``.
+    ///
+    /// - Parameter receiver: The receiver of the body; `nil` to collect the body in the outcome.
     func receiveBody(with receiver: (any BodyReceiver)?)
 
-    /// Delivers more of the body after the receiver has returned `.pause`.
+    /// Delivers more of the body after a receiver has returned `.pause`.
     func receiveMore()
 }
 
-/// Receives the body of a response piece by piece.
+/// A type that receives the body of a response piece by piece.
 public protocol BodyReceiver: AnyObject, Sendable {
     /// Receives the next bytes of the body, after content decoding.
     ///
-    /// Called on the transport's thread, in order, and never after the outcome has been reported. It must return
-    /// quickly.
+    /// The transport makes one call at a time, on a thread that it chooses. There are no calls after the outcome has
+    /// been reported. The method must return quickly.
     ///
-    /// - Parameter bytes: The next bytes; never empty.
-    /// - Returns: Whether to deliver more. After `.pause`, the transport only delivers bytes that it has already
+    /// - Parameter bytes: The next bytes of the body; never empty.
+    /// - Returns: Whether to deliver more bytes. After `.pause`, the transport delivers only bytes that it has already
     ///   received, until ``Exchange/receiveMore()`` is called.
     func receive(_ bytes: Data) -> ReceiveAction
 }
 
-/// The transport's next step after it has delivered bytes to a receiver.
+/// The next step of a transport after a receiver has received bytes.
 public enum ReceiveAction: Hashable, Sendable {
     /// Deliver more bytes as they arrive.
     case proceed
     /// Deliver no more bytes until ``Exchange/receiveMore()`` is called.
     case pause
-    /// Deliver no more bytes at all; the exchange ends with `.cancelled`.
+    /// Deliver no more bytes, and end the exchange with `.cancelled`.
     case stop
 }
 
-/// Receives the events of an exchange.
+/// A type that receives the events of an exchange.
 ///
-/// The methods are called one at a time, on the transport's thread. They must return quickly and must not block.
+/// The transport calls one method at a time, on a thread that it chooses. The methods must return quickly and must not
+/// block.
 public protocol ExchangeObserver: AnyObject, Sendable {
-    /// Called when bytes of the request's body have been sent, at most once per turn of the transport's loop.
+    /// Receives the number of sent bytes of the request's body.
+    ///
+    /// The method is called at most once per turn of the transport's loop.
     ///
     /// - Parameters:
     ///   - sent: The number of bytes that the transport has accepted so far.
     ///   - expected: The total number of bytes; `nil` if it is unknown.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response has arrived, if the body is held back.
+    /// Receives the head of the response, if the body is held back.
     ///
-    /// That is the case if ``ExchangeOptions/pausesBody`` is set, or if ``ExchangeOptions/pausesRedirects`` is set and
-    /// the response is a redirect. The body is held back until ``Exchange/receiveBody(with:)`` is called. If there is
-    /// no body, the outcome may follow at once.
+    /// The body is held back if ``ExchangeOptions/pausesBody`` is `true`. The body of a redirect is also held back if
+    /// ``ExchangeOptions/pausesRedirects`` is `true`. To receive the body, call ``Exchange/receiveBody(with:)``. If
+    /// there is no body, the outcome may follow immediately.
     ///
-    /// This is always the final head: informational responses (RFC 9110 §15.2) are not reported.
+    /// The method is called at most once, with the final head. Informational responses (RFC 9110 §15.2) are not
+    /// reported.
     ///
     /// - Parameter response: The head of the response.
     func exchangeDidReceiveHead(_ response: HTTPResponse)
 
-    /// Called when bytes of the response's body have arrived, at most once per turn of the transport's loop.
+    /// Receives the number of received bytes of the response's body.
+    ///
+    /// The method is called at most once per turn of the transport's loop.
     ///
     /// - Parameters:
     ///   - received: The number of bytes received so far, after content decoding.
-    ///   - expected: The total number of bytes; `nil` if the response states no length or is compressed.
+    ///   - expected: The total number of bytes; `nil` if the response has no `Content-Length` or is compressed.
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?)
 
-    /// Called exactly once, as the last event.
+    /// Receives the outcome of the exchange, exactly once and as the last event.
     ///
-    /// - Parameter outcome: The response, or the error with which the exchange ended.
+    /// - Parameter outcome: The response, or the error with which the exchange failed.
     func exchangeDidComplete(_ outcome: ExchangeOutcome)
 }
 
@@ -183,12 +196,13 @@ public struct ExchangeOptions: Sendable {
     /// Whether the exchange starts suspended.
     public var startsSuspended: Bool
 
-    /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` is called.
+    /// Whether the body is held back until ``Exchange/receiveBody(with:)`` is called.
     public var pausesBody: Bool
 
-    /// Whether the body of a redirect is held back, even if ``pausesBody`` is not set.
+    /// Whether the body of a redirect is held back, even if ``pausesBody`` is `false`.
     ///
-    /// Such a body is rarely needed and may be long. A transport may ignore this option and collect the body.
+    /// The body of a redirect is rarely needed, and may be long. A transport may ignore this option and collect the
+    /// body.
     public var pausesRedirects: Bool
 
     /// Whether the whole body is collected in memory, even if it is held back after the head.
@@ -196,8 +210,8 @@ public struct ExchangeOptions: Sendable {
 
     /// Decides how a cache stores the response; `nil` for the cache's own decision.
     ///
-    /// Only caches call this closure. It receives the response about to be stored and returns the response to store
-    /// instead, or `nil` to store nothing.
+    /// Only caches call this closure. It receives the response that would be stored. It returns the response to store,
+    /// or `nil` to store nothing.
     public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
 
     /// Creates options for an exchange.
@@ -228,16 +242,16 @@ public final class ExchangeOutcome: Sendable {
     /// The head of the response; `nil` if none was received.
     public let response: HTTPResponse?
 
-    /// The bytes of the body that were received and collected; empty if a receiver took them.
+    /// The collected bytes of the body; empty if a receiver received the body.
     public let body: Data
 
     /// The error with which the exchange failed; `nil` if the response is complete.
     public let error: RequestError?
 
-    /// The metrics of the exchange; `nil` if the transport does not measure.
+    /// The metrics of the exchange; `nil` if the transport does not measure them.
     public let metrics: TransferMetrics?
 
-    /// The source of the response; `.network` unless the response involved a cache.
+    /// The source of the response; `.network` if the response was not stored in a cache.
     public let source: ResponseSource
 
     /// Creates an outcome.

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An X.509 certificate (RFC 5280).
 ///
-/// Its properties are parsed each time they are read. Two certificates are equal if their DER bytes are equal.
+/// The properties are parsed each time they are read. Two certificates are equal if their DER bytes are equal.
 public struct Certificate: Sendable {
     let x509: X509Certificate
 
@@ -31,7 +31,7 @@ public struct Certificate: Sendable {
 
     /// Parses all certificates in PEM text (RFC 7468).
     ///
-    /// A malformed certificate ends the parsing; the certificates before it are returned.
+    /// Parsing ends at the first malformed certificate. The method returns the certificates before it.
     ///
     /// - Parameter text: The text. Other PEM blocks in it are skipped.
     /// - Returns: At least one certificate, in the order of the text.
@@ -46,13 +46,13 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates in a file, in PEM or DER.
     ///
-    /// Reads the file synchronously, on the caller's thread. In PEM, a malformed certificate ends the parsing; the
-    /// certificates before it are returned.
+    /// The method reads the file synchronously, on the caller's thread. In PEM, parsing ends at the first malformed
+    /// certificate. The method returns the certificates before it.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one certificate, in the order of the file.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if the file contains no certificate or cannot be read. If it
-    ///   cannot be read, the file system's error is the underlying error.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the file contains no certificate or cannot be read. If the
+    ///   file cannot be read, the file system's error is the underlying error.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
         try files.read(url) { data in
             if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
@@ -60,14 +60,15 @@ public struct Certificate: Sendable {
         }
     }
 
-    /// Reads all certificates in the files of a directory whose names end in `.pem`, `.crt`, `.cer` or `.der`.
+    /// Reads all certificates in the files of a directory.
     ///
-    /// Reads the files synchronously, on the caller's thread, in the order of their names. Subdirectories are ignored.
+    /// The names of the files must end in `.pem`, `.crt`, `.cer` or `.der`. The method reads the files synchronously,
+    /// on the caller's thread, in the order of their names. Subdirectories are not searched.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is no such file, if one of the files contains no
-    ///   certificate, or if the directory or a file cannot be read.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the directory or a file cannot be read, or if there is no
+    ///   such file. The same error is thrown if a file contains no certificate.
     public static func all(inDirectory url: URL) throws(RequestError) -> [Certificate] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }
@@ -90,21 +91,23 @@ public struct Certificate: Sendable {
     /// The issuer's distinguished name in the format of RFC 2253.
     public var issuer: String { x509.issuer }
 
-    /// The DNS names and IP addresses that the certificate is valid for, from its subject alternative names (RFC 5280
-    /// §4.2.1.6).
+    /// The DNS names and IP addresses for which the certificate is valid.
+    ///
+    /// They are the certificate's subject alternative names (RFC 5280 §4.2.1.6).
     public var names: [String] { x509.names }
 
-    /// The date from which the certificate is valid.
+    /// The date and time from which the certificate is valid.
     public var notBefore: Date { x509.notBefore }
 
-    /// The date after which the certificate is no longer valid.
+    /// The date and time until which the certificate is valid.
     public var notAfter: Date { x509.notAfter }
 
     /// The serial number that the issuer assigned, in upper-case hexadecimal.
     public var serialNumber: String { x509.serialNumber }
 
-    /// The SHA-256 of the DER bytes, in upper-case hexadecimal with colons, like the output of
-    /// `openssl x509 -fingerprint -sha256`.
+    /// The SHA-256 digest of the DER bytes, in upper-case hexadecimal with colons.
+    ///
+    /// The output of `openssl x509 -fingerprint -sha256` has the same format.
     public var fingerprint: String {
         let digits = Array("0123456789ABCDEF")
         return Digest.sha256(of: derRepresentation)
@@ -128,15 +131,15 @@ extension Certificate: Hashable, Described {
     package var text: String { "\(subject), issued by \(issuer)" }
 }
 
-/// A public key, identified by the SHA-256 of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
+/// A public key, identified by the SHA-256 digest of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
 ///
-/// `curl --pinnedpubkey` and HPKP use the same digest, written as `sha256/` and Base64. The digest stays the same when
-/// a certificate is renewed with the same key.
+/// `curl --pinnedpubkey` and HPKP use the same digest, written as `sha256/` and Base64. If a certificate is renewed
+/// with the same key, the digest does not change.
 public struct PublicKey: Hashable, Sendable, Described {
-    /// The SHA-256 of the key's `SubjectPublicKeyInfo`; 32 bytes.
+    /// The SHA-256 digest of the key's `SubjectPublicKeyInfo`, which has 32 bytes.
     public let sha256: Data
 
-    /// Creates a key from its `SubjectPublicKeyInfo`, as found in certificates.
+    /// Creates a key from its `SubjectPublicKeyInfo`, which certificates contain.
     ///
     /// - Parameter data: The `SubjectPublicKeyInfo` in DER.
     public init(subjectPublicKeyInfo data: Data) {
@@ -149,7 +152,7 @@ public struct PublicKey: Hashable, Sendable, Described {
     /// - Throws: A `.trust(.noPublicKeysFound)` error if the text is not a valid pin.
     public init(pin: String) throws(RequestError) {
         let prefix = "sha256/"
-        // A digest may start with a slash of its own: only its length tells the two forms apart.
+        // A digest may start with a slash. Only the length of the text distinguishes the two forms.
         let digits = pin.hasPrefix(prefix) ? pin.dropFirst(prefix.count).suffix(44) : ""
         let isPin = pin == prefix + digits || pin == prefix + "/" + digits
         guard isPin, let digest = Data(base64Encoded: String(digits)), digest.count == 32 else {
@@ -158,10 +161,10 @@ public struct PublicKey: Hashable, Sendable, Described {
         sha256 = digest
     }
 
-    /// Reads a public key from PEM text.
+    /// Creates a key from PEM text.
     ///
-    /// If the text contains certificates, this is the key of the first certificate. Otherwise, it is the first
-    /// `BEGIN PUBLIC KEY` block (RFC 7468 §13).
+    /// If the text contains certificates, the first certificate's key is used. Otherwise, the key is read from the
+    /// first `BEGIN PUBLIC KEY` block (RFC 7468 §13).
     ///
     /// - Parameter text: The text in PEM.
     /// - Throws: A `.trust(.noPublicKeysFound)` error if the text contains neither a certificate nor a public key.
@@ -185,17 +188,18 @@ public struct PublicKey: Hashable, Sendable, Described {
     package var text: String { pin }
 }
 
-/// Decides whether a certificate is valid for a host, by the names and addresses in it (RFC 9525 §6).
+/// Decides whether a certificate is valid for a host (RFC 9525 §6).
 ///
-/// The rules accept and refuse exactly the hosts that libcurl does. So the subject's common name counts if there is
-/// neither a DNS name nor an address, although RFC 9525 no longer allows this.
+/// The rules accept exactly the hosts that libcurl accepts. If the certificate contains neither DNS names nor
+/// addresses, the subject's common name is used, although RFC 9525 no longer allows this.
 struct HostMatch: Equatable {
     var names: [[UInt8]] = []
     var addresses: [[UInt8]] = []
     var commonName: [UInt8]?
 
-    /// Whether the certificate is valid for a host: an ASCII name, or an address, with or without brackets if it is
-    /// IPv6.
+    /// Whether the certificate is valid for a host.
+    ///
+    /// The host is an ASCII name or an IP address. An IPv6 address may have brackets.
     func isFor(_ host: String) -> Bool {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let text = isBracketed ? String(host.dropFirst().dropLast()) : host
@@ -208,12 +212,12 @@ struct HostMatch: Equatable {
         return Self.matches(commonName, name, isAddress: address != nil)
     }
 
-    /// Whether a pattern matches a name: both are equal, or a star stands for the first label.
+    /// Whether a pattern matches a name: both are equal, or a star replaces the first label.
     private static func matches(_ pattern: [UInt8], _ name: ArraySlice<UInt8>, isAddress: Bool) -> Bool {
         let pattern = withoutFinalDot(pattern[...])
         guard !pattern.isEmpty, !pattern.contains(0) else { return false }
         let dot = UInt8(ascii: ".")
-        // The star needs a domain with a dot below it: a certificate for all of `.com` would be too much.
+        // The name after the star must contain a dot, because a certificate for all names in `.com` would be unsafe.
         guard pattern.starts(with: "*.".utf8), pattern.dropFirst(2).contains(dot) else { return equal(pattern, name) }
         guard !isAddress, let end = name.firstIndex(of: dot), end > name.startIndex else { return false }
         return equal(pattern.dropFirst(), name[end...])
@@ -233,9 +237,9 @@ struct HostMatch: Equatable {
     }
 }
 
-/// Reads values such as certificates from files; returns at least one value or throws.
+/// Reads values, such as certificates, from files; returns at least one value or throws.
 struct TrustFiles: Sendable {
-    /// The noun for the values in error texts.
+    /// The name of the values in error messages.
     let noun: String
     let reason: RequestError.TrustReason
 

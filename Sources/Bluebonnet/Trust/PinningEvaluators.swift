@@ -8,8 +8,8 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - keys: The pinned keys. If the array is empty, no server is accepted.
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     public init(keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true) {
         self.keys = Set(keys)
@@ -17,14 +17,15 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, unless disabled, and looks for a pinned key in
-    /// ``ServerTrust/authenticatedChain``.
+    /// Checks the chain and the host, if enabled, and then looks for a pinned key.
+    ///
+    /// The key must be in the ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. If no key matches, the error lists the server's keys
-    ///   and the pinned keys.
+    /// - Throws: A `.trust` error with the reason for the refusal. If no key matches, the error contains the server's
+    ///   keys and the pinned keys.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
             throw RequestError(.trust(.noPublicKeysFound), detail: "no public key is pinned for \(host)")
@@ -45,8 +46,8 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     ///
     /// - Parameters:
     ///   - keys: The pinned keys. If the array is empty, no server is accepted.
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     /// - Returns: A new evaluator.
     package static func publicKeys(
@@ -68,11 +69,11 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
-    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of an authority
-    ///     that the session trusts; `false` by default. With `true`, you can pin a self-signed certificate or your own
-    ///     authority. It has no effect if `performDefaultValidation` is `false`.
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of one of the
+    ///     session's trusted authorities; `false` by default. With `true`, you can pin a self-signed certificate or
+    ///     your own authority. The value has no effect if `performDefaultValidation` is `false`.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     public init(
         certificates: [Certificate], acceptSelfSignedCertificates: Bool = false, performDefaultValidation: Bool = true,
@@ -84,13 +85,14 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, unless disabled, and looks for a pinned certificate in
-    /// ``ServerTrust/authenticatedChain``.
+    /// Checks the chain and the host, if enabled, and then looks for a pinned certificate.
+    ///
+    /// The certificate must be in the ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. If no certificate matches, the error lists the
+    /// - Throws: A `.trust` error with the reason for the refusal. If no certificate matches, the error contains the
     ///   subjects of the server's certificates and the pinned certificates.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
@@ -119,10 +121,10 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
     ///
     /// - Parameters:
     ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
-    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of an authority
-    ///     that the session trusts; `false` by default.
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of one of the
+    ///     session's trusted authorities; `false` by default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     /// - Returns: A new evaluator.
     package static func pinnedCertificates(

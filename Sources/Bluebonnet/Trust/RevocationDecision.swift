@@ -6,7 +6,7 @@ struct RevocationDecision {
     let requiresPositiveResponse: Bool
     /// Whether the server's certificate requires a stapled response.
     let demandsStaple: Bool
-    /// The results so far; see ``note(_:)``.
+    /// The results so far.
     private var isRevoked = false
     private var leaf: RevocationStatus = .noResponse
     private var staple: RevocationStatus?
@@ -28,7 +28,7 @@ struct RevocationDecision {
         note(status)
     }
 
-    /// Records the status in the lists of each certificate except the root, the server's own first.
+    /// Records the statuses by the lists: the server's certificate first, then all others except the root.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
         isRevoked = isRevoked || statuses.contains(.revoked)
         listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
@@ -45,10 +45,10 @@ struct RevocationDecision {
         if leaf != .good, status != .noResponse { leaf = status }
     }
 
-    /// Whether no further information is needed.
+    /// Whether more information would not change the decision.
     var isKnown: Bool { isRevoked || leaf == .good && !(demandsStaple && staple != .good) }
 
-    /// Whether further information is useless: the certificate requires a stapled response, and the server sent none.
+    /// Whether the server must be refused, because its certificate requires a stapled response and there is none.
     var cannotSucceed: Bool { demandsStaple && staple == nil }
 
     /// The reason to refuse the server; `nil` to accept it.
@@ -71,7 +71,7 @@ struct RevocationDecision {
 }
 
 extension ServerTrust {
-    /// The server's certificate and its issuer's certificate; `nil` if the issuer is unknown.
+    /// The server's certificate and its issuer's certificate; `nil` if the issuer's certificate is missing.
     var issuance: (certificate: X509Certificate, issuer: X509Certificate)? {
         let chain = revocableChain
         return chain.count > 1 ? (chain[0], chain[1]) : nil
@@ -83,19 +83,19 @@ extension ServerTrust {
         return status(in: response)
     }
 
-    /// The status of the server's certificate in a response, if the signer of the response is authorized.
+    /// The status of the server's certificate in a response; `.untrustedResponse` if its signer is not authorized.
     func status(
         in response: OCSPResponse, answering request: OCSPRequest? = nil, requiresNonce: Bool = true
     ) -> RevocationStatus {
         guard let (certificate, issuer) = issuance else { return .untrustedResponse }
         let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
-        // A revoked status stays valid in a replayed response, and the other two statuses carry no information that
-        // could be outdated.
+        // A response that reports a revoked certificate stays valid when it is replayed. The other two statuses contain
+        // no information that could be outdated.
         guard let request, ![.revoked, .untrustedResponse, .noResponse].contains(status) else { return status }
         return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
-    /// The status in the lists of each certificate except the root.
+    /// The status by the lists of each certificate except the root.
     func statuses(in lists: [CertificateRevocationList]) -> [RevocationStatus] {
         let chain = revocableChain
         return zip(chain, chain.dropFirst()).map {
@@ -103,42 +103,44 @@ extension ServerTrust {
         }
     }
 
-    /// The authenticated chain, or the proven part of the shown chain if the former ends at the server's certificate.
+    /// The authenticated chain, or the verified part of the server's chain if the authenticated chain has only one
+    /// certificate.
     ///
-    /// A trusted certificate need not be a root, so its issuer may be known only from the shown chain.
+    /// A trusted certificate may be no root. In this case, only the server's chain contains its issuer's certificate.
     private var revocableChain: [X509Certificate] {
         let chain = authenticatedChain
         return (chain.count > 1 ? chain : shownChain).map(\.x509)
     }
 }
 
-/// A certificate revocation list (CRL, RFC 5280 §5), as an authority publishes it.
+/// A certificate revocation list (CRL, RFC 5280 §5).
 public struct CertificateRevocationList: Sendable {
     let list: X509RevocationList
 
     /// Reads all revocation lists in a file, in PEM or DER.
     ///
-    /// Reads the file synchronously, on the caller's thread.
+    /// The method reads the file synchronously, on the caller's thread.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if the file contains no list or a malformed one, or cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if the file cannot be read, contains no list, or contains a malformed
+    ///   list.
     public static func all(inFile url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.read(url) { X509RevocationList.all(in: $0).map(CertificateRevocationList.init) }
     }
 
     private static let files = TrustFiles(noun: "revocation list", reason: .configuration)
 
-    /// Reads all revocation lists in the files of a directory whose names end in `.pem`, `.crl`, `.der`, or `.r` and a
-    /// number.
+    /// Reads all revocation lists in the files of a directory.
     ///
-    /// `openssl rehash` creates names that end in `.r` and a number. The files are read synchronously, on the caller's
-    /// thread, in the order of their names. Subdirectories are ignored.
+    /// The names of the files must end in `.pem`, `.crl` or `.der`, or in `.r` and a number. `openssl rehash` creates
+    /// names that end in `.r` and a number. The method reads the files synchronously, on the caller's thread, in the
+    /// order of their names. Subdirectories are not searched.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if there is no such file, if one of the files contains no list or a
-    ///   malformed one, or if the directory or a file cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if the directory or a file cannot be read, or if there is no such
+    ///   file. The same error is thrown if a file contains no list or a malformed list.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

@@ -2,11 +2,11 @@ import FoundationEssentials
 
 /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
 ///
-/// This evaluator downloads nothing; use ``OCSPTrustEvaluator`` to query OCSP responders. If stapled responses are
-/// checked (``Options-swift.struct/ocsp``), a certificate that requires stapling (RFC 7633) is always refused without a
-/// good stapled response.
+/// This evaluator does not use the network. To query OCSP responders, use ``OCSPTrustEvaluator``. With the option
+/// ``Options-swift.struct/ocsp``, a certificate that requires stapling (RFC 7633) is refused unless the server staples
+/// a good response.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
-    /// Selects how revocation is checked.
+    /// The ways to check revocation.
     public struct Options: OptionSet, Sendable {
         /// The raw bits of the options.
         public let rawValue: UInt
@@ -18,18 +18,19 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
             self.rawValue = rawValue
         }
 
-        /// Checks the OCSP response that the server staples, which covers only the server's own certificate.
+        /// Checks the stapled OCSP response, which covers only the server's own certificate.
         public static let ocsp = Options(rawValue: 1)
-        /// Checks the revocation lists of the evaluator, which cover the whole chain except its root.
+        /// Checks the evaluator's revocation lists, which cover all certificates of the chain except the root.
         public static let crl = Options(rawValue: 2)
-        /// Checks the revocation lists first, and skips the stapled response if they settle the status.
+        /// Checks the revocation lists first, and uses the stapled response only if the lists do not determine the
+        /// status.
         ///
-        /// This option includes ``crl``.
+        /// This option includes ``crl``. To check stapled responses as well, combine it with ``ocsp``.
         public static let preferCRL = Options(rawValue: 4)
-        /// Refuses a certificate unless it is known not to be revoked.
+        /// Refuses a certificate if its status is unknown.
         ///
-        /// Without this option, a certificate is accepted if its status is unknown, or if the only information about it
-        /// is invalid.
+        /// Without this option, such a certificate is accepted. The status is also unknown if the response or the list
+        /// has expired, or has an invalid signature.
         public static let requirePositiveResponse = Options(rawValue: 8)
         /// Checks both the stapled OCSP response and the revocation lists.
         public static let any: Options = [.ocsp, .crl]
@@ -43,8 +44,8 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator that uses stapled responses and revocation lists.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     ///   - options: The ways to check revocation; `.any` by default.
     ///   - lists: The revocation lists; none by default.
@@ -58,13 +59,13 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.lists = lists
     }
 
-    /// Checks the chain and the host, unless disabled, and whether a certificate has been revoked.
+    /// Checks the chain and the host, if enabled, and then the revocation status.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
-    ///   concerns revocation.
+    /// - Throws: A `.trust` error with the reason for the refusal. The kind is `.trust(.revocationCheckFailed)` if the
+    ///   reason is the revocation status.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.evaluateChain() }
         if validateHost { try trust.evaluateHost() }
@@ -86,8 +87,8 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     ///   - options: The ways to check revocation; `.any` by default.
     ///   - lists: The revocation lists; none by default.
@@ -102,29 +103,28 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     }
 }
 
-/// Refuses servers with revoked certificates by querying the OCSP responders that the certificates name (RFC 6960).
+/// Refuses servers with revoked certificates by querying the OCSP responders in the certificates (RFC 6960).
 ///
-/// Libcurl itself queries no responders. Only the server's own certificate is checked:
+/// Libcurl itself does not query responders. The evaluator checks only the server's own certificate:
 ///
-/// 1. By default, the chain and the host are checked first, because an untrusted certificate could name any server as
-///    its responder.
-/// 2. If the server staples a response that settles the status, the responders are not queried. A certificate that
-///    requires stapling (RFC 7633) is refused without a stapled response.
-/// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until one knows the
-///    certificate.
+/// 1. By default, the chain and the host are checked first, because an untrusted certificate could contain any server
+///    as its responder.
+/// 2. If the server staples a response that determines the status, the responders are not queried. If the certificate
+///    requires stapling (RFC 7633) and the server staples no response, the server is refused.
+/// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until the status is known.
 ///
-/// Each handshake that needs a new evaluation is aborted, and the connection is opened again if the server is accepted.
+/// The handshake is aborted while the evaluator runs. If the server is accepted, the connection is opened again.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
-    /// How to treat a certificate whose revocation status is unknown.
+    /// The ways to handle a certificate whose revocation status is unknown.
     @nonexhaustive
     public enum Failure: Hashable, Sendable {
         /// Accepts the server, unless its certificate requires stapling.
         ///
-        /// An attacker who blocks the responder can then use a revoked certificate.
+        /// An attacker who blocks the connection to the responder can then use a revoked certificate.
         case soft
         /// Refuses the server.
         ///
-        /// While the responder is unreachable, servers without a stapled response cannot be reached.
+        /// If the responder is unreachable, all servers without a stapled response are refused.
         case hard
     }
 
@@ -138,17 +138,17 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// Creates an evaluator that queries OCSP responders.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
-    ///     default.
+    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
+    ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    ///   - failure: How to treat a certificate whose revocation status is unknown; `.hard` by default.
-    ///   - requiresNonce: Whether a response without the nonce of the request is rejected, because it may be replayed;
-    ///     `true` by default. Many public responders ignore nonces. With `false`, their responses are accepted until
-    ///     they expire, or for at most one day if they state no end. A response with a different nonce is always
-    ///     rejected.
+    ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.
+    ///   - requiresNonce: Whether a response must contain the nonce of the request, which prevents replays; `true` by
+    ///     default. Many public responders ignore nonces. With `false`, a response without a nonce is accepted until
+    ///     its `nextUpdate`, or for at most one day if it has no `nextUpdate`. A response with a different nonce is
+    ///     rejected. A response that reports a revoked certificate is used regardless of its nonce.
     ///   - timeout: The time limit for each responder; 10 seconds by default.
-    ///   - session: The session that queries the responders, and evaluates the servers of `https` responders;
-    ///     ``Session/default`` by default.
+    ///   - session: The session that queries the responders; ``Session/default`` by default. It also evaluates the
+    ///     servers of responders with `https` URLs.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, failure: Failure = .hard,
         requiresNonce: Bool = true, timeout: Duration = .seconds(10), session: Session = .default
@@ -161,13 +161,13 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         self.session = session
     }
 
-    /// Checks the chain and the host, unless disabled, and queries the responders if necessary.
+    /// Checks the chain and the host, if enabled, and then the revocation status.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
-    ///   concerns revocation, with the error of the last failed OCSP request as the underlying error.
+    /// - Throws: A `.trust` error with the reason for the refusal. The kind is `.trust(.revocationCheckFailed)` if the
+    ///   reason is the revocation status. The error of the last failed OCSP request is the underlying error.
     @concurrent
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }
@@ -185,7 +185,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         }
     }
 
-    /// Queries the responders that the certificate names; returns the error of the last responder that failed.
+    /// Queries the responders in the certificate; returns the error of the last responder that failed.
     private func ask(about trust: ServerTrust, _ decision: inout RevocationDecision) async throws -> (any Error)? {
         guard let (certificate, issuer) = trust.issuance else { return nil }
         var cause: (any Error)?
@@ -202,7 +202,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return cause
     }
 
-    /// Whether a responder uses HTTP; others are skipped (RFC 5280 §4.2.2.1 does not list the protocols).
+    /// Whether a responder has an HTTP or HTTPS URL; RFC 5280 §4.2.2.1 allows other protocols, which are skipped.
     private static func isAsked(_ responder: String) -> Bool {
         let url = responder.lowercased()
         return url.hasPrefix("http://") || url.hasPrefix("https://")
@@ -219,12 +219,12 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         request.handlesCookies = false
         let exchange = session.streamRequest(request).validate(statusCode: [200])
         let body = exchange.streamTask().bytes
-        // The session may be configured not to start requests automatically.
+        // The session may not start requests automatically.
         exchange.resume()
         var data = Data()
         for try await piece in body {
             data += piece
-            // An attacker on the network could keep sending bytes until the time limit.
+            // An attacker on the network could otherwise send bytes until the time limit.
             guard data.count <= Self.answerLimit else {
                 throw RequestError(.invalidResponse(.bodyTooLarge(limit: Int64(Self.answerLimit))), detail: responder)
             }
@@ -235,15 +235,15 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return response
     }
 
-    /// The maximum size of a response in bytes; typical responses have 500 to 5,000 bytes.
+    /// The maximum size of a response in bytes; a typical response has between 500 and 5,000 bytes.
     private static let answerLimit = 65_536
 }
 
 extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers with revoked certificates by querying the OCSP responders that the certificates name.
+    /// Refuses servers with revoked certificates by querying the OCSP responders in the certificates.
     ///
     /// - Parameters:
-    ///   - failure: How to treat a certificate whose revocation status is unknown; `.hard` by default.
+    ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.
     ///   - session: The session that queries the responders; ``Session/default`` by default.
     /// - Returns: A new evaluator.
     package static func ocsp(

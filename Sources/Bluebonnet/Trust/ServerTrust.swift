@@ -1,22 +1,23 @@
 public import FoundationEssentials
 
-/// A server's certificates and stapled OCSP response, for a ``ServerTrustEvaluating`` to evaluate.
+/// The certificates and the stapled OCSP response of a server.
 ///
-/// During the evaluation, no part of the request has been sent yet. You may keep the value and read it on any thread.
+/// A ``ServerTrustEvaluating`` evaluates this value before any part of the request is sent. You may keep the value and
+/// read it on any thread.
 public struct ServerTrust: Sendable {
     /// The host of the request, or of the HTTPS proxy, without a port.
     public let host: String
 
-    /// The certificates as the server sent them, its own first.
+    /// The certificates as the server sent them, starting with its own certificate.
     ///
-    /// Only the first certificate is proven to belong to the server. The others may be any certificates; see
+    /// Only the first certificate is proven to belong to the server. The server can add any other certificates; see
     /// ``authenticatedChain``.
     public let chain: [Certificate]
 
-    /// OpenSSL's verdict on the chain, using the authorities that the session trusts; it does not cover the host name.
+    /// The result of OpenSSL's validation of the chain with the session's trusted authorities, without the host name.
     public private(set) var verdict: Verdict
 
-    /// The OCSP response that the server stapled to the handshake (RFC 6066 §8), unparsed; `nil` if there was none.
+    /// The unparsed OCSP response that the server stapled to the handshake (RFC 6066 §8); `nil` if there was none.
     public let stapledResponse: Data?
 
     /// The TLS version of the connection, such as `TLSv1.3`.
@@ -25,7 +26,7 @@ public struct ServerTrust: Sendable {
     /// The cipher suite of the connection, such as `TLS_AES_256_GCM_SHA384`.
     public let cipher: String
 
-    /// The chain that OpenSSL built, up to a trusted authority; empty if it found none.
+    /// The chain that OpenSSL built, up to a trusted authority; empty if there is no such chain.
     private(set) var builtChain: [Certificate]
     /// OpenSSL's security level, which sets the minimum strength of keys and signatures.
     let securityLevel: Int32
@@ -47,12 +48,12 @@ public struct ServerTrust: Sendable {
         signedChain = SignedChain(chain)
     }
 
-    /// OpenSSL's verdict on a certificate chain.
+    /// The result of OpenSSL's validation of a certificate chain.
     public struct Verdict: Hashable, Sendable, Described {
         /// OpenSSL's error code (`X509_V_…`); 0 if the chain is trusted.
         package let code: Int
 
-        /// The index of the failing certificate in the chain; 0 for the server's own.
+        /// The index in the chain of the certificate that failed; 0 for the server's own certificate.
         package let depth: Int
 
         init(code: Int, depth: Int) {
@@ -60,7 +61,7 @@ public struct ServerTrust: Sendable {
             self.depth = depth
         }
 
-        /// Whether the chain leads to a trusted authority and is currently valid.
+        /// Whether the chain leads to a trusted authority, and all its certificates are currently valid.
         public var isTrusted: Bool { code == 0 }
 
         /// OpenSSL's message for the code.
@@ -69,42 +70,46 @@ public struct ServerTrust: Sendable {
 
     /// The server's certificate and its issuers, up to the last verified signature.
     ///
-    /// If the chain leads to a trusted authority, this is that chain. Otherwise, it starts with the server's own
-    /// certificate and continues as long as another certificate in ``chain`` has verifiably signed the last one. Look
-    /// for pinned certificates in this property, because a server can put any certificate into ``chain``.
+    /// If the chain leads to a trusted authority, the value is the chain to this authority. Otherwise, it starts with
+    /// the server's certificate. Each further certificate is taken from ``chain``, and has signed the previous
+    /// certificate. The value ends when no further certificate in ``chain`` has a valid signature.
     ///
-    /// At most 100 signatures are checked. A server whose certificates need more is refused with
-    /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it. The property then only
-    /// contains the server's own certificate.
+    /// Search for pinned certificates in this property, because a server can add any certificate to ``chain``.
+    ///
+    /// At most 100 signatures are checked. If a chain needs more checks, the value contains only the server's own
+    /// certificate. The server is then refused with `.trust(.chainTooLong)`, even if the evaluator that read this
+    /// property accepts it.
     public var authenticatedChain: [Certificate] {
         builtChain.isEmpty ? shownChain : builtChain
     }
 
-    /// The certificates in ``chain``, from the server's own on, as long as each has verifiably been signed by the next.
+    /// The first certificates in ``chain`` of which each is signed by the next one.
     var shownChain: [Certificate] { signedChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
 
-    /// Checks that the chain leads to an authority that the session trusts, and is currently valid.
+    /// Checks that the chain leads to one of the session's trusted authorities, and that all its certificates are
+    /// currently valid.
     ///
     /// - Throws: A `.trust` error with the reason for the refusal.
     public func evaluateChain() throws(RequestError) {
         guard verdict.isTrusted else { throw refusal(verdict) }
     }
 
-    /// Checks that the chain leads to one of the given certificates, and is currently valid.
+    /// Checks that the chain leads to one of the given certificates, and that all its certificates are currently valid.
     ///
-    /// The session's authorities do not count. The server's certificates above such a certificate are ignored.
+    /// The session's trusted authorities are not used. Certificates that the server sent above the given certificate
+    /// are ignored.
     ///
-    /// - Parameter anchors: The certificates to trust; they need not be roots.
-    /// - Returns: The trust, with the chain that leads to one of the certificates.
+    /// - Parameter anchors: The certificates to trust; they do not have to be root certificates.
+    /// - Returns: The trust, with the chain to one of the given certificates.
     /// - Throws: A `.trust` error with the reason for the refusal.
     @discardableResult
     package func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
-        // Certificates above a trusted authority are irrelevant (RFC 5280 §6.1), but OpenSSL would verify them.
+        // Certificates above a trusted certificate are irrelevant (RFC 5280 §6.1), but OpenSSL would verify them.
         guard let proven = signedChain.certificates else { throw SignedChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
@@ -115,11 +120,11 @@ public struct ServerTrust: Sendable {
         return trust
     }
 
-    /// Checks that the server's certificate is valid for the host (RFC 9525 §6), with the same rules as libcurl.
+    /// Checks that the server's certificate is valid for the host (RFC 9525 §6), by the same rules as libcurl.
     ///
-    /// A leading `*.` in a certificate stands for exactly one label of a domain that contains a dot. An IP address must
-    /// be in the certificate as an address. If the certificate contains neither names nor addresses, the subject's
-    /// common name is used.
+    /// A wildcard `*.` at the start of a name in the certificate matches exactly one label. The rest of the name must
+    /// contain a dot. An IP address matches only an address in the certificate. If the certificate contains neither DNS
+    /// names nor addresses, the subject's common name is used.
     ///
     /// - Throws: A `.trust(.hostMismatch)` error that lists the names in the certificate.
     public func evaluateHost() throws(RequestError) {
@@ -141,15 +146,15 @@ public struct ServerTrust: Sendable {
     }
 }
 
-/// Orders certificates into a chain in which each is signed by the next, with bounded work.
+/// Orders certificates into a chain in which each is signed by the next, with a limit on the work.
 ///
-/// A server can send some 300 certificates with the same name. Without a limit, each signature would be checked against
-/// each key. OpenSSL also stops at a depth of 100.
+/// A server can send about 300 certificates with the same name. Without a limit, each signature would be checked
+/// against each key. OpenSSL also has a limit: a depth of 100.
 struct ChainSearch<Link: ChainLink> {
     /// The maximum number of signatures to check.
     static var checkLimit: Int { 100 }
 
-    /// The chain as far as it is proven, the first certificate first; `nil` if that takes more checks than the limit.
+    /// The chain as far as it is verified, from the first certificate on; `nil` if it needs more checks than the limit.
     private(set) var chain: [Link]?
     /// The number of signatures that were checked.
     private(set) var checks = 0
@@ -178,21 +183,21 @@ struct ChainSearch<Link: ChainLink> {
     }
 }
 
-/// The properties of a certificate that the search for a chain needs.
+/// The properties of a certificate that the search for a chain uses.
 protocol ChainLink {
-    /// Whether the certificate names itself as its issuer.
+    /// Whether the certificate has the same issuer and subject.
     var isSelfIssued: Bool { get }
 
-    /// Whether another certificate is the issuer's, by all fields that can be compared without checking a signature.
+    /// Whether another certificate is the issuer's certificate, without a check of the signature.
     func isIssued(by issuer: Self) -> Bool
 
-    /// Whether the signature was made with another certificate's key.
+    /// Whether the signature was made with the key of another certificate.
     func isSigned(by issuer: Self) -> Bool
 }
 
-/// The certificates that a server sent, and the chain of signatures among them.
+/// The certificates that a server sent, and the verified signatures among them.
 ///
-/// The search runs once, when its result is first needed, no matter how many evaluators use it.
+/// The search runs only once, when its result is first needed.
 final class SignedChain: Sendable {
     private let shown: [Certificate]
     private let result = Locked<Result?>(nil)
@@ -206,7 +211,7 @@ final class SignedChain: Sendable {
         self.shown = shown
     }
 
-    /// The certificates in which each is signed by the next, from the first on; `nil` if finding them takes too many
+    /// The certificates of which each is signed by the next, starting with the first; `nil` if there are too many
     /// checks.
     var certificates: [Certificate]? {
         switch result.withLock(\.self) ?? search() {
@@ -215,8 +220,9 @@ final class SignedChain: Sendable {
         }
     }
 
-    /// The reason to refuse the server regardless of the evaluator's decision, if the evaluator requested a chain that
-    /// is too long.
+    /// The refusal of a server whose chain needs too many checks; `nil` if no evaluator needed such a chain.
+    ///
+    /// This refusal replaces the evaluator's decision.
     var refusal: RequestError? {
         guard case .tooLong? = result.withLock(\.self) else { return nil }
         return Self.error(shown.count)

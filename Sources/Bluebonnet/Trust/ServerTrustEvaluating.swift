@@ -1,36 +1,37 @@
 import Synchronization
 
-/// Decides whether a server is trusted.
+/// A type that decides whether a server is trusted.
 ///
-/// The evaluator runs in each TLS handshake with a host that a ``ServerTrustManager`` assigns to it. It replaces
-/// libcurl's checks: nothing else checks the server. A reused connection is not evaluated again.
+/// The evaluator runs in each TLS handshake with a host that the ``ServerTrustManager`` assigns to it. The evaluator
+/// replaces libcurl's checks, so it is the only check of the server. A reused connection is not evaluated again.
 public protocol ServerTrustEvaluating: Sendable {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
-    /// Runs during the handshake, on the session's event loop, so it must not wait for anything. An evaluator that has
+    /// The method runs during the handshake, on the session's event loop, so it must not block. An evaluator that has
     /// to wait conforms to ``AsyncServerTrustEvaluating``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: The reason why the server is not trusted. A ``RequestError`` becomes the error of the request; any
-    ///   other error becomes the underlying error of `.trust(.customEvaluationFailed)`. The request is not sent.
+    /// - Throws: The reason why the server is not trusted; the request is then not sent. If the reason is a
+    ///   ``RequestError``, the request fails with it. If the reason is another error, the request fails with
+    ///   `.trust(.customEvaluationFailed)` and that error as the underlying error.
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 }
 
-/// Decides asynchronously whether a server is trusted.
+/// A type that decides asynchronously whether a server is trusted.
 ///
-/// The handshake is aborted, and the evaluator runs on the global executor. If it accepts the server, the connection is
-/// opened again. The acceptance is remembered for five minutes, for the same host and the same contents of the
-/// ``ServerTrust``.
+/// The handshake is aborted, and the evaluator runs on the global pool. If the evaluator accepts the server, the
+/// connection is opened again. The session remembers the result for five minutes, for the same host and the same
+/// contents of the ``ServerTrust``.
 ///
-/// Requests that meet the same server during the evaluation wait for its result. When the last of them is cancelled,
-/// the evaluator's task is cancelled, too.
+/// If other requests connect to the same server during the evaluation, they wait for its result. If all of them are
+/// cancelled, the evaluator's task is cancelled as well.
 public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
     /// - Parameters:
-    ///   - trust: The server's certificates and stapled OCSP response, from a handshake that was aborted.
+    ///   - trust: The server's certificates and stapled OCSP response, from the aborted handshake.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The reason why the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
     @concurrent
@@ -38,7 +39,7 @@ public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
 }
 
 extension AsyncServerTrustEvaluating {
-    /// Always throws, because this evaluator only works through its `async` method.
+    /// Throws an error, because the evaluator must be called through its `async` method.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
@@ -50,7 +51,7 @@ extension AsyncServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating {
-    /// Whether the evaluator, or one that it is composed of, is asynchronous.
+    /// Whether the evaluator, or an evaluator inside a composite evaluator, is asynchronous.
     var isAwaited: Bool {
         if let composite = self as? CompositeTrustEvaluator { return composite.evaluators.contains { $0.isAwaited } }
         return self is any AsyncServerTrustEvaluating
@@ -66,7 +67,7 @@ extension ServerTrustEvaluating {
         }
     }
 
-    /// Evaluates the server, awaiting the evaluator if necessary; returns the refusal as a ``RequestError``, or `nil`.
+    /// Evaluates the server, with `await` if necessary; returns the refusal as a ``RequestError``, or `nil`.
     @concurrent
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
@@ -77,7 +78,7 @@ extension ServerTrustEvaluating {
         }
     }
 
-    /// Calls the evaluator, and awaits it if necessary.
+    /// Calls the evaluator, with `await` if necessary.
     @concurrent
     func evaluateServer(_ trust: ServerTrust) async throws {
         if let composite = self as? CompositeTrustEvaluator {
@@ -95,8 +96,9 @@ extension ServerTrustEvaluating {
     }
 }
 
-/// Makes the same checks as libcurl: the chain must lead to an authority that the session trusts, and the host must
-/// match.
+/// Checks that the chain leads to one of the session's trusted authorities, and that the host matches.
+///
+/// libcurl makes the same checks.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     private let validateHost: Bool
 
@@ -107,7 +109,7 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain, and the host unless disabled.
+    /// Checks the chain, and the host if enabled.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
@@ -120,7 +122,7 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// Evaluates servers as libcurl does without a manager.
+    /// An evaluator with the same checks as libcurl.
     ///
     /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
     /// - Returns: A new evaluator.
@@ -132,18 +134,18 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
 /// Accepts every server.
 ///
 /// Never use this evaluator in production. An attacker on the network between you and the server could read and change
-/// everything. The first use in a process prints a warning to standard error.
+/// all data. The first use in a process prints a warning to standard error.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     private static let hasWarned = Atomic<Bool>(false)
 
-    /// Creates an evaluator that must not be used in production.
+    /// Creates an evaluator that accepts every server.
     public init() {}
 
     /// Accepts the server.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
-    ///   - host: The host of the request, for the warning.
+    ///   - host: The host of the request, which the warning contains.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
@@ -151,31 +153,31 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// Accepts every server.
+    /// An evaluator that accepts every server.
     ///
     /// Never use this evaluator in production.
     package static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
-/// Accepts a server only if all of several evaluators accept it.
+/// Accepts a server only if several evaluators all accept it.
 public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     let evaluators: [any ServerTrustEvaluating]
 
-    /// Creates an evaluator that combines others.
+    /// Creates an evaluator that calls other evaluators.
     ///
-    /// - Parameter evaluators: The evaluators, called in this order until one refuses. They may be asynchronous. If the
-    ///   array is empty, no server is accepted.
+    /// - Parameter evaluators: The evaluators, in the order in which they are called until an evaluator refuses the
+    ///   server. They may be asynchronous. If the array is empty, all servers are refused.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
     }
 
-    /// Calls the evaluators in order until one refuses.
+    /// Calls the evaluators in order until an evaluator refuses the server.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: The error of the first evaluator that refuses; a `.trust(.notEvaluated)` error if there is no
-    ///   evaluator.
+    /// - Throws: The error of the first evaluator that refuses the server; `.trust(.notEvaluated)` if there are no
+    ///   evaluators.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")
@@ -185,9 +187,9 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
-    /// Accepts a server only if all of several evaluators accept it.
+    /// Accepts a server only if several evaluators all accept it.
     ///
-    /// - Parameter evaluators: The evaluators, called in this order.
+    /// - Parameter evaluators: The evaluators, in the order in which they are called.
     /// - Returns: A new evaluator.
     package static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
         CompositeTrustEvaluator(evaluators: evaluators)
@@ -200,8 +202,8 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
 
     /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Receives the server's trust and the host, and throws if the server is not trusted. It runs
-    ///   on the session's event loop and must not wait for anything. This closure is the only check.
+    /// - Parameter evaluate: Receives the server's trust and the host, and throws an error if the server is not
+    ///   trusted. It runs on the session's event loop, so it must not block. There are no other checks.
     public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
         closure = evaluate
     }
@@ -221,8 +223,8 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
 
     /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Receives the server's trust and the host, and throws if the server is not trusted. It runs
-    ///   on the global executor. This closure is the only check.
+    /// - Parameter evaluate: Receives the server's trust and the host, and throws an error if the server is not
+    ///   trusted. It runs on the global pool. There are no other checks.
     package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }

@@ -8,31 +8,31 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session looks up the evaluator of each host once and remembers it, for up to 1,024 hosts. This also applies to
-/// HTTPS proxies.
+/// A session looks up the evaluator of each host only once, and remembers it for up to 1,024 hosts. The manager also
+/// evaluates HTTPS proxies.
 public struct ServerTrustManager: Sendable {
     /// Whether a request to a host without an evaluator fails.
     ///
-    /// Otherwise, libcurl checks that host as it does without a manager.
+    /// If the value is `false`, libcurl makes its own checks of such a host.
     package let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
 
     /// Creates a manager from a table of hosts.
     ///
-    /// A host's own evaluator takes precedence over a wildcard's. Hosts are compared in a canonical form, so these
-    /// spellings are equal:
+    /// If a host matches both its own entry and a wildcard, its own entry is used. Hosts are compared in a canonical
+    /// form, so these spellings are equal:
     ///
     /// - upper and lower case;
     /// - a Unicode name and its ASCII form;
     /// - the forms of an IP address, such as `127.1` and `127.0.0.1`.
     ///
-    /// If several entries name the same host, all of their evaluators must accept.
+    /// If several entries are for the same host, all of their evaluators must accept the server.
     ///
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
     ///     `.trust(.noRequiredEvaluator)`; `true` by default.
-    ///   - evaluators: The evaluators by host, without ports. A leading `*.` stands for exactly one label.
+    ///   - evaluators: The evaluators by host, without ports. A leading `*.` matches exactly one label.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
@@ -44,8 +44,8 @@ public struct ServerTrustManager: Sendable {
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
     ///     `.trust(.noRequiredEvaluator)`; `true` by default.
-    ///   - match: Receives a host, in ASCII and lower case, and returns its evaluator or `nil`. It runs on the
-    ///     session's event loop.
+    ///   - match: Receives a host, in ASCII and lower case. Returns the host's evaluator, or `nil` if it has none. The
+    ///     closure runs on the session's event loop.
     public init(
         allHostsMustBeEvaluated: Bool = true,
         match: @escaping @Sendable (_ host: String) throws -> (any ServerTrustEvaluating)?
@@ -58,9 +58,9 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Parameter host: The host, without a port.
     /// - Returns: The evaluator; `nil` if the host has no evaluator and needs none.
-    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none. If the manager's closure
-    ///   throws a ``RequestError``, that error; if it throws another error, `.trust(.customEvaluationFailed)` with that
-    ///   error as the underlying error.
+    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none. A ``RequestError`` of the
+    ///   manager's closure is thrown unchanged. Any other error of the closure is the underlying error of
+    ///   `.trust(.customEvaluationFailed)`.
     public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
         let found: (any ServerTrustEvaluating)?
         do {
@@ -73,15 +73,15 @@ public struct ServerTrustManager: Sendable {
     }
 }
 
-/// Finds the value for a host, by its own name or by a wildcard for one label.
+/// Finds the value for a host, by the host's own name or by a wildcard for one label.
 struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value] = [:]
 
     /// Creates a table.
     ///
     /// - Parameters:
-    ///   - entries: The values by host, without ports. A leading `*.` stands for exactly one label. Upper and lower
-    ///     case are equal, and so are a Unicode name and its ASCII form.
+    ///   - entries: The values by host, without ports. A leading `*.` matches exactly one label. Upper and lower case
+    ///     are equal. A Unicode name is equal to its ASCII form.
     ///   - combine: Combines the values of two entries for the same host, in the sort order of their spellings.
     init(_ entries: [String: Value], combiningTwins combine: (Value, Value) -> Value) {
         for (host, value) in entries.sorted(by: { $0.key < $1.key }) {
@@ -93,7 +93,7 @@ struct HostTable<Value: Sendable>: Sendable {
     /// Whether the table has no values.
     var isEmpty: Bool { values.isEmpty }
 
-    /// Returns the value for a host in canonical form; its own name takes precedence over a wildcard.
+    /// Returns the value for a host in canonical form; the host's own name takes precedence over a wildcard.
     func value(forHost host: String) -> Value? {
         if let value = values[host] { return value }
         guard let dot = host.firstIndex(of: "."), !IPAddress.isAddress(host) else { return nil }

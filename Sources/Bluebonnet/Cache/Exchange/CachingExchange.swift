@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// An exchange with a cache in front of it: looks up a response, or fetches, validates and stores it.
+/// An exchange that looks up a response in a cache, or fetches, validates and stores it.
 ///
 /// The exchange runs on the caller's thread. File access and handlers may take time, so they run in a task on the
-/// global pool. The call that starts the exchange never notifies the observer.
+/// global pool. The method that starts the exchange never calls the observer.
 final class CachingExchange: Exchange {
     let request: HTTPRequest
     let cacheRequest: CacheRequest
@@ -21,9 +21,9 @@ final class CachingExchange: Exchange {
         var validated: StoredResponse?
         var isConditional = false
         var began = Date.distantPast
-        /// Whether the observer receives the body, so that it cannot be stored.
+        /// Whether the observer receives the body itself; such a response cannot be stored.
         var isForwarded = false
-        /// The cache's epoch when the exchange began, which reveals whether its key was forgotten since.
+        /// The cache's epoch at the start of the exchange, which shows whether the key has been forgotten since then.
         var epoch: UInt64 = 0
     }
 
@@ -41,7 +41,7 @@ final class CachingExchange: Exchange {
         state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
     }
 
-    /// Changes the state; the payload of the earlier stage is released outside the lock.
+    /// Changes the state, and releases the values of the earlier stage outside the lock.
     func change<Result>(_ body: (inout CachingExchangeState) -> Result) -> Result {
         let (result, _) = state.withLock { state in
             let earlier = state.stage
@@ -81,7 +81,7 @@ final class CachingExchange: Exchange {
         }
     }
 
-    /// Returns a stored response as an outcome.
+    /// Creates an outcome from a stored response.
     func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
         ExchangeOutcome(
             response: entry.response(at: now, url: request.url),
@@ -116,7 +116,7 @@ final class CachingExchange: Exchange {
         handleEvents()
     }
 
-    /// Suspends or resumes the inner exchange until it matches the latest state.
+    /// Suspends or resumes the inner exchange until it agrees with the current state.
     private func align() {
         while true {
             let (exchange, isSuspended) = state.withLock { ($0.inner, $0.isSuspended) }
@@ -138,7 +138,7 @@ final class CachingExchange: Exchange {
 
     // MARK: Ending
 
-    /// Delivers the outcome, unless one has been delivered.
+    /// Delivers the outcome, unless an outcome has already been delivered.
     func finish(_ outcome: ExchangeOutcome) {
         if change({ $0.ended() }) { complete(outcome) }
     }
@@ -197,7 +197,7 @@ extension CacheDecision {
     }
 }
 
-/// Decides how to handle the server's response, and carries out the decision.
+/// Decides how to handle the server's response, and applies the decision.
 extension CachingExchange: ExchangeObserver {
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
         observer.exchangeDidSend(sent, ofExpected: expected)
@@ -215,7 +215,9 @@ extension CachingExchange: ExchangeObserver {
         if state.withLock({ $0.received(.outcome(outcome)) }) { handleEvents() }
     }
 
-    /// Handles a head whose body is held back, because the request asks for that or because the response is a redirect.
+    /// Handles a head whose body is held back.
+    ///
+    /// The body is held back if the request needs this, or if the response is a redirect.
     func received(_ response: HTTPResponse) {
         guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
             fetch.withLock { $0.isForwarded = true }
@@ -260,7 +262,7 @@ extension CachingExchange: ExchangeObserver {
         }
     }
 
-    /// Carries out the verdict on the global pool, before the outcome is delivered.
+    /// Applies the verdict on the global pool, before the outcome is delivered.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
@@ -329,7 +331,7 @@ extension CachingExchange: ExchangeObserver {
 }
 
 extension Data {
-    /// The same bytes in memory of exactly their size; a body of a known length needs no copy.
+    /// Returns the bytes in memory of exactly their size; a body of a known length is not copied.
     fileprivate func withoutSlack(expected: Int64?) -> Data {
         guard expected != Int64(count) else { return self }
         var copy = Data(capacity: count)

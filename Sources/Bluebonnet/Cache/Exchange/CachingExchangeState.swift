@@ -1,26 +1,25 @@
 import FoundationEssentials
 
-/// Decides how an exchange with a cache in front of it reacts to events, as a pure value.
+/// Decides how an exchange with a cache reacts to events, as a pure value.
 ///
-/// There are two paths:
+/// An exchange has one of two sequences of stages:
 ///
-/// - `working` (looks up the stored response), `held` (a stored response is the answer), `ended` (the answer has been
-///   delivered, at once or when the exchange was resumed);
-/// - `working`, `fetching`, `working` (stores the response, or prepares another request), `ended` (the outcome has been
-///   delivered).
+/// - with a stored response: `working` (the lookup), `held` (the response waits for its delivery), `ended`;
+/// - with the server: `working` (the lookup), `fetching`, `working` (storing the response or preparing another
+///   request), `ended`.
 ///
-/// A cancellation ends every stage immediately except `fetching`: it cancels the inner exchange, and the end of that
-/// exchange ends the stage.
+/// A cancellation ends every stage immediately, except `fetching`. In this stage, it cancels the inner exchange, whose
+/// end then ends the stage.
 ///
-/// Events of the inner exchange wait until the exchange is known, because they may need it.
+/// Events of the inner exchange wait until the inner exchange is recorded, because their handling may need it.
 struct CachingExchangeState {
     enum Stage {
         /// The stored response is being looked up, or the received response is being stored; the closure interrupts the
         /// work.
         case working((@Sendable () -> Void)?)
-        /// The answer is available, but has not been delivered.
+        /// The outcome is available, but has not been delivered.
         case held(ExchangeOutcome)
-        /// The inner exchange is running; `nil` while it starts.
+        /// The inner exchange is running. The value is `nil` until the inner exchange is recorded.
         case fetching((any Exchange)?)
         case ended
     }
@@ -31,7 +30,7 @@ struct CachingExchangeState {
         case outcome(ExchangeOutcome)
     }
 
-    /// How to react to a cancellation.
+    /// The reaction to a cancellation.
     enum Action {
         case nothing
         /// Cancel the inner exchange.
@@ -41,11 +40,11 @@ struct CachingExchangeState {
     }
 
     private(set) var stage = Stage.working(nil)
-    /// Whether an available answer must wait.
+    /// Whether an available outcome must wait.
     var isSuspended: Bool
     private var isCancelled = false
     private var events: [Event] = []
-    /// Whether a thread is handling events; other threads only append theirs.
+    /// Whether a thread is handling events; other threads only append their events.
     private var isHandlingEvents = false
 
     init(isSuspended: Bool) {
@@ -54,21 +53,21 @@ struct CachingExchangeState {
 
     var inner: (any Exchange)? { if case .fetching(let exchange) = stage { exchange } else { nil } }
 
-    /// Notes the answer; returns whether it may be delivered at once.
+    /// Records the outcome; returns whether it may be delivered immediately.
     mutating func found(_ outcome: ExchangeOutcome) -> Bool {
         guard case .working = stage else { return false }
         stage = .held(outcome)
         return !isSuspended
     }
 
-    /// Returns the answer for delivery, unless it must wait or is no longer needed.
+    /// Returns the outcome to deliver; `nil` if it must wait or has been replaced.
     mutating func delivering() -> ExchangeOutcome? {
         guard case .held(let outcome) = stage, !isSuspended else { return nil }
         stage = .ended
         return outcome
     }
 
-    /// Starts fetching; returns whether the exchange starts suspended, or `nil` if it is no longer wanted.
+    /// Starts the fetch; returns whether the inner exchange starts suspended, or `nil` if it must not start.
     mutating func willFetch() -> Bool? {
         guard case .working = stage else { return nil }
         stage = .fetching(nil)
@@ -76,7 +75,7 @@ struct CachingExchangeState {
         return isSuspended
     }
 
-    /// Notes the inner exchange; returns whether to cancel it.
+    /// Records the inner exchange; returns whether to cancel it.
     mutating func exchangeStarted(_ exchange: any Exchange) -> Bool {
         guard case .fetching = stage else { return false }
         stage = .fetching(exchange)
@@ -91,7 +90,7 @@ struct CachingExchangeState {
         return true
     }
 
-    /// Returns the next event to handle; `nil` if there is none, which ends the handling.
+    /// Returns the next event; `nil` if there are no more events, which ends the handling.
     mutating func nextEvent() -> Event? {
         guard !events.isEmpty else {
             isHandlingEvents = false
@@ -103,28 +102,28 @@ struct CachingExchangeState {
         return event
     }
 
-    /// Ends the exchange; returns whether to deliver its outcome, which is not the case after an earlier end.
+    /// Ends the exchange; returns whether to deliver its outcome, which is `false` if the exchange had already ended.
     mutating func ended() -> Bool {
         if case .ended = stage { return false }
         stage = .ended
         return true
     }
 
-    /// Begins work that precedes the outcome of the inner exchange; returns whether to do it.
+    /// Begins work before the outcome is delivered; returns whether to do the work.
     mutating func willWork() -> Bool {
         guard case .fetching = stage, !isCancelled else { return false }
         stage = .working(nil)
         return true
     }
 
-    /// Notes how to interrupt the current work; returns whether to interrupt it at once.
+    /// Records how to interrupt the current work; returns whether to interrupt it immediately.
     mutating func workBegan(endedBy interruption: @escaping @Sendable () -> Void) -> Bool {
         guard case .working = stage else { return isCancelled }
         stage = .working(interruption)
         return false
     }
 
-    /// Stops the exchange, because it is cancelled or the transport is shut down.
+    /// Stops the exchange after a cancellation or a shutdown of the transport.
     mutating func stopped(with error: RequestError) -> Action {
         isCancelled = true
         var interruption: (@Sendable () -> Void)?

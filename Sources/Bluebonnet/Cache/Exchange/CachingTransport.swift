@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// A transport that places a response cache in front of a session's transport.
+/// A transport that adds a response cache to a session's transport.
 ///
-/// Only a session with a cache has this transport. Requests that no stored response can answer go to the inner
-/// transport unchanged. These include the requests of streams and downloads, which receive their bodies piece by piece.
+/// Only a session with a cache has this transport. Requests for which no stored response can be used are sent to the
+/// inner transport unchanged. These include streams and downloads, which receive their bodies piece by piece.
 final class CachingTransport: Transport {
     /// The session's settings that a cache needs.
     struct Settings: Sendable {
         var policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
-        /// The default fields of requests.
+        /// The session's default header fields.
         var headers = HTTPHeaders()
-        /// The default fields without secrets, for requests that a redirect has led to another origin.
+        /// The session's default header fields without secrets, for requests after a redirect to another origin.
         var openHeaders = HTTPHeaders()
-        /// Whether the transport may send cookies that are not in the requests.
+        /// Whether the transport may send cookies that are not in the request's header fields.
         var hasCookies = false
         /// The settings that change the meaning of a URL, as text; empty for the default configuration.
         var view = ""

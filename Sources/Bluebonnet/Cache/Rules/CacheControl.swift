@@ -2,34 +2,37 @@ import FoundationEssentials
 
 /// The directives in the `Cache-Control` fields of a request or a response (RFC 9111 §5.2).
 ///
-/// Parsing is lenient and conservative: unknown directives are skipped, and the first of several equal directives
-/// applies (§4.2.1). A lifetime that is not a number counts as 0, so that the response is stale.
+/// Parsing is lenient, and prefers validation over the use of a stale response. Unknown directives are skipped. If a
+/// directive is repeated, the first value applies (§4.2.1). A lifetime that is not a number counts as 0, so the
+/// response is stale.
 struct CacheControl: Equatable, Sendable {
     var noStore = false
-    /// Also set by the qualified form with field names: the fields would be useless without the rest (§5.2.2.4).
+    /// The `no-cache` directive; also set if it has field names, because a response without these fields is useless
+    /// (§5.2.2.4).
     var noCache = false
     var maxAge: Int?
     var mustRevalidate = false
     var mustUnderstand = false
     var isPublic = false
-    /// Set with or without field names; the directive excludes shared caches, and this cache is private (§5.2.2.7).
+    /// The `private` directive, with or without field names; it excludes only shared caches (§5.2.2.7).
     var isPrivate = false
     /// The `immutable` directive (RFC 8246).
     var isImmutable = false
-    /// The seconds for which a stale response may be used if the server cannot answer (RFC 5861 §4).
+    /// The number of seconds for which a stale response may be used if the server fails (RFC 5861 §4).
     var staleIfError: Int?
-    /// The seconds for which a stale response is acceptable to the request; ``anyAge`` without a number.
+    /// The number of seconds for which the request accepts a stale response; ``anyAge`` for a directive without a
+    /// number.
     var maxStale: Int?
     var minFresh: Int?
     var onlyIfCached = false
 
-    /// The value for an unlimited age: 2^31 seconds, as §1.2.2 recommends, or 68 years.
+    /// The value for an unlimited age: 2^31 seconds, which are 68 years, as §1.2.2 recommends.
     static let anyAge = 1 << 31
 
     /// Creates an empty set of directives.
     init() {}
 
-    /// Parses the joined values of the fields; `nil` stands for no fields.
+    /// Parses the joined values of the fields; `nil` means that there are no fields.
     init(_ text: String?) {
         guard let text else { return }
         var seen: Set<String> = []
@@ -61,7 +64,7 @@ struct CacheControl: Equatable, Sendable {
         }
     }
 
-    /// Parses delta-seconds (§1.2.2); a number that is too large becomes ``anyAge``, and invalid text `nil`.
+    /// Parses delta-seconds (§1.2.2); returns ``anyAge`` for a number that is too large, and `nil` for invalid text.
     static func seconds(_ text: (some StringProtocol)?) -> Int? {
         guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         return min(Int(text) ?? anyAge, anyAge)
@@ -112,18 +115,22 @@ struct Freshness: Equatable, Sendable {
         }
     }
 
-    /// The maximum estimated lifetime, one day in seconds; the estimate is a tenth of the time since the last change
-    /// (§4.2.2).
+    /// The maximum heuristic lifetime: one day, in seconds.
+    ///
+    /// The heuristic lifetime is a tenth of the time since the last change (§4.2.2).
     static let maximumHeuristicLifetime = 86_400.0
 
-    /// Returns the age of the response in seconds (§4.2.3); it never decreases below the initial age if the clock is
-    /// set back.
+    /// Returns the age of the response in seconds (§4.2.3).
+    ///
+    /// The age is never less than the initial age, even if the clock is set back.
     func age(at now: Date) -> Double { initialAge + max(0, now.timeIntervalSince(responseTime)) }
 
     /// Returns the seconds since the response became stale; negative if it is fresh.
     func staleness(at now: Date) -> Double { age(at: now) - lifetime }
 
-    /// Returns the seconds of the `Age` field; the first value applies, and an invalid value counts as 0 (§5.1).
+    /// Returns the seconds in the `Age` field.
+    ///
+    /// If the field is repeated, the first value applies. An invalid value counts as 0 (§5.1).
     private static func age(in headers: HTTPHeaders) -> Int {
         let value = headers.values(for: "Age").first?.split(separator: ",", omittingEmptySubsequences: false).first
         return CacheControl.seconds(value?.trimmed) ?? 0

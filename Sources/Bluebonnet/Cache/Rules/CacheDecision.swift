@@ -1,20 +1,20 @@
 import FoundationEssentials
 
-/// Decides how a cache answers a request (RFC 9111 §4).
+/// Decides whether a stored response is used for a request (RFC 9111 §4).
 enum CacheDecision {
     /// Send the request unchanged.
     case network
     /// Use the stored response.
     case stored(StoredResponse)
-    /// Validate the stored response with the server, by these conditions; without conditions, fetch it again.
+    /// Validate the stored response with these conditions; without conditions, fetch the response again.
     case validate(StoredResponse, conditions: HTTPHeaders)
     /// No suitable response is stored, and the request must not use the network.
     case unsatisfiable
 
-    /// Decides how to answer a request.
+    /// Decides how to handle a request.
     ///
     /// - Parameters:
-    ///   - request: The request to answer.
+    ///   - request: The request to handle.
     ///   - candidates: The stored responses for its URL.
     ///   - now: The current time.
     init(_ request: CacheRequest, candidates: [StoredResponse], now: Date) {
@@ -62,7 +62,7 @@ enum CacheDecision {
         return limit == CacheControl.anyAge || staleness <= Double(limit)
     }
 
-    /// Returns the fields that let the server compare its representation with the stored response (§4.3.1).
+    /// Returns the fields with which the server can validate the stored response (§4.3.1).
     private static func conditions(_ entry: StoredResponse) -> HTTPHeaders {
         var fields = HTTPHeaders()
         if let tag = entry.entityTag { fields.append(name: "If-None-Match", value: tag) }
@@ -72,7 +72,7 @@ enum CacheDecision {
 }
 
 extension StoredResponse {
-    /// Whether a stale response may be used because the server could not answer (RFC 5861 §4).
+    /// Whether a stale response may be used because the server failed (RFC 5861 §4).
     func mayServeStale(for request: CacheRequest, at now: Date) -> Bool {
         guard !control.noCache, !control.mustRevalidate, !request.control.noCache,
             request.policy == .useProtocolCachePolicy,
@@ -96,7 +96,7 @@ enum Freshening {
     ) -> StoredResponse? {
         let update = response.headers.filter { !isKept($0.name) }
         let names = Set(update.map { $0.name.lowercased() })
-        // The age counts from the new response, which may lack these fields.
+        // The age is computed from the new response, which may lack these fields.
         var fields = stored.response.headers.filter { field in
             let name = field.name.lowercased()
             return !names.contains(name) && name != "age" && name != "date"
@@ -107,7 +107,9 @@ enum Freshening {
             requestTime: requestTime, responseTime: responseTime, storagePolicy: stored.storagePolicy)
     }
 
-    /// Returns whether the response to a HEAD request matches the stored response; if not, it is outdated (§4.3.5).
+    /// Returns whether the response to a HEAD request matches the stored response.
+    ///
+    /// If it does not match, the stored response is outdated (§4.3.5).
     static func isSame(_ stored: StoredResponse, _ head: HTTPResponse) -> Bool {
         for name in ["ETag", "Last-Modified", "Content-Length"] {
             guard let new = head.headers.values(for: name).first else { continue }
@@ -125,8 +127,8 @@ enum Freshening {
 
     /// Whether a field of the stored response is kept.
     ///
-    /// These are the fields for framing and coding, which §3.2 excludes, the entity tag, and the media type, which
-    /// servers often send incorrectly without content.
+    /// The kept fields are the fields for framing and coding, which §3.2 excludes, and the entity tag. The media type
+    /// is kept too, because many servers send a wrong media type without content.
     private static func isKept(_ name: String) -> Bool {
         let name = name.lowercased()
         return kept.contains(name) || name.hasPrefix("proxy-")

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The properties of a request that its caching depends on.
+/// The properties of a request on which its caching depends.
 struct CacheRequest: Sendable {
     let method: HTTPMethod
     let url: URL
@@ -9,13 +9,13 @@ struct CacheRequest: Sendable {
     let control: CacheControl
     /// Whether the request asks for a range only.
     let isPartial: Bool
-    /// Whether the request contains its own condition, so that the response to it must be returned unchanged.
+    /// Whether the request contains its own condition; the response to such a request is returned unchanged.
     let isConditional: Bool
     private let fields: HTTPHeaders
     private let defaults: HTTPHeaders
-    /// The user of the request, if the `Authorization` field does not identify one.
+    /// The user of the request, in case the `Authorization` field is missing.
     private let identity: String?
-    /// Whether libcurl may add cookies that are not known here.
+    /// Whether libcurl may add cookies that are not in the request's header fields.
     private let hasHiddenCookies: Bool
     /// The session's settings that change the meaning of the URL.
     private let view: String
@@ -43,28 +43,29 @@ struct CacheRequest: Sendable {
         self.control = control
     }
 
-    /// Whether the response must not come from the network.
+    /// Whether the request must not use the network.
     var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
 
-    /// Whether a stored response may answer the request, or may be validated for it.
+    /// Whether a stored response may be used or validated for the request.
     var mayBeAnswered: Bool {
         (method == .get || method == .head) && !isPartial && !isConditional && !control.noStore
             && policy != .reloadIgnoringCache
     }
 
-    /// Whether the request's values for the fields of a variation are known.
+    /// Whether the request's values of the fields that select a response are known.
     func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
-    /// Returns a digest of the session's view of the URL and of the request's values for the fields of a variation.
+    /// Returns a digest of the request's values of the fields that select a response.
     ///
-    /// The values may be secrets, so they are not stored.
+    /// The digest also includes the settings that change the meaning of the URL. The values may be secrets, so only
+    /// their digest is stored.
     func selector(for varyFields: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in varyFields.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"
             if let value { text += "=\(Self.normalized(value))" }
-            // If the request has its own field, no other credential is used.
+            // If the request has its own `Authorization` field, no other credential is used.
             if name == "authorization", value == nil, let identity { text += "~\(identity)" }
             text += "\u{0}"
         }
@@ -75,13 +76,13 @@ struct CacheRequest: Sendable {
         fields.contains(name) ? fields.value(for: name) : defaults.value(for: name)
     }
 
-    /// Returns a value without insignificant white space around the elements of a list.
+    /// Returns a list without the optional white space around its elements.
     private static func normalized(_ value: String) -> String {
         value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }.joined(separator: ",")
     }
 }
 
-/// Identifies the resource of a request: its URL without fragment and user info, in a normalized form.
+/// Identifies the resource of a request by its normalized URL, without fragment and user info.
 struct CacheKey: Hashable, Sendable {
     let text: String
 
@@ -111,13 +112,13 @@ extension URL {
 struct VaryFields: Equatable, Sendable {
     /// The names in lower case, sorted and without duplicates.
     let names: [String]
-    /// Whether the server states that cookies select the response.
+    /// Whether the `Vary` field contains `Cookie`.
     let variesByCookie: Bool
 
-    /// Reads a response's `Vary` field; `nil` if it contains `*`, so that no request can match.
+    /// Parses a response's `Vary` field; returns `nil` if it contains `*`, because no request can match.
     ///
-    /// The names include `Authorization` and `Cookie`, unless the response is `public`. A program may act for several
-    /// users, a response for one user must not be sent to another, and servers often omit these names.
+    /// Unless the response is `public`, the names include `Authorization` and `Cookie`. A response for one user must
+    /// not be used for another user, and servers often omit these names.
     init?(_ headers: HTTPHeaders) {
         var names = Set(
             headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })

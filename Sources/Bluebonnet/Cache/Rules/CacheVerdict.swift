@@ -6,15 +6,15 @@ enum CacheVerdict {
     case pass
     /// Stores the response.
     case store
-    /// Removes all responses for the URL, because the server sent another response, which must not be stored.
+    /// Removes all responses for the URL, because the server sent a new response that must not be stored.
     case drop
-    /// Answers with the stored response, updated with the fields of the 304 response.
+    /// Delivers the stored response, with the header fields of the 304 response.
     case freshen(StoredResponse)
-    /// Requests again without a condition, because the 304 response refers to another response.
+    /// Sends the request again without a condition, because the 304 response refers to a different response.
     case refetch
-    /// Answers with the stored response although it is stale, because the server could not answer.
+    /// Delivers the stored response although it is stale, because the server failed.
     case serveStale(StoredResponse)
-    /// Freshens the stored response or removes it: the response to HEAD describes the current response to GET.
+    /// Updates or removes the stored response, depending on the response to a HEAD request.
     case compareHead
     /// Removes the responses that the request may have made outdated.
     case forget([CacheKey])
@@ -70,7 +70,7 @@ enum Storability {
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
         guard request.method == .get, !request.control.noStore, !request.isPartial else { return false }
         let control = CacheControl(headers.value(for: "Cache-Control"))
-        // This cache does not combine partial responses, and a 304 response refers to another response (§3.3, §4.3.4).
+        // This cache does not combine partial responses (§3.3). A 304 response has no content of its own (§4.3.4).
         guard (200...599).contains(statusCode), statusCode != 206, statusCode != 304 else { return false }
         if control.mustUnderstand {
             guard understood.contains(statusCode) else { return false }
@@ -82,14 +82,14 @@ enum Storability {
             || isHeuristicallyCacheable(statusCode)
     }
 
-    /// Whether the lifetime of a response with this status code may be estimated (RFC 9110 §15.1).
+    /// Whether a response with this status code may have a heuristic lifetime (RFC 9110 §15.1).
     static func isHeuristicallyCacheable(_ statusCode: Int) -> Bool { cacheableByDefault.contains(statusCode) }
 
     private static let cacheableByDefault: Set<Int> = [
         200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501,
     ]
 
-    /// The status codes whose caching rules this cache implements: those of RFC 9110 except 206 and 304.
+    /// The status codes whose caching rules this cache implements: all codes of RFC 9110 except 206 and 304.
     private static let understood: Set<Int> = Set(200...205).union(300...303).union([307, 308]).union(400...417)
         .union([421, 422, 426]).union(500...505)
 }
@@ -102,7 +102,7 @@ enum Invalidation {
     ///   - method: The method of the request.
     ///   - url: The URL of the request.
     ///   - response: The response to the request.
-    /// - Returns: The keys; empty if nothing may have changed.
+    /// - Returns: The keys; empty if nothing has to be invalidated.
     static func keys(method: HTTPMethod, url: URL, response: HTTPResponse) -> [CacheKey] {
         guard !isSafe(method), (200...399).contains(response.statusCode) else { return [] }
         let origin = Origin(of: url)
@@ -119,7 +119,7 @@ enum Invalidation {
         return keys
     }
 
-    /// Whether a method is safe, so that it changes nothing (RFC 9110 §9.2.1); `false` for unknown methods.
+    /// Whether a method is safe (RFC 9110 §9.2.1); `false` for unknown methods.
     static func isSafe(_ method: HTTPMethod) -> Bool {
         switch method {
         case .get, .head, .options, .trace, .query: true

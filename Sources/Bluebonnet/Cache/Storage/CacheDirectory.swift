@@ -1,18 +1,19 @@
 import FoundationEssentials
 
-/// The directory with the files of a cache, and a list of the files that could not be removed.
+/// The directory with the files of a cache.
 ///
-/// All calls block. A file is renamed into place when it is complete. The directory must belong to this user, and only
-/// this user may have write access: another user could replace responses. A directory without write access is not read
-/// either, because no file in it could be removed.
+/// All calls block. A file is renamed into the directory when it is complete. The directory must belong to this user,
+/// and other users must not have write access, because they could replace responses. If this user has no write access,
+/// the directory is not read either, because its files could not be removed.
 ///
-/// A file that cannot be removed is truncated, which makes it useless to every process. If that fails, too, this
+/// A file that cannot be removed is truncated, so that no process can use it. If this fails too, this process records
+/// the path, and does not read the file until it is removed or replaced.
 /// process records the path, and does not read the file until it is removed or replaced.
 struct CacheDirectory: Sendable {
     let path: String
 
     init(_ path: String) {
-        // All caches of a directory must use the same path for it.
+        // All caches of a directory must use the same spelling of its path.
         self.path = FileSystem.realPath(FileSystem.withoutSlashes(path))
     }
 
@@ -46,7 +47,7 @@ struct CacheDirectory: Sendable {
 
     /// Reads a file up to a number of bytes, and marks it as used.
     ///
-    /// - Returns: The bytes; `nil` if the file is not a cache entry or had to be forgotten.
+    /// - Returns: The bytes; `nil` if the file is not a cache entry, or should have been removed.
     /// - Throws: The system's error.
     func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
         guard !isUnremovable(name) else { return nil }
@@ -58,16 +59,16 @@ struct CacheDirectory: Sendable {
         return bytes
     }
 
-    /// Writes a file, replacing a file with the same name.
+    /// Writes a file, and replaces a file with the same name.
     ///
-    /// - Throws: The system's error. The old file then still exists.
+    /// - Throws: The system's error; the old file then still exists.
     func write(_ bytes: Data, to name: String) throws(SystemError) {
         let temporary = place(of: Self.temporaryPrefix + FileName.token())
         try OpenFile.replace(place(of: name), with: bytes, by: temporary)
         Self.unremovable.withLock { _ = $0.files.remove(place(of: name)) }
     }
 
-    /// Removes an unfinished file that a process left behind when it ended.
+    /// Removes an incomplete file of a process that has ended.
     func removeLeftover(_ name: String, now: Date) {
         guard name.hasPrefix(Self.temporaryPrefix), let status = status(of: name) else { return }
         let age = now.timeIntervalSince1970 - Double(status.modified) / 1e9
@@ -77,12 +78,12 @@ struct CacheDirectory: Sendable {
     private func place(of name: String) -> String { FileSystem.path(name, in: path) }
 
     private static let temporaryPrefix = "bluebonnet-cache."
-    /// The seconds after which an unfinished file counts as abandoned.
+    /// The age in seconds from which an incomplete file is removed.
     private static let staleAge = 3600.0
 
     // MARK: Forgetting
 
-    /// Removes a file, or ensures that it is no longer used.
+    /// Removes a file, or prevents its use.
     ///
     /// - Throws: The system's error if the file still exists.
     func remove(_ name: String) throws(SystemError) {
@@ -96,7 +97,7 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Removes all files that a closure selects, or ensures that they are no longer used.
+    /// Removes all files that a closure selects, or prevents their use.
     ///
     /// - Returns: The number of failures.
     func removeAll(where isRemoved: (String) -> Bool) -> Int {
@@ -114,19 +115,19 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Whether all files had to be forgotten but could not be removed.
+    /// Whether all files should have been removed, but could not be listed.
     var isUnremovable: Bool { Self.unremovable.withLock { $0.directories.contains(path) } }
 
-    /// Whether a file had to be forgotten but could not be removed.
+    /// Whether a file should have been removed, but still exists.
     private func isUnremovable(_ name: String) -> Bool {
         Self.unremovable.withLock { $0.files.contains(place(of: name)) }
     }
 
-    /// Empties a file that cannot be removed; returns whether it is now empty or does not exist.
+    /// Truncates a file that cannot be removed; returns whether it is now empty or does not exist.
     private func cutOff(_ place: String) -> Bool {
         do throws(SystemError) {
             let file = try OpenFile.writing(place)
-            // A file of another user, or with several hard links, may belong to another program.
+            // A file of another user, or a file with several hard links, may belong to another program.
             guard try file.status().isOwn else { return false }
             try file.truncate(to: 0)
             try file.close()
@@ -136,7 +137,7 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// The paths that must not be read: of single files, and of directories with all their files.
+    /// The paths of files that must not be read, and of directories whose files must not be read.
     private struct UnremovableFiles {
         var files: Set<String> = []
         var directories: Set<String> = []
@@ -146,10 +147,10 @@ struct CacheDirectory: Sendable {
     private static let unremovable = Locked(UnremovableFiles())
 }
 
-/// The file format of a stored response: a checksum, followed by the data that it protects.
+/// The file format of a stored response: a checksum, followed by the protected data.
 ///
-/// The format detects files that are truncated, modified or from another program. It also detects a response to another
-/// request, because a file contains the digest of its key.
+/// The checksum detects files that are truncated, modified or from another program. A file also contains the digest of
+/// its key, so a response to another request is detected as well.
 enum EntryFile {
     /// Returns the bytes of the file.
     static func encoded(_ entry: StoredResponse, for key: CacheKey) -> Data {
@@ -163,7 +164,7 @@ enum EntryFile {
         return Data(magic) + Digest.sha256(of: content.bytes) + content.bytes
     }
 
-    /// Decodes a file; `nil` if it is incomplete or invalid.
+    /// Decodes a file; returns `nil` if it is incomplete or invalid.
     ///
     /// - Parameters:
     ///   - bytes: All bytes of the file.
@@ -212,7 +213,7 @@ enum EntryFile {
             return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        /// Returns a time at which a response may have been received.
+        /// Reads a time at which a response may have been received.
         mutating func time() -> Date? {
             guard let bits = number(), HTTPDate.range.contains(Double(bitPattern: bits)) else { return nil }
             return Date(timeIntervalSince1970: Double(bitPattern: bits))

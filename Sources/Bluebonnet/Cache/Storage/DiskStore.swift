@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Synchronization
 
-/// Keeps responses in files of a directory up to a number of bytes, and removes the least recently used files first.
+/// Stores responses in files of a directory up to a number of bytes, and removes the least recently used files first.
 ///
-/// All calls block, so they must run on the global pool. Several processes may share a directory, and each sees the
-/// responses that the others have stored, because only the sizes of the files are kept in memory. A failure counts as a
-/// miss and in ``failures``. A response that should have been replaced or removed is not used afterwards.
+/// All calls block, so they must run on the global pool. Several processes may share a directory. Only the sizes of the
+/// files are kept in memory, so each process finds the responses of the others. A failure counts as a miss, and
+/// increases ``failures``. After a failure to replace or remove a response, the response is no longer used.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
@@ -22,21 +22,21 @@ final class DiskStore: Sendable {
     /// The number of bytes in the files, as far as this process knows.
     var bytes: Int { entries.withLock { $0.cost } }
 
-    /// The number of refused system calls and refused directories.
+    /// The number of failed system calls and of refused directories.
     var failures: Int { failureCount.load(ordering: .relaxed) }
 
     /// Returns the responses for a key.
     ///
     /// - Parameters:
     ///   - key: The key of the responses.
-    ///   - url: The URL to give the responses.
+    ///   - url: The URL for the responses.
     /// - Returns: The responses in no particular order.
     func candidates(for key: CacheKey, url: URL) -> [StoredResponse] {
         guard open() else { return [] }
         return names(for: key).compactMap { content(of: $0, key, url).entry }
     }
 
-    /// Stores a response, replacing the response to the same request.
+    /// Stores a response, and replaces the response to the same request.
     ///
     /// If storing fails, all responses for the key are removed.
     func store(_ entry: StoredResponse, for key: CacheKey) {
@@ -56,7 +56,7 @@ final class DiskStore: Sendable {
         evict()
     }
 
-    /// Removes one response for a key, and files that cannot be read.
+    /// Removes one response for a key, and all files for the key that cannot be read.
     func remove(_ entry: StoredResponse, for key: CacheKey) {
         for name in names(for: key) {
             switch content(of: name, key, entry.response.url) {
@@ -72,7 +72,7 @@ final class DiskStore: Sendable {
         for name in names(for: key) { remove(name) }
     }
 
-    /// Removes all responses; files that do not belong to the cache are kept.
+    /// Removes all responses; other files in the directory are kept.
     func removeAll() {
         countFailures(directory.removeAll { Self.isEntry($0) })
         scan()
@@ -90,7 +90,7 @@ final class DiskStore: Sendable {
         var entry: StoredResponse? { if case .entry(let entry) = self { entry } else { nil } }
     }
 
-    /// Reads a file; removes it if it does not contain a response for the key.
+    /// Reads a file, and removes it if it does not contain a response for the key.
     private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
         do throws(SystemError) {
             guard let bytes = try directory.read(name, limit: capacity),
@@ -109,8 +109,9 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Returns the name for a response: that of the response it replaces, or a free name, or that of the oldest
-    /// response.
+    /// Returns the file name for a response.
+    ///
+    /// This is the name of the response that it replaces, or a free name, or the name of the oldest response.
     private func place(of entry: StoredResponse, for key: CacheKey) -> String {
         var free: String?
         var oldest: (name: String, time: Date)?
@@ -118,7 +119,7 @@ final class DiskStore: Sendable {
             switch content(of: name, key, entry.response.url) {
             case .nothing: free = free ?? name
             case .unreadable:
-                // The unreadable file may contain the response to replace.
+                // The unreadable file may contain the response that is replaced.
                 remove(name)
                 free = free ?? name
             case .entry(let other):
@@ -136,7 +137,7 @@ final class DiskStore: Sendable {
 
     // MARK: Bookkeeping
 
-    /// Checks the directory, and on the first call also its files.
+    /// Checks the directory; the first call also scans its files.
     ///
     /// - Parameter isForWriting: Whether to create the directory if it is missing.
     /// - Returns: Whether the directory can be used.
@@ -191,7 +192,9 @@ final class DiskStore: Sendable {
 
     // MARK: Names
 
-    /// Returns the possible file names for a key, which may have several responses that differ in selecting fields.
+    /// Returns the possible file names for a key.
+    ///
+    /// A key may have several responses that differ in the values of the selecting fields.
     private func names(for key: CacheKey) -> [String] {
         let digest = key.digest.hexadecimal
         return (0..<Self.variantLimit).map { "\(digest).\($0)" }
@@ -207,7 +210,7 @@ final class DiskStore: Sendable {
 }
 
 extension Data {
-    /// The bytes as lower-case hexadecimal digits.
+    /// The bytes in lower-case hexadecimal.
     fileprivate var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -1,25 +1,26 @@
-/// Keeps responses in memory up to a number of bytes, and removes the least recently used responses first.
+/// Stores responses in memory up to a number of bytes, and removes the least recently used responses first.
 struct MemoryStore {
     private let capacity: Int
     private var entries = LeastRecentlyUsed<CacheKey, [StoredResponse]>()
-    /// The removed responses, which the owner releases outside its lock, because a body may run your code when it is
-    /// released.
+    /// The removed responses, which the owner releases outside its lock.
+    ///
+    /// The release of a body may run the user's code.
     private var gone: [[StoredResponse]] = []
 
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// The approximate number of bytes in use.
+    /// The number of bytes in use, approximately.
     var bytes: Int { entries.cost }
 
     /// Returns the responses for a key.
     mutating func candidates(for key: CacheKey) -> [StoredResponse] { entries.use(key) ?? [] }
 
-    /// Stores a response, replacing the response to the same request; returns whether it fits.
+    /// Stores a response, and replaces the response to the same request; returns whether the new response fits.
     mutating func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
         guard entry.cost <= capacity / ResponseCache.shareOfEntry else {
-            // The earlier response to the same request is outdated in any case.
+            // The earlier response to the same request is outdated, even if the new response does not fit.
             remove(entry, for: key)
             return false
         }
@@ -62,7 +63,7 @@ struct MemoryStore {
     private static let variantLimit = 8
 }
 
-/// Keeps values with costs by key, in the order of their last use.
+/// Stores values by key, with their costs and the order of their last uses.
 struct LeastRecentlyUsed<Key: Hashable, Value> {
     private struct Entry {
         let value: Value
@@ -71,9 +72,9 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
     }
 
     private var entries: [Key: Entry] = [:]
-    /// The uses in order; only the last use of each key counts.
+    /// The uses in order; only the last use of each key is valid.
     private var uses: [(key: Key, time: Int)] = []
-    /// The number of uses at the front that have been processed.
+    /// The number of processed uses at the front.
     private var passed = 0
     private var time = 0
 
@@ -87,7 +88,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         return entry.value
     }
 
-    /// Stores a value, replacing the value of the key, and marks it as most recently used.
+    /// Stores the value of a key, and marks it as most recently used.
     mutating func set(_ value: Value, cost: Int, for key: Key) {
         remove(key)
         entries[key] = Entry(value: value, cost: cost)
@@ -117,16 +118,17 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         time += 1
         entries[key]?.lastUse = time
         uses.append((key, time))
-        // Drops outdated uses before they outnumber the current ones.
+        // The outdated uses are dropped before they outnumber the current uses.
         guard uses.count > entries.count * 2 + 64 else { return }
         uses = uses[passed...].filter { entries[$0.key]?.lastUse == $0.time }
         passed = 0
     }
 }
 
-/// Counts how often each key was forgotten, so that a response in transit at that time is not stored afterwards.
+/// Counts how often each key was forgotten.
 ///
-/// Many keys share a count, so a response may be refused although only another key was forgotten.
+/// By the count, a response that was in transit when its key was forgotten is not stored. Many keys share a count, so a
+/// response may be rejected although only another key was forgotten.
 struct CacheEpochs {
     private var counts = [UInt64](repeating: 0, count: 256)
 

@@ -1,38 +1,39 @@
 import Synchronization
 
-/// Authenticates requests with a credential, and refreshes the credential when it expires or is refused.
+/// Authenticates requests with a credential, and refreshes the credential if it expires or is rejected.
 ///
 /// Every request receives the credential before it is sent. The interceptor refreshes the credential in two cases:
-/// - The credential says that it requires a refresh.
-/// - The ``Authenticator`` finds that a request failed because of the credential.
+/// - The credential's ``AuthenticationCredential/requiresRefresh`` is `true`.
+/// - The ``Authenticator`` reports that a request failed because of the credential.
 ///
-/// At most one refresh runs at a time. All requests, including new ones, wait for it and are then sent, or sent again,
-/// with the new credential. If the refresh fails, all waiting requests fail with its error. Requests that were sent
-/// before and are refused later fail with the same error. The next request may start a new refresh.
+/// At most one refresh runs at a time. All requests, including new ones, wait for the refresh and then use the new
+/// credential. If the refresh fails, all waiting requests fail with the error of the refresh. A rejected request that
+/// was sent before the failure also fails with this error. The next new request may start another refresh.
 ///
-/// The interceptor notices a refused credential only if the request fails, so call `validate()`. Otherwise, a 401 is
-/// delivered like any other response. If a redirect leads to another origin, the request loses its credential. A
-/// refusal by that origin does not trigger a refresh.
+/// The interceptor notices a rejected credential only if the request fails, so call `validate()`. Without validation, a
+/// 401 response is delivered like any other response. If a redirect leads to another origin, the request loses its
+/// credential. A 401 response from the other origin does not trigger a refresh.
 ///
-/// A request that was not sent fails with `.adaptation`; a refused request fails with `.retry(original:)`. The
-/// underlying error is an ``AuthenticationError`` or the error of the refresh.
+/// If authentication fails before a request is sent, the request fails with `.adaptation`. If it fails after the server
+/// rejected the request, the request fails with `.retry(original:)`. The underlying error is an ``AuthenticationError``
+/// or the error of the refresh.
 ///
-/// The actor only does the bookkeeping and reads the credential's `requiresRefresh`. The authenticator runs on the
-/// global pool, and each refresh has its own task. A cancelled request stops waiting, but does not cancel the refresh
-/// for the other requests.
+/// The authenticator runs on the global pool, and each refresh runs in its own task. The actor itself runs only short
+/// code, such as the credential's ``AuthenticationCredential/requiresRefresh``. A cancelled request stops waiting, but
+/// does not cancel the refresh.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
     /// The limit on how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
 
-    /// The authenticator, which applies and refreshes the credential.
+    /// The authenticator that applies and refreshes the credential.
     package nonisolated let authenticator: AuthenticatorType
 
     /// The limit on how often the credential is refreshed; `nil` for no limit.
     package nonisolated let refreshWindow: RefreshWindow?
 
-    /// The current credential.
+    /// The current credential; `nil` if there is none.
     ///
-    /// Without one, requests fail with ``AuthenticationError/missingCredential``.
+    /// Without a credential, requests fail with ``AuthenticationError/missingCredential``.
     public private(set) var credential: AuthenticatorType.Credential?
 
     private let now: @Sendable () -> Duration
@@ -45,7 +46,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - authenticator: The authenticator, which applies and refreshes the credential.
+    ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
     ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
     ///     for no limit.
@@ -62,12 +63,12 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         state = RefreshState(hasCredential: credential != nil, window: refreshWindow)
     }
 
-    /// Sets the credential, for example after a login, or removes it with `nil` after a logout.
+    /// Sets the credential, for example after a login, or removes it after a logout.
     ///
-    /// Requests that are waiting for a refresh continue with this credential. The refresh is cancelled, and its result
-    /// is discarded.
+    /// A running refresh is cancelled, and its result is ignored. Requests that wait for the refresh continue with the
+    /// new credential. If there is no new credential, they fail with ``AuthenticationError/missingCredential``.
     ///
-    /// - Parameter credential: The new credential, or `nil` to remove the current one.
+    /// - Parameter credential: The new credential; `nil` to remove the current credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
         self.credential = credential
         state.replaced(hasCredential: credential != nil, version: CredentialVersionCounter.next())
@@ -76,7 +77,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         answerWaiters(with: .replaced(byRefresh: false))
     }
 
-    /// Adds the credential to a request, after refreshing it if required.
+    /// Adds the credential to a request, and refreshes the credential first if necessary.
     ///
     /// - Parameters:
     ///   - request: The request to authenticate.
@@ -108,14 +109,14 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         }
     }
 
-    /// Retries a request with another credential if it failed because of its current credential.
+    /// Decides whether to retry a request that was rejected because of its credential.
     ///
     /// - Parameters:
     ///   - request: The failed request.
     ///   - session: The session of the request.
     ///   - error: The error of the request.
-    /// - Returns: `.retry` once another credential is available, `.doNotRetryWithError` if that fails, or
-    ///   `.doNotRetry` if the failure has another cause or the task is cancelled.
+    /// - Returns: `.retry` when another credential is available; `.doNotRetryWithError` if no other credential can be
+    ///   obtained; `.doNotRetry` if the failure has another cause or the task is cancelled.
     @concurrent
     public nonisolated func retry(
         _ request: any Request, for session: Session, dueTo error: any Error
@@ -185,7 +186,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         return waiter
     }
 
-    /// Starts a refresh, which no waiting request can cancel.
+    /// Starts a refresh in its own task, so that a cancelled request does not cancel it.
     private func refreshing(
         _ credential: AuthenticatorType.Credential, _ number: Int, for session: Session
     ) -> Task<Void, Never> {
@@ -238,7 +239,7 @@ extension RequestInterceptor {
     /// An interceptor that authenticates requests.
     ///
     /// - Parameters:
-    ///   - authenticator: The authenticator, which applies and refreshes the credential.
+    ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
     ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
     ///     for no limit.
@@ -257,7 +258,7 @@ private enum RefreshTaskMarker {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 
-/// Numbers all credential changes in the process in their order.
+/// Numbers all credential changes in the process, in their order.
 private enum CredentialVersionCounter {
     private static let last = Atomic<UInt64>(0)
 
@@ -266,7 +267,7 @@ private enum CredentialVersionCounter {
 
 /// Waits until a refresh ends or the waiting task is cancelled.
 private struct RefreshWaiter: Sendable {
-    /// The way the wait ended.
+    /// The reason why the wait ended.
     enum WaitOutcome: Sendable {
         /// Another credential is available, either from the refresh or because it was set.
         case replaced(byRefresh: Bool)
@@ -276,7 +277,7 @@ private struct RefreshWaiter: Sendable {
 
     private let answers = AsyncStream<WaitOutcome>.makeStream(bufferingPolicy: .bufferingOldest(1))
 
-    /// Waits for the answer; called only once.
+    /// Waits for the outcome; called only once.
     func answer() async -> WaitOutcome {
         for await answer in answers.stream { return answer }
         return .cancelled

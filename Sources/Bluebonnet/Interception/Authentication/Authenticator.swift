@@ -12,24 +12,24 @@ public protocol Authenticator: Sendable {
     ///   - request: The request that is about to be sent.
     func apply(_ credential: Credential, to request: inout HTTPRequest)
 
-    /// Returns a new credential to replace an expired or refused one.
+    /// Returns a new credential that replaces an expired or rejected credential.
     ///
-    /// Called by only one task at a time, no matter how many requests are waiting. The method may send requests with
-    /// the session. Requests that it makes in this task or in a child task bypass the calling interceptor. Set a time
-    /// limit for them, for example with ``HTTPRequest/timeouts``, because other requests are waiting.
+    /// Only one task at a time calls this method. The method may send requests with the session. Requests that it sends
+    /// in its own task or in a child task bypass the calling interceptor. Set a time limit for these requests, for
+    /// example with ``HTTPRequest/timeouts``, because other requests wait for the refresh.
     ///
     /// - Parameters:
     ///   - credential: The credential to replace.
     ///   - session: The session of a request that needs the new credential.
     /// - Returns: The new credential.
-    /// - Throws: The reason the refresh failed. All waiting requests fail with this error as the underlying error.
+    /// - Throws: The reason why the refresh failed. All waiting requests fail with this error as the underlying error.
     @concurrent
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
     /// Returns whether a request failed because the server did not accept its credential.
     ///
-    /// The status code of such a response is usually 401. If your servers cannot revoke a credential before it
-    /// expires, return `false`.
+    /// Such a response usually has the status code 401. If your servers never revoke a credential before it expires,
+    /// return `false`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
@@ -40,12 +40,12 @@ public protocol Authenticator: Sendable {
         _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
     ) -> Bool
 
-    /// Returns whether a request was sent with the given credential.
+    /// Returns whether a request contains the given credential.
     ///
-    /// The interceptor uses the result only for requests that it cannot track itself, because another adapter has
-    /// replaced them with a new ``HTTPRequest``. If such a request was sent with an older credential, it is first sent
-    /// again with the current one, without a refresh. If your servers cannot revoke a credential before it expires,
-    /// return `true`.
+    /// The interceptor calls this method for every rejected request. It uses the result only if another adapter has
+    /// replaced the request with a new ``HTTPRequest``. If such a request contains an older credential, it is sent
+    /// again with the current credential, without a refresh. If your servers never revoke a credential before it
+    /// expires, return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
@@ -58,17 +58,17 @@ public protocol Authenticator: Sendable {
 public protocol AuthenticationCredential: Sendable {
     /// Whether the credential must be refreshed before another request is sent with it.
     ///
-    /// Read for every request. Return `true` some time before the credential expires, because a request takes time to
-    /// reach the server.
+    /// The interceptor reads this property for every request. Return `true` some time before the credential expires,
+    /// because a request takes time to arrive at the server.
     var requiresRefresh: Bool { get }
 }
 
-/// The reasons an ``AuthenticationInterceptor`` cannot authenticate a request.
+/// The reasons why an ``AuthenticationInterceptor`` cannot authenticate a request.
 @nonexhaustive
 public enum AuthenticationError: Error, Hashable, Sendable {
     /// The interceptor has no credential.
     case missingCredential
-    /// The credential needs another refresh, but was refreshed as often as the ``RefreshWindow`` allows.
+    /// The credential needs a refresh, but the ``RefreshWindow`` does not allow another refresh now.
     case excessiveRefresh
 }
 
@@ -82,20 +82,22 @@ extension AuthenticationError: Described {
     }
 }
 
-/// Limits how often a credential is refreshed, so that refreshes stop if the server refuses every credential.
+/// A limit on how often a credential is refreshed.
+///
+/// Without a limit, refreshes would never stop if the server rejects every credential.
 public struct RefreshWindow: Hashable, Sendable {
-    /// The length of the window, which ends now.
+    /// The length of the window, which ends at the current time.
     package let interval: Duration
 
-    /// The maximum number of refreshes that may start within the window; 0 allows none.
+    /// The maximum number of refreshes that may start within the window; with 0, no refresh may start.
     package let maximumAttempts: Int
 
     /// Creates a window.
     ///
     /// - Parameters:
     ///   - interval: The length of the window; 30 seconds by default.
-    ///   - maximumAttempts: The maximum number of refreshes that may start within the window; 5 by default, and 0
-    ///     allows none.
+    ///   - maximumAttempts: The maximum number of refreshes that may start within the window; 5 by default. With 0, no
+    ///     refresh may start.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
         self.interval = interval
         self.maximumAttempts = maximumAttempts

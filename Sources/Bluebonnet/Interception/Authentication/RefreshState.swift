@@ -2,8 +2,9 @@
 ///
 /// It is a value without a clock, tasks or continuations.
 ///
-/// At most one refresh is running. Ticks order the events. Each request carries the tick at which it received its
-/// credential. The tick shows whether the credential has been replaced, or a refresh has failed, since then.
+/// At most one refresh is running. All changes of the credential and all uses of it are numbered in their order. The
+/// number of a use is the version of the request. By the version, later calls can determine whether the credential has
+/// been replaced since then, or a refresh has failed.
 struct RefreshState: Equatable {
     /// The action to take for a request.
     enum Action: Equatable {
@@ -49,25 +50,28 @@ struct RefreshState: Equatable {
     mutating func adapting(requiresRefresh: Bool, isFresh: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
-        // A new credential is used at least once: even one that is about to expire is better than none.
+        // A new credential is used at least once, even if it expires soon.
         return requiresRefresh && !isFresh ? refresh(now: now) : .proceed
     }
 
-    /// Handles a request that was refused because of its credential.
+    /// Handles a request that was rejected because of its credential.
     ///
-    /// `.proceed` means to try again.
+    /// The action `.proceed` means that the request is sent again with the current credential.
     ///
-    /// `isAuthenticated` tells whether the request contains the current credential. `tick` is the tick at which the
-    /// request received its credential, or `nil` if an adapter has replaced the request. `isRepeated` tells whether
-    /// the request has been retried before.
+    /// - Parameters:
+    ///   - isAuthenticated: Whether the request contains the current credential.
+    ///   - version: The number of the use of the credential; `nil` if another adapter has replaced the request.
+    ///   - isRepeated: Whether the request has been retried before.
+    ///   - now: The current time.
+    /// - Returns: The action to take.
     mutating func refused(isAuthenticated: Bool, version: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
         guard let version else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
         if replacedAt > version { return .proceed }
         if failedAt > version { return .failAsRefresh }
-        // The ticks show that the request had the current credential, which is more reliable than inspecting the
-        // request.
+        // The version shows that the request had the current credential. This is more reliable than an inspection of
+        // the request.
         return refresh(now: now)
     }
 
@@ -100,7 +104,7 @@ struct RefreshState: Equatable {
         return true
     }
 
-    /// Handles a credential that was set or removed from outside; a running refresh is ignored from now on.
+    /// Handles a credential that was set or removed by the user; a running refresh is ignored from now on.
     mutating func replaced(hasCredential: Bool, version: UInt64) {
         self.hasCredential = hasCredential
         phase = .idle

@@ -2,12 +2,13 @@ public import FoundationEssentials
 
 /// Compresses request bodies and sets their `Content-Encoding` (RFC 9110 §8.4).
 ///
-/// Not every server accepts a compressed body, and a server can reject one only after receiving it. Use this only for
-/// servers known to support it.
+/// Not every server accepts compressed request bodies, and some servers respond with 415. Use this interceptor only for
+/// servers that are known to support the compression format.
 ///
-/// A body in memory is compressed before the request is sent, and has a `Content-Length`. A file, a sequence or a form
-/// is compressed piece by piece while it is sent, and has no `Content-Length`. HTTP/1.1 sends it in chunks (RFC 9112
-/// §7.1). A compressed body can be sent again if the original body can. Empty bodies are not changed.
+/// A body in memory is compressed before the request is sent, and has a `Content-Length`. Files, sequences and forms
+/// are compressed piece by piece while they are sent, without a `Content-Length`. HTTP/1.1 sends them in chunks (RFC
+/// 9112 §7.1). A compressed body can be sent again if the original body can be sent again. A body with a known length
+/// of 0 is not changed.
 public struct DeflateRequestCompressor: RequestInterceptor {
     /// The compression formats.
     public enum Format: Hashable, Sendable {
@@ -27,7 +28,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
 
     /// The ways to handle a request that already has a `Content-Encoding`.
     public enum DuplicateHeaderBehavior: Hashable, Sendable {
-        /// The request fails with ``DuplicateHeaderError``, as the underlying error of `.adaptation`.
+        /// The request fails with `.adaptation`, with ``DuplicateHeaderError`` as the underlying error.
         case error
         /// The body is compressed, and the field is replaced.
         case replace
@@ -64,7 +65,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     ///     default.
     ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed too; `true` by default.
     ///   - shouldCompressBodyData: Decides whether a body in memory is compressed, such as `{ $0.count > 1024 }`. By
-    ///     default all are compressed. Runs on the global pool.
+    ///     default, all bodies are compressed. The closure runs on the global pool.
     public init(
         format: Format = .deflate, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         compressesStreamedBodies: Bool = true,
@@ -81,7 +82,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     /// - Parameters:
     ///   - request: The request to adapt.
     ///   - state: The state of the request; the compressor does not use it.
-    /// - Returns: The request with a compressed body, or the unchanged request if its body is not compressed.
+    /// - Returns: The request with a compressed body, or the original request if its body is not compressed.
     /// - Throws: ``DuplicateHeaderError``, `CancellationError` if the task is cancelled, or a ``RequestError`` if
     ///   there is not enough memory.
     @concurrent
@@ -126,8 +127,8 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     /// - Parameters:
     ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
     ///     default.
-    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed; all are by default. Runs on the
-    ///     global pool.
+    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed. By default, all bodies are
+    ///     compressed. The closure runs on the global pool.
     /// - Returns: A compressor with these settings.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
@@ -148,7 +149,9 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     }
 }
 
-/// A body that is compressed while it is sent, so its length is not known in advance.
+/// A body that is compressed while it is sent.
+///
+/// The length of the compressed body is not known in advance.
 struct CompressedBodySource: RequestBodySource {
     let base: RequestBody
     let format: DeflateRequestCompressor.Format
@@ -166,7 +169,7 @@ struct CompressedBodySource: RequestBodySource {
     }
 }
 
-/// Compresses the pieces of another reader, a limited number of bytes at a time.
+/// Compresses the pieces of another reader, with a limited number of bytes per step.
 private struct CompressingReader: BodyReader {
     private var base: any BodyReader
     private let format: DeflateRequestCompressor.Format
@@ -191,7 +194,7 @@ private struct CompressingReader: BodyReader {
             guard let piece = try await base.next() else {
                 isFinished = true
                 self.deflater = nil
-                // Both formats end with several bytes, so this piece is never empty.
+                // Both formats end with several bytes, so the last piece is never empty.
                 return deflater.finish()
             }
             rest = piece

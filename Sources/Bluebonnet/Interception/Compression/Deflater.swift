@@ -3,15 +3,14 @@ import FoundationEssentials
 
 /// Compresses bytes piece by piece with zlib.
 ///
-/// Only one task may use it at a time. Its memory does not grow with the number of bytes: about 260 KiB, plus the
-/// piece being produced.
-// Safety: The stream belongs to this object alone until `deinit`, and does not move. zlib sees pointers to other
-// memory, together with its size, only within the calls below.
+/// Only one task may use it at a time. It uses about 260 KiB of memory, plus the current piece of output.
+// Safety: The stream belongs to this object until `deinit`, and does not move. zlib receives pointers to other memory,
+// together with their sizes, only for the duration of the calls below.
 @safe
 final class Deflater {
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// The maximum number of bytes for one call; their output is one piece.
+    /// The maximum number of bytes for one call; the output of one call is one piece.
     static let inputSize = 128 * 1024
     private static let outputSize = 64 * 1024
 
@@ -44,9 +43,9 @@ final class Deflater {
         }
     }
 
-    /// Returns the rest of the output, with the end of the format.
+    /// Returns the rest of the output, including the end of the format.
     ///
-    /// Nothing may be compressed afterwards.
+    /// No bytes may be compressed afterwards.
     func finish() -> Data { unsafe run(nil, count: 0, flush: Z_FINISH) }
 
     private func run(_ input: UnsafeMutablePointer<UInt8>?, count: Int, flush: Int32) -> Data {
@@ -58,7 +57,7 @@ final class Deflater {
             let piece = unsafe [UInt8](unsafeUninitializedCapacity: Self.outputSize) { buffer, written in
                 unsafe stream.pointee.next_out = buffer.baseAddress
                 unsafe stream.pointee.avail_out = UInt32(buffer.count)
-                // The status only shows whether there was anything to do.
+                // The status only reports whether zlib made progress.
                 unsafe _ = deflate(stream, flush)
                 room = Int(unsafe stream.pointee.avail_out)
                 written = buffer.count - room

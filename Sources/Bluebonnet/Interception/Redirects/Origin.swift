@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// The scheme, host and port of a URL (RFC 6454 §4).
 ///
-/// Secrets that are meant for one origin, such as a password, must not be sent to another.
+/// Secrets for one origin, such as a password, must not be sent to another origin.
 package struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     package let scheme: String
@@ -22,7 +22,7 @@ package struct Origin: Hashable, Sendable {
         port = Int(digits) ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether others can read the messages in transit.
+    /// Whether a third party on the network can read the messages.
     package var isInsecure: Bool { scheme != "https" }
 
     private static func lowercased(_ bytes: Span<UInt8>) -> String {

@@ -1,14 +1,16 @@
 import FoundationEssentials
 
-/// Decides how a request follows a series of redirects, as a value.
+/// Decides how a request follows a series of redirects.
+///
+/// It is a value without tasks or locks.
 struct RedirectChain: Sendable {
     /// The next step after a response.
     enum Action: Sendable {
-        /// Deliver the response: it is not a redirect, or it has no `Location`.
+        /// Deliver the response, because it is not a redirect or has no `Location`.
         case deliver
-        /// Send this request next, unless a handler decides otherwise.
+        /// Send this request next, unless a handler chooses otherwise.
         case follow(HTTPRequest)
-        /// Fail: the redirect must not be followed.
+        /// Fail the request, because the redirect must not be followed.
         case refuse(RequestError.RedirectReason)
     }
 
@@ -32,21 +34,21 @@ struct RedirectChain: Sendable {
 
     /// Handles a response to the latest request.
     ///
-    /// Does not check the limits yet, because a handler may still choose not to follow the redirect.
+    /// The limits are not checked yet, because a handler may still choose not to follow the redirect.
     mutating func received(_ response: HTTPResponse) -> Action {
         let decision = RedirectDecision(request: current)
         let fields = RedirectDecision.redirects(response.statusCode) ? response.headers : []
-        // With different cookies, the same request may get a different answer.
+        // With different cookies, the same request may receive a different response.
         if current.handlesCookies, fields.contains("Set-Cookie") { visits = [:] }
         let action = decision.outcome(statusCode: response.statusCode, locations: fields.values(for: "Location"))
         if case .follow(let request) = action { proposal = request }
         return action
     }
 
-    /// Records the request chosen for following the redirect; throws if that request cannot be sent.
+    /// Records the request that follows the redirect; throws if this request cannot be sent.
     ///
-    /// A handler may have chosen a different request than the proposed one. If that request goes to a different
-    /// origin, it loses the secrets of the proposed one.
+    /// A handler may have chosen a request other than the proposal. If the chosen request goes to another origin than
+    /// the proposal, it loses the secrets of the proposal.
     mutating func followed(with chosen: HTTPRequest) throws(RequestError) -> HTTPRequest {
         var request = chosen
         let origin = Origin(of: request.url)
@@ -83,13 +85,13 @@ struct RedirectChain: Sendable {
         visited.insert(visit)
     }
 
-    /// The number of times that the same request may be sent without a cookie being set in between.
+    /// The number of times that the same request may be sent while no cookie is set.
     ///
-    /// Some servers redirect to the same URL until a resource is ready, so a second request is allowed, but not a
-    /// third.
+    /// Some servers redirect to the same URL until a resource is ready. A second request is therefore allowed, but not
+    /// a third.
     private static let visitLimit = 2
 
-    /// The properties of a request that determine the server's answer.
+    /// The properties of a request that determine the server's response.
     private struct VisitedRequest: Hashable {
         let method: HTTPMethod
         let url: String
@@ -112,19 +114,21 @@ extension HTTPRequest {
     }
 }
 
-/// Makes the redirected request: by RFC 9110 §15.4, and by the Fetch standard where the RFC leaves a choice.
+/// Creates the request that follows a redirect, by RFC 9110 §15.4.
+///
+/// Where the RFC leaves a choice, the Fetch standard applies.
 ///
 /// | Status | Method and body |
 /// |---|---|
-/// | 301, 302 | POST becomes GET without a body; others stay |
-/// | 303 | GET and HEAD stay; others become GET without a body |
-/// | 307, 308 | all stay |
-/// | 300, 304, 305, 306, others | no redirect |
+/// | 301, 302 | POST becomes GET without a body; other methods stay the same |
+/// | 303 | GET and HEAD stay the same; other methods become GET without a body |
+/// | 307, 308 | all methods stay the same |
+/// | 300, 304, 305, 306, others | the response is not a redirect |
 struct RedirectDecision {
     /// The request that received the redirect.
     let request: HTTPRequest
 
-    /// Decides from the status code and the values of the `Location` fields.
+    /// Decides by the status code and the values of the `Location` fields.
     func outcome(statusCode: Int, locations: [String]) -> RedirectChain.Action {
         guard Self.redirects(statusCode) else { return .deliver }
         switch RedirectLocation.read(locations, of: request.url) {
@@ -168,7 +172,7 @@ struct RedirectDecision {
         }
     }
 
-    /// Whether a field describes the body, which the redirected request no longer has (RFC 9110 §15.4).
+    /// Whether a field describes the body, which the redirected request does not have (RFC 9110 §15.4).
     private static func isContentField(_ name: String) -> Bool { contentFields.contains(name.lowercased()) }
 
     private static let contentFields: Set<String> = [
@@ -179,14 +183,14 @@ struct RedirectDecision {
 }
 
 extension HTTPRequest {
-    /// Removes the secret header fields, the credential and `Host`, which are only meant for the previous origin.
+    /// Removes the secret header fields, the credential and `Host`, which are only for the previous origin.
     mutating func leaveOrigin() {
         headers = HTTPHeaders(headers.filter { !Self.belongsToOrigin($0.name) })
         credential = nil
         omitsSessionSecrets = true
     }
 
-    /// Whether a field of this name is only meant for the origin for which it was set.
+    /// Whether a field of this name is only for the origin for which it was set.
     static func belongsToOrigin(_ name: String) -> Bool {
         HTTPHeader.isSensitive(name: name) || name.isSameIgnoringCase(as: "Host")
     }

@@ -1,23 +1,23 @@
 import FoundationEssentials
 
-/// Reads the target of a redirect from its `Location` field (RFC 9110 §10.2.2), as leniently as browsers do.
+/// Parses the target of a redirect in its `Location` field (RFC 9110 §10.2.2), as leniently as browsers do.
 ///
-/// The value is resolved by RFC 3986 §5. Values that break its rules are read as in the URL standard. Spaces,
-/// non-ASCII characters and other characters that a URL cannot contain are percent-encoded. A backslash counts as a
-/// slash. The number of slashes after the scheme does not matter.
+/// The value is resolved by RFC 3986 §5. Invalid values are parsed as in the URL standard. Spaces, non-ASCII characters
+/// and other characters that are invalid in a URL are percent-encoded. A backslash is treated as a slash. The number of
+/// slashes after the scheme is ignored.
 struct RedirectLocation {
-    /// The result of reading the field.
+    /// The result of parsing the field.
     enum ParsedLocation: Equatable {
-        /// There is no field, or it is empty, so there is no redirect.
+        /// The field is missing or empty, so there is no redirect.
         case absent
         case url(URL)
-        /// The redacted value of a field that is not a URL that can be requested.
+        /// The redacted value of a field that is not an HTTP or HTTPS URL.
         case invalid(String)
     }
 
-    /// Reads the `Location` fields of a response.
+    /// Parses the `Location` fields of a response.
     ///
-    /// Repeated fields with different values are refused, because one of them may have been injected by an attacker.
+    /// Several fields with different values are invalid, because an attacker may have injected one of them.
     static func read(_ values: [String], of base: URL) -> ParsedLocation {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
         guard let value = values.first else { return .absent }
@@ -123,7 +123,7 @@ struct RedirectLocation {
     /// Returns `nil` if there is no host.
     private static func authority(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard let sign = text.lastIndex(of: 0x40) else { return text.isEmpty ? nil : host(text) }
-        // An @ in a password is common, but not allowed.
+        // An @ in a password is common, but invalid.
         let userInfo = encoded(text[..<sign]).flatMap { $0 == 0x40 ? Array("%40".utf8) : [$0] }
         guard text.index(after: sign) < text.endIndex else { return nil }
         return userInfo + [0x40] + host(text[(sign + 1)...])
@@ -133,7 +133,7 @@ struct RedirectLocation {
         text.first == 0x5b ? Array(text) : encoded(text)
     }
 
-    /// Percent-encodes the bytes that are invalid anywhere in a URL, and percent signs that do not start an escape.
+    /// Percent-encodes the bytes that are invalid anywhere in a URL, and percent signs that do not begin an escape.
     private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension RetryPolicy {
-    /// Computes the delay before another attempt from the failure, the time and a random number only.
+    /// Computes the delay before another attempt.
     ///
     /// - Parameters:
     ///   - failure: The properties of the failure.
@@ -15,7 +15,7 @@ extension RetryPolicy {
     }
 
     private func mayRetry(_ failure: RetryCase) -> Bool {
-        // A failed HTTP/2 connection is replaced once. If the next one fails too, the server is to blame.
+        // A failed HTTP/2 connection is replaced only once. If the new connection fails too, the server is the cause.
         let limit = failure.kind == .connection(.http2) ? min(retryLimit, 1) : retryLimit
         guard failure.retryCount >= 0, UInt(failure.retryCount) < limit, failure.isReplayable,
             failure.methods.isSubset(of: retryableHTTPMethods)
@@ -24,7 +24,7 @@ extension RetryPolicy {
         return failure.kind.map(retryableErrorKinds.contains) == true && !failure.wasTriedByTransport
     }
 
-    /// The delay if the server does not ask for one.
+    /// The delay without a request by the server for a longer delay.
     private func backoff(afterRetries count: Int, random: Double) -> Duration {
         let longest = maximumDelay / .seconds(1)
         let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
@@ -40,7 +40,7 @@ extension RetryPolicy {
     }
 }
 
-/// The properties of a failure that decide about a retry.
+/// The properties of a failure on which the decision about a retry depends.
 struct RetryCase: Hashable, Sendable {
     /// The methods of all requests that were sent, including redirected ones.
     var methods: Set<HTTPMethod> = [.get]
@@ -76,11 +76,11 @@ extension RetryCase {
 
 /// Reads the values of `Retry-After` fields (RFC 9110 §10.2.3).
 enum RetryAfter {
-    /// Returns the delay that the server asks for, as a number of seconds or as a date.
+    /// Parses the delay, which is a number of seconds or a date.
     ///
-    /// Returns `nil` if the value is neither. A date in the past gives a delay of zero.
+    /// Returns `nil` for any other value. For a date in the past, the delay is zero.
     static func delay(_ value: String, now: Date) -> Duration? {
-        // A number that is too large counts as 68 years, which is as good as no limit.
+        // A number that is too large becomes 68 years, which is practically no limit.
         if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
         return .seconds(min(max(0, date.timeIntervalSince(now)), Double(CacheControl.anyAge)))

@@ -1,39 +1,39 @@
 package import FoundationEssentials
 
-/// Retries requests that failed for reasons that may be temporary, after a growing delay.
+/// Retries requests after temporary failures, with a growing delay.
 ///
-/// A failed request is retried if all of these conditions hold:
-/// - It has been retried fewer than `retryLimit` times. Retries by other retriers count too.
-/// - Its method is one of `retryableHTTPMethods`. By default these are the idempotent methods (RFC 9110 §9.2.2), which
-///   are safe to send twice.
-/// - Its body can be sent a second time (``RequestBody/isReplayable``).
+/// The policy retries a failed request if all of these conditions hold:
+/// - The request has been retried fewer than `retryLimit` times. Retries by other retriers count too.
+/// - The request's method is one of `retryableHTTPMethods`. By default, these are the idempotent methods (RFC 9110
+///   §9.2.2), which are safe to send twice.
+/// - The request's body can be sent again (``RequestBody/isReplayable``).
 /// - The status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
 ///   `retryableErrorKinds`.
-/// - A `Retry-After` field asks for a delay of at most `maximumRetryAfter`.
+/// - The delay in the response's `Retry-After` field, if there is one, is at most `maximumRetryAfter`.
 /// - The `budget`, if there is one, allows the retry.
 ///
-/// If the request was redirected, the conditions for the method and the body apply to every request along the way.
+/// If the request was redirected, the conditions for the method and the body apply to every redirected request as well.
 ///
-/// The delay is `exponentialBackoffScale` seconds times `exponentialBackoffBase` to the power of the number of retries
-/// so far, and at most `maximumDelay`. With ``Jitter/full``, the delay is a random part of that. A `Retry-After` field
-/// can make the delay longer, but never shorter.
+/// The delay before the first retry is `exponentialBackoffScale` seconds. Each further retry multiplies the delay by
+/// `exponentialBackoffBase`, up to `maximumDelay`. With ``Jitter/full``, the actual delay is a random duration between
+/// zero and the computed delay. A `Retry-After` field can make the delay longer, but never shorter.
 ///
-/// A response by itself is not a failure. Without `validate()`, a 503 is delivered like any other response, and no
-/// retrier is called. A stream is not retried after its response head has been accepted, because its reader would
-/// receive the beginning twice.
+/// A status code alone is not a failure. Without `validate()`, a 503 response is delivered like any other response, and
+/// no retrier is called. A stream is not retried after its response head has been accepted, because its reader would
+/// receive the first bytes twice.
 ///
-/// libcurl resends some requests itself on a new connection:
-/// - a request on a reused connection that turned out to be dead
-/// - once, a request whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), because the server has not
-///   processed it
+/// libcurl itself resends some requests on a new connection:
+/// - a request on a reused connection that no longer works;
+/// - at most once, a request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113
+///   §8.7).
 ///
-/// These attempts do not count as retries. If libcurl gives up on such a request, the policy does not retry it.
-/// libcurl cannot tell the two cases apart on a reused connection. A request with a body and a method that is not
-/// idempotent is therefore not resent on a reused connection. A request that fails together with its HTTP/2
-/// connection, for example after a GOAWAY frame, is retried at most once.
+/// These attempts do not count as retries. If they all fail, the policy does not retry the request.
 ///
-/// If there is no network, the policy soon runs out of retries. Put an `OfflineRetrier` before it, which waits for the
-/// network.
+/// On a reused connection, libcurl cannot distinguish the two cases. A request with a body and a method that is not
+/// idempotent is therefore not resent on a reused connection. A request that fails together with its HTTP/2 connection,
+/// for example after a GOAWAY frame, is retried at most once.
+///
+/// Without a network, all retries soon fail. Put an `OfflineRetrier` before the policy to wait for the network.
 public struct RetryPolicy: RequestInterceptor {
     /// The default retry limit: 2.
     public static let defaultRetryLimit: UInt = 2
@@ -44,22 +44,23 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default maximum of the first delay, in seconds: 0.5.
     public static let defaultExponentialBackoffScale = 0.5
 
-    /// The default maximum of the delays that the policy computes: 30 seconds.
+    /// The default maximum of the computed delay: 30 seconds.
     public static let defaultMaximumDelay: Duration = .seconds(30)
 
-    /// The default maximum of the delay that a server may ask for: 60 seconds.
+    /// The default maximum of the delay in a `Retry-After` field: 60 seconds.
     public static let defaultMaximumRetryAfter: Duration = .seconds(60)
 
-    /// The commonly used methods that are defined as idempotent: DELETE, GET, HEAD, OPTIONS, PUT and TRACE.
+    /// The common methods that are idempotent: DELETE, GET, HEAD, OPTIONS, PUT and TRACE.
     public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [.delete, .get, .head, .options, .put, .trace]
 
     /// The status codes of failures that may be temporary: 408, 429, 500, 502, 503 and 504.
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
 
-    /// The errors that may be temporary.
+    /// The kinds of errors that may be temporary.
     ///
-    /// These are failures of name lookup, connections and HTTP messages, timeouts, failed TLS handshakes, and expired
-    /// or not yet valid certificates. The last may be caused by a clock that has not been set yet.
+    /// These are failed name lookups, connections and TLS handshakes, timeouts, and incomplete or malformed responses.
+    /// Certificates that have expired or are not yet valid are included, because the system clock may not have been set
+    /// yet.
     public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
         .connection(.http2), .connection(.failed),
@@ -72,17 +73,17 @@ public struct RetryPolicy: RequestInterceptor {
     /// The maximum number of retries of a request, including retries by other retriers.
     public let retryLimit: UInt
 
-    /// The base of the exponential backoff: the factor between one delay and the next.
+    /// The factor by which the delay grows from retry to retry.
     ///
-    /// 1 keeps the delay constant, and 0 counts as 1.
+    /// With 1, the delay stays constant. 0 is treated as 1.
     public let exponentialBackoffBase: UInt
 
-    /// The maximum of the first delay, in seconds.
+    /// The delay before the first retry, without a random part, in seconds.
     ///
-    /// A value below 0 counts as 0.
+    /// A negative value is treated as 0.
     public let exponentialBackoffScale: Double
 
-    /// The methods of requests that may be sent twice.
+    /// The methods of requests that may be retried.
     public let retryableHTTPMethods: Set<HTTPMethod>
 
     /// The status codes that lead to a retry if the request fails.
@@ -97,24 +98,25 @@ public struct RetryPolicy: RequestInterceptor {
     /// The maximum delay that the policy computes.
     package let maximumDelay: Duration
 
-    /// The maximum delay that a server may ask for with `Retry-After` (RFC 9110 §10.2.3).
+    /// The maximum delay in a `Retry-After` field (RFC 9110 §10.2.3).
     ///
-    /// If the server asks for a longer delay, the request is not retried. An earlier retry would go against the
-    /// server's request, and a later one would take longer than callers usually wait.
+    /// If the server requests a longer delay, the policy does not retry the request. An earlier retry would ignore the
+    /// server's request, and a later retry would take longer than callers usually wait.
     package let maximumRetryAfter: Duration
 
-    /// The limit on the retries of all requests together; `nil` for no such limit.
+    /// The limit on the retries of all requests together; `nil` for no limit.
     package let budget: RetryBudget?
 
-    /// Returns a number from 0 up to, but not including, 1; replaced in tests.
+    /// Returns a number from 0 up to, but not including, 1; tests replace it.
     package var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// Returns the time that dates in `Retry-After` are compared with; replaced in tests.
+    /// Returns the time with which dates in `Retry-After` are compared; tests replace it.
     package var now: @Sendable () -> Date = { Date() }
 
     /// The part of a delay that is random.
     public enum Jitter: Hashable, Sendable {
-        /// A random delay between zero and the computed delay. Clients that failed together then do not retry
-        /// together.
+        /// A random delay between zero and the computed delay.
+        ///
+        /// Clients that fail at the same time then do not retry at the same time.
         case full
         /// The computed delay, without a random part.
         case none
@@ -125,15 +127,16 @@ public struct RetryPolicy: RequestInterceptor {
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.
     ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
-    ///   - exponentialBackoffScale: The maximum of the first delay, in seconds; 0.5 by default.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - exponentialBackoffScale: The delay before the first retry, without a random part, in seconds; 0.5 by
+    ///     default.
+    ///   - retryableHTTPMethods: The methods of requests that may be retried; the idempotent methods by default.
     ///   - retryableHTTPStatusCodes: The status codes that lead to a retry if the request fails; 408, 429, 500, 502,
     ///     503 and 504 by default.
-    ///   - retryableErrorKinds: The kinds of errors that lead to a retry; see ``defaultRetryableErrorKinds``.
+    ///   - retryableErrorKinds: The kinds of errors that lead to a retry; ``defaultRetryableErrorKinds`` by default.
     ///   - jitter: The random part of the delay; `.full` by default.
-    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
-    ///   - maximumRetryAfter: The maximum delay that a server may ask for; 60 seconds by default.
-    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no such limit.
+    ///   - maximumDelay: The maximum of the computed delay; 30 seconds by default.
+    ///   - maximumRetryAfter: The maximum delay in a `Retry-After` field; 60 seconds by default.
+    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no limit.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -156,10 +159,10 @@ public struct RetryPolicy: RequestInterceptor {
         self.budget = budget
     }
 
-    /// Returns the request unchanged, and counts its first attempt in the budget, if there is one.
+    /// Returns the request unchanged, and adds a first attempt to the budget, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request about to be sent.
+    ///   - request: The request that is about to be sent.
     ///   - state: The state of the request, such as its retry count.
     /// - Returns: The request, unchanged.
     /// - Throws: Nothing.
@@ -183,7 +186,7 @@ public struct RetryPolicy: RequestInterceptor {
         return delay > .zero ? .retryWithDelay(delay) : .retry
     }
 
-    /// Returns whether the policy would retry the request, without regard to the budget.
+    /// Returns whether the policy would retry the request, ignoring the budget.
     ///
     /// - Parameters:
     ///   - request: The failed request.
@@ -198,13 +201,13 @@ extension RequestRetrier where Self == RetryPolicy {
     /// A policy with the default settings.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy with the most common settings; the rest have their defaults.
+    /// A policy with the most common settings; the other settings have their default values.
     ///
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - retryableHTTPMethods: The methods of requests that may be retried; the idempotent methods by default.
     ///   - jitter: The random part of the delay; `.full` by default.
-    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
+    ///   - maximumDelay: The maximum of the computed delay; 30 seconds by default.
     /// - Returns: A policy with these settings.
     public static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
@@ -217,10 +220,10 @@ extension RequestRetrier where Self == RetryPolicy {
     }
 }
 
-/// Retries only requests that lost their connection.
+/// Retries only requests that fail because their connection is lost.
 ///
-/// A connection is lost if it is closed or reset before the response is complete. Responses are never retried because
-/// of their status code. Otherwise, the rules of ``RetryPolicy`` apply.
+/// A connection is lost if it is closed or reset before the response is complete. The policy does not retry requests
+/// because of their status codes. All other rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that makes the decisions.
     package let policy: RetryPolicy
@@ -235,11 +238,12 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.
     ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
-    ///   - exponentialBackoffScale: The maximum of the first delay, in seconds; 0.5 by default.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - exponentialBackoffScale: The delay before the first retry, without a random part, in seconds; 0.5 by
+    ///     default.
+    ///   - retryableHTTPMethods: The methods of requests that may be retried; the idempotent methods by default.
     ///   - jitter: The random part of the delay; `.full` by default.
-    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
-    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no such limit.
+    ///   - maximumDelay: The maximum of the computed delay; 30 seconds by default.
+    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no limit.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -255,10 +259,10 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
             maximumDelay: maximumDelay, budget: budget)
     }
 
-    /// Returns the request unchanged, and counts its first attempt in the budget, if there is one.
+    /// Returns the request unchanged, and adds a first attempt to the budget, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request about to be sent.
+    ///   - request: The request that is about to be sent.
     ///   - state: The state of the request, such as its retry count.
     /// - Returns: The request, unchanged.
     /// - Throws: Nothing.
@@ -285,23 +289,25 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
     public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 }
 
-/// Limits the retries of many requests together, so that retries do not overload a failing server.
+/// A limit on the retries of many requests together, so that retries do not overload a failing server.
 ///
-/// The first attempt of each request adds a part of a retry to the budget, and each retry takes a whole one. When less
-/// than one is left, requests are not retried. With the default ratio of 0.1, a server that fails every request sees
-/// at most 1.1 times the requests once the saved retries are used up. Without a budget, it would see three times as
-/// many with the default retry limit.
+/// The first attempt of each request adds a fraction of a retry to the budget, 0.1 by default. Each retry takes one
+/// retry from the budget. If less than one retry is left, requests are not retried.
 ///
-/// All copies of a policy share its budget, and several policies may share one budget. A policy can only add to the
-/// budget if it also acts as an adapter: in ``Session``'s `interceptor:` or with ``Request/interceptor(_:)``. A policy
-/// used only as a retrier takes from the budget and never adds to it.
+/// For example, assume that a server fails every request. With the default ratio, it receives at most 1.1 times as many
+/// requests as without retries, once the reserve is used up. Without a budget and with the default retry limit, it
+/// receives three times as many.
+///
+/// All copies of a policy share its budget, and several policies may share one budget. A policy adds to the budget only
+/// if it is an adapter as well. To make it an adapter, pass the policy to ``Session``'s `interceptor:` or to
+/// ``Request/interceptor(_:)``. A policy that is only a retrier takes from the budget and never adds to it.
 public final class RetryBudget: Sendable {
     private let state: Locked<RetryBudgetState>
 
     /// Creates a full budget.
     ///
     /// - Parameters:
-    ///   - ratio: The number of retries that each request adds, from 0 to 1; 0.1 by default.
+    ///   - ratio: The fraction of a retry that each request adds, from 0 to 1; 0.1 by default.
     ///   - reserve: The maximum number of retries that can be saved; 10 by default.
     public init(ratio: Double = 0.1, reserve: UInt = 10) {
         state = Locked(RetryBudgetState(ratio: ratio, reserve: reserve))
@@ -310,7 +316,7 @@ public final class RetryBudget: Sendable {
     /// The number of retries that are available now.
     package var balance: Int { state.withLock { $0.balance } }
 
-    /// Adds a part of a retry; called for the first attempt of each request.
+    /// Adds a fraction of a retry; called for the first attempt of each request.
     package func deposit() { state.withLock { $0.requestBegan() } }
 
     /// Takes one retry from the budget.
@@ -336,7 +342,7 @@ struct RetryBudgetState: Hashable, Sendable {
     /// The number of retries that are available now.
     var balance: Int { saved / Self.unit }
 
-    /// Adds the share of a request's first attempt.
+    /// Adds a fraction of a retry, for the first attempt of a request.
     mutating func requestBegan() {
         // A single retry can be saved even if the reserve is 0.
         saved = min(saved + depositPerRequest, max(reserve, Self.unit))

@@ -1,23 +1,26 @@
-/// Decodes the body of a response step by step, at the pace of its receiver.
+/// Decodes the body of a response in small steps.
 ///
-/// An instance belongs to the engine. Each step produces at most 16 KiB, no matter how much its input decodes to; the
-/// remaining input is kept in coded form. The memory consists of that input, 16 KiB for each coding, and the windows of
-/// the decoders. A window has 32 KiB with gzip and deflate, at most 8 MiB with zstd, and at most 16 MiB with brotli.
+/// An instance belongs to the engine. Each step produces at most 16 KiB, even if its input contains much more. The
+/// remaining input is stored in coded form. The memory use consists of this input, 16 KiB for each coding, and the
+/// windows of the decoders. A window takes 32 KiB with gzip and deflate, at most 8 MiB with zstd, and at most 16 MiB
+/// with brotli.
 // Safety: this object owns the buffers from their creation until `deinit`; other memory is used only within the call.
 @safe
 final class ContentDecoder {
     /// The result of a step.
     enum Step {
-        /// The given number of bytes was decoded; ``ContentDecoder/output(_:)`` returns them until the next step.
+        /// The given number of bytes was decoded; ``ContentDecoder/output(_:)`` returns these bytes until the next
+        /// step.
         case output(Int)
-        /// All of the input is decoded.
+        /// All input is decoded.
         case needsInput
         /// The allowance is used up.
         case yieldsTurn
         case failed(String)
     }
 
-    /// The maximum number of bytes that a step produces: the number that libcurl passes on at a time.
+    /// The maximum number of bytes that a step produces, which is also the number of bytes that libcurl delivers at a
+    /// time.
     static let stepSize = 16 * 1024
 
     /// One coding with its output.
@@ -25,7 +28,7 @@ final class ContentDecoder {
     private struct Stage {
         let decoder: any StepDecoder
         let output: UnsafeMutableRawBufferPointer
-        /// The bytes of the output that the next stage has not consumed yet.
+        /// The bytes of the output that the next stage has not yet consumed.
         var ready = 0..<0
         /// Whether the stage may produce more output without more input.
         var isFull = false
@@ -34,7 +37,7 @@ final class ContentDecoder {
     }
 
     private let codings: [ContentCoding]
-    /// The stages; the first receives the input.
+    /// The stages in order; the first stage receives the input.
     private var stages: [Stage] = []
     private var hasBegun = false
     private var rest: [UInt8] = []
@@ -54,14 +57,14 @@ final class ContentDecoder {
         for stage in stages { unsafe stage.output.deallocate() }
     }
 
-    /// Whether the content is complete, so that the coded bytes may end here.
+    /// Whether the content is complete, so that the coded bytes may end at this point.
     var isComplete: Bool { !hasBegun || stages.allSatisfy { $0.isAtEnd && $0.ready.isEmpty } }
 
     /// Decodes the next bytes, and advances the input by the bytes that were consumed.
     ///
     /// - Parameters:
     ///   - input: The bytes to decode.
-    ///   - allowance: The number of bytes that may go in and out of decoders. A step may exceed it slightly.
+    ///   - allowance: The number of bytes that may enter and leave the decoders. A step may slightly exceed it.
     /// - Returns: The result of the step.
     func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
         if !hasBegun, let flaw = begin() { return .failed(flaw) }
@@ -112,7 +115,7 @@ final class ContentDecoder {
         }
     }
 
-    /// Creates the decoders; returns a description of the problem if that fails.
+    /// Creates the decoders; returns a description of the problem if this fails.
     private func begin() -> String? {
         hasBegun = true
         guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }
@@ -125,7 +128,9 @@ final class ContentDecoder {
         return nil
     }
 
-    /// The last stage with input to decode; its choice ensures that no stage continues before its output is consumed.
+    /// The last stage that has input to decode.
+    ///
+    /// This choice ensures that a stage does not continue before its output is consumed.
     private func runnableStage(hasInput: Bool) -> Int? {
         stages.indices.last { index in
             stages[index].isFull || (index == 0 ? hasInput : !stages[index - 1].ready.isEmpty)

@@ -2,8 +2,9 @@ import CZlib
 
 /// Decodes gzip and deflate with zlib.
 ///
-/// A gzip body consists of one or more members (RFC 1952 §2.2), or is in zlib's own format, which libcurl also accepts.
-/// A deflate body is in zlib's format (RFC 9110 §8.4.1.2), or lacks it, as some servers send it.
+/// A gzip body consists of one or more members (RFC 1952 §2.2). A body in zlib's own format is accepted as well, as in
+/// libcurl. A deflate body is in zlib's format (RFC 9110 §8.4.1.2). Some servers send it as raw deflate data, which is
+/// accepted too.
 // Safety: this object owns the stream from its creation until `deinit`, and the stream does not move. Zlib receives
 // pointers to other memory only within the call, together with its size.
 @safe
@@ -11,10 +12,10 @@ final class Inflater: StepDecoder {
     enum Format { case gzip, deflate }
 
     private enum State {
-        /// The first two bytes show whether the body is in zlib's format.
+        /// The first two bytes show whether the body has zlib's format.
         case awaitingFormat([UInt8])
         case inflating
-        /// The given number of further bytes is ignored: libcurl skips four bytes after a stream without zlib's format.
+        /// The given number of bytes is ignored, because libcurl skips four bytes after raw deflate data.
         case atEnd(ignored: Int)
     }
 
@@ -23,13 +24,13 @@ final class Inflater: StepDecoder {
     private var state: State
     private var isRaw = false
 
-    /// Creates a decoder; `nil` if there is no memory for it.
+    /// Creates a decoder; `nil` if there is not enough memory.
     init?(_ format: Format) {
         let made = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe made.initialize(to: z_stream())
         // 15 is the largest window; adding 32 detects gzip or zlib automatically.
         guard unsafe bb_inflate_init(made, format == .gzip ? 47 : 15) == Z_OK else {
-            // This must happen before the object owns the stream, or `deinit` would free it, too.
+            // This must happen before the object owns the stream; otherwise, `deinit` would free it too.
             unsafe made.deallocate()
             return nil
         }
@@ -99,7 +100,7 @@ final class Inflater: StepDecoder {
         }
     }
 
-    /// Whether two bytes start zlib's format, by their method, window and checksum (RFC 1950 §2.2).
+    /// Whether two bytes are the start of zlib's format, by their method, window and checksum (RFC 1950 §2.2).
     private static func isZlibHead(_ bytes: [UInt8]) -> Bool {
         bytes[0] & 0x0f == 8 && bytes[0] >> 4 <= 7 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     }

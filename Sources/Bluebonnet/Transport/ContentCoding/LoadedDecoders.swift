@@ -2,19 +2,19 @@ import CSystem
 
 /// The result of one step of a decoder.
 enum DecodingStep: Equatable {
-    /// The decoder consumed and produced the given numbers of bytes; at the end, it consumes no more.
+    /// The decoder consumed and produced the given numbers of bytes; after the end, it consumes no bytes.
     case made(taken: Int, put: Int, isAtEnd: Bool)
     case failed(String)
 }
 
-/// Decodes one coding, as far as the input and the room for output allow.
+/// A decoder of one coding, which processes as much input as it can.
 // Safety: the memory belongs to the caller and is used only within the call.
 protocol StepDecoder: AnyObject {
     func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep
 }
 
 extension ContentCoding {
-    /// Creates the decoder; `nil` if it is not available, or if there is no memory for it.
+    /// Creates the decoder; `nil` if it is not available, or if there is not enough memory.
     func makeDecoder() -> (any StepDecoder)? {
         switch self {
         case .gzip: Inflater(.gzip)
@@ -39,7 +39,7 @@ final class BrotliDecoder: StepDecoder {
     private let state: UnsafeMutableRawPointer
     private var isAtEnd = false
 
-    /// Creates a decoder; `nil` if the library is not installed, or if there is no memory.
+    /// Creates a decoder; `nil` if the library is not installed, or if there is not enough memory.
     init?() {
         guard Self.isAvailable,
             let state = unsafe withUnsafePointer(to: Self.library, { unsafe bb_brotli_create($0) })
@@ -78,12 +78,12 @@ final class ZstdDecoder: StepDecoder {
     /// Whether the library is installed.
     static var isAvailable: Bool { unsafe library.create != nil }
 
-    /// Content may request windows of at most 8 MiB (RFC 9659 §3), which limits the memory of a decoder.
+    /// The maximum size of a window is 8 MiB (RFC 9659 §3), which limits the memory of a decoder.
     private static let windowLog: Int32 = 23
 
     private let state: UnsafeMutableRawPointer
 
-    /// Creates a decoder; `nil` if the library is not installed, or if there is no memory.
+    /// Creates a decoder; `nil` if the library is not installed, or if there is not enough memory.
     init?() {
         guard Self.isAvailable,
             let state = unsafe withUnsafePointer(to: Self.library, { unsafe bb_zstd_create($0, Self.windowLog) })
@@ -95,7 +95,7 @@ final class ZstdDecoder: StepDecoder {
         unsafe withUnsafePointer(to: Self.library) { unsafe bb_zstd_destroy($0, state) }
     }
 
-    /// Decodes the next bytes; another frame may follow the end of a frame.
+    /// Decodes the next bytes; a frame may be followed by another frame.
     func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep {
         var (left, room) = (input.count, output.count)
         var message: UnsafePointer<CChar>?

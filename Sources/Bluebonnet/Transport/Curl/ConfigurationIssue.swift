@@ -3,10 +3,10 @@ import COpenSSL
 import CSystem
 import Glibc
 
-/// A mistake in the settings for connections and TLS that can be found without opening a connection.
+/// A mistake in the settings for connections and TLS that can be found without a connection.
 ///
-/// Libcurl silently treats some values as others, or ignores them. So the settings are checked when a session is
-/// created, and every request fails with the mistake that was found.
+/// Libcurl silently ignores some values, or treats them as other values. The settings are therefore checked when a
+/// session is created. If there is a mistake, every request fails with it.
 // Safety: the system reads the text only within the call.
 struct ConfigurationIssue: Equatable {
     /// The name of the option in the configuration.
@@ -57,7 +57,7 @@ struct ConfigurationIssue: Equatable {
             return Self("happyEyeballsTimeout", "\(timeout) is less than a millisecond")
         }
         guard let keepAlive = configuration.keepAlive else { return nil }
-        // Linux refuses larger values, and libcurl does not report that.
+        // Linux rejects larger values, and libcurl does not report the failure.
         for (name, value) in [("idle", keepAlive.idle), ("interval", keepAlive.interval)] {
             guard !isSeconds(value, atMost: 32_767) else { continue }
             return Self("keepAlive.\(name)", "\(value) is not between 1 and 32,767 seconds")
@@ -159,7 +159,7 @@ struct ConfigurationIssue: Equatable {
         return identity.passphrase?.utf8.contains(0) == true ? "the pass phrase holds a NUL" : nil
     }
 
-    /// Whether a text can be passed to libcurl: it is not empty, and contains no control characters.
+    /// Whether a text can be passed to libcurl, because it is not empty and contains no control characters.
     private static func isText(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
     }
@@ -168,7 +168,7 @@ struct ConfigurationIssue: Equatable {
         (1...limit).contains(duration.components.seconds)
     }
 
-    /// A host and a port, each of which may be empty.
+    /// A host and a port, which may both be empty.
     private struct Endpoint {
         let host: Substring
         let port: Int?
@@ -201,20 +201,21 @@ extension Libcurl {
 
 /// Checks the names of ciphers with OpenSSL.
 ///
-/// OpenSSL ignores unknown names in a list as long as it knows one of the names, so each name is checked on its own.
+/// OpenSSL ignores unknown names in a list that contains at least one known name. Each name is therefore checked
+/// separately.
 // Safety: the context is used only within the function that creates and frees it.
 private enum CipherNames {
-    /// Returns the first of the TLS 1.2 cipher names that OpenSSL does not know.
+    /// Returns the first TLS 1.2 cipher name that OpenSSL does not know.
     static func firstUnknown(of names: [String]) -> String? {
         unsafe firstUnknown(of: names) { context, name in
-            // A prefix stands for an operation on the cipher; a word that starts with an at sign is a command.
+            // A prefix is an operation on the cipher; a word that starts with an at sign is a command.
             if name.hasPrefix("@") { return true }
             let bare = name.first.map { "!-+".contains($0) } == true ? String(name.dropFirst()) : name
             return unsafe !bare.isEmpty && SSL_CTX_set_cipher_list(context, bare) == 1
         }
     }
 
-    /// Returns the first of the TLS 1.3 cipher suites that OpenSSL does not know.
+    /// Returns the first TLS 1.3 cipher suite that OpenSSL does not know.
     static func firstUnknownSuite(of names: [String]) -> String? {
         unsafe firstUnknown(of: names) { context, name in
             unsafe !name.isEmpty && SSL_CTX_set_ciphersuites(context, name) == 1

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Stores what a session remembers between exchanges, in libcurl: cookies, and hosts that demand TLS (HSTS).
+/// Stores the data that a session keeps between exchanges, in libcurl: cookies, and hosts that require TLS (HSTS).
 ///
 /// An instance belongs to the engine and never leaves the loop's thread.
 // Safety: this object owns the handle that performs, and no callback of libcurl is running.
@@ -13,7 +13,7 @@ final class CookieAndHSTSStore {
     /// The handle that writes the file of HSTS hosts when it is freed.
     private var hstsWriter: EasyHandle?
 
-    /// Creates the storage of a session; `nil` if the session remembers nothing.
+    /// Creates the storage of a session; `nil` if the session keeps no data.
     init?(_ configuration: Session.Configuration) {
         keepsCookies = configuration.cookies.policy != .never
         keepsHSTS = configuration.hsts != .off
@@ -22,13 +22,13 @@ final class CookieAndHSTSStore {
     }
 
     deinit {
-        // The handle writes the file after this.
+        // The handle writes the file afterwards.
         if let hstsFile, hstsWriter != nil { Self.makePrivate(hstsFile) }
     }
 
     /// Ensures that a file exists and is private to its owner.
     ///
-    /// Libcurl gives the new file the mode of the old one, and creates a missing file with the process's usual mode.
+    /// Libcurl gives the new file the mode of the old file. It creates a missing file with the process's usual mode.
     private static func makePrivate(_ path: String) {
         let path = FileSystem.realPath(path)
         do throws(SystemError) {
@@ -39,7 +39,7 @@ final class CookieAndHSTSStore {
                 if try file.status().isOwn { try file.setMode(0o600) }
             }
         } catch {
-            // Then libcurl cannot write the file either, and does not report that.
+            // Libcurl cannot write the file either, and does not report this.
         }
     }
 
@@ -58,7 +58,8 @@ final class CookieAndHSTSStore {
 extension EasyHandle {
     /// Creates a handle that reads a file of HSTS hosts into a share.
     ///
-    /// Libcurl reads the file when a transfer begins. This transfer fails at once, because its scheme is not allowed.
+    /// Libcurl reads the file when a transfer begins. This transfer fails immediately, because its scheme is not
+    /// allowed.
     fileprivate convenience init?(keeping file: String, in share: CurlShare) {
         self.init()
         keepsShare = true
@@ -73,8 +74,8 @@ extension EasyHandle {
 
 /// Owns the handle through which libcurl's easy handles share cookies and HSTS hosts (RFC 6797).
 ///
-/// An instance belongs to the engine. All handles that use it are on the loop's thread, so nothing is locked.
-// Safety: an easy handle retains the share that it uses, and therefore releases it after itself.
+/// An instance belongs to the engine. All handles with the share are on the loop's thread, so there is no lock.
+// Safety: an easy handle retains its share, so the share is released after the handle.
 @safe
 final class CurlShare {
     fileprivate let pointer: UnsafeMutableRawPointer
@@ -86,9 +87,9 @@ final class CurlShare {
         hasHSTS = hsts
     }
 
-    /// Whether libcurl would use TLS for an `http` URL because its host demands it (HSTS, RFC 6797).
+    /// Whether libcurl would use TLS for an `http` URL because its host requires it (HSTS, RFC 6797).
     ///
-    /// This is determined by a transfer that ends before it looks for a connection, because its scheme is not allowed.
+    /// This is determined with a transfer that ends before it needs a connection, because its scheme is not allowed.
     func upgrades(_ url: URL) -> Bool {
         guard hasHSTS, let probe = EasyHandle() else { return false }
         probe.use(self, withCookies: false)
@@ -110,10 +111,10 @@ extension EasyHandle {
         self.share === share && self.usesCookies == usesCookies
     }
 
-    /// Uses a share, with or without its cookies, or no share.
+    /// Sets the share of a handle, with or without its cookies, or removes the share.
     ///
-    /// After a reset, a handle keeps its share, but libcurl no longer uses the share. A handle that has ever used
-    /// cookies continues to use those of its share, however.
+    /// After a reset, a handle still has its share, but libcurl does not use it. A handle that has ever used cookies
+    /// continues to use the cookies of its share, however.
     func use(_ share: CurlShare?, withCookies usesCookies: Bool) {
         if share == nil || self.share !== share { leaveShare() }
         if usesCookies, !hasUsedCookies { turnCookiesOn() }
@@ -126,11 +127,11 @@ extension EasyHandle {
         }
     }
 
-    /// Turns on libcurl's cookies, which stay on until the handle is freed.
+    /// Enables libcurl's cookies, which stay enabled until the handle is freed.
     ///
-    /// Only reading a list of cookie files does that, so the list holds one empty name. It is removed again, because
-    /// `curl_easy_reset` leaks its memory (7.88.1) or lets the list grow. The removal also drops the handle's cookies,
-    /// so it is done without a share.
+    /// They can only be enabled with a list of cookie files, so the list contains one empty name. The list is removed
+    /// again, because `curl_easy_reset` leaks its memory (7.88.1) or lets the list grow. The removal also deletes the
+    /// handle's cookies, so it is done without a share.
     private func turnCookiesOn() {
         leaveShare()
         hasUsedCookies = true
@@ -139,7 +140,7 @@ extension EasyHandle {
         unsafe set(CURLOPT_COOKIEFILE, pointer: nil)
     }
 
-    /// The URL that libcurl used instead because the host demands TLS; `nil` if libcurl used the given URL.
+    /// The URL that libcurl used instead because the host requires TLS; `nil` if libcurl used the given URL.
     func upgradedURL(of url: URL) -> URL? {
         guard share?.hasHSTS == true, url.scheme?.lowercased() == "http",
             let effective = string(CURLINFO_EFFECTIVE_URL), effective.hasPrefix("https:")

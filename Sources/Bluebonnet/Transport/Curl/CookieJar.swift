@@ -1,11 +1,11 @@
 import CCurl
 import FoundationEssentials
 
-/// Stores the cookies of an engine in libcurl, and reads and changes them there.
+/// Stores the cookies of an engine in libcurl.
 ///
 /// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks report received cookies
-/// and requests that are about to be sent. The handle that reads and changes the cookies belongs to no transfer, and
-/// libcurl does not use the cookies during its callbacks.
+/// and requests that are about to be sent. The cookies are read and changed with a handle that no transfer uses.
+/// Libcurl does not use the cookies during its callbacks.
 final class CookieJar {
     private let store: CookieAndHSTSStore?
     private var easy: EasyHandle?
@@ -19,12 +19,12 @@ final class CookieJar {
     private var suffixes = PublicSuffixCookies()
     /// The fields that libcurl may have parsed differently from the standard.
     private var doubtful: [(field: String, url: URL)] = []
-    /// The cookies that must not be sent with the request that was begun last; see ``CookiePaths``.
+    /// The cookies that must not be sent with the last request; see ``CookiePaths``.
     private var hidden: [Cookie] = []
     /// The host that last set a cookie.
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
-    /// Creates the jar of a session; `nil` if the session keeps no cookies.
+    /// Creates the jar of a session; `nil` if the session does not store cookies.
     init?(_ configuration: Session.Configuration.Cookies, _ store: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
         self.store = store
@@ -93,7 +93,7 @@ final class CookieJar {
         easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine)
     }
 
-    /// Returns libcurl's cookies; those of unwanted domains are skipped.
+    /// Returns libcurl's cookies, without the cookies of unwanted domains.
     private func kept(by easy: EasyHandle, ofDomains isWanted: (String) -> Bool = { _ in true }) -> [Cookie] {
         var cookies: [Cookie] = []
         CookieLines(of: easy).forEach { line in
@@ -144,7 +144,7 @@ final class CookieJar {
         if isOverQuota { enforceQuota(with: easy) }
     }
 
-    /// Confines cookies to their host if the host is a public suffix, but has set them for all hosts below it.
+    /// Limits cookies to their host if the host is a public suffix and has set them for all its subdomains.
     private func confineCookies(with easy: EasyHandle) {
         for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
             expire(taken, with: easy)
@@ -152,8 +152,7 @@ final class CookieJar {
         }
     }
 
-    /// Corrects the cookies that libcurl has parsed differently from the standard; see ``CookiePaths`` and
-    /// ``CookieNames``.
+    /// Corrects the cookies that libcurl has not parsed by the standard; see ``CookiePaths`` and ``CookieNames``.
     private func correctCookies(with easy: EasyHandle) {
         let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
         doubtful = []
@@ -164,7 +163,7 @@ final class CookieJar {
             guard let parsed = Cookie(parsing: field, for: target) else { continue }
             // The field has replaced or removed the other cookie.
             hidden.removeAll { CookiePaths.areSameInLibcurl($0, parsed) }
-            // Libcurl does not accept every field: a refused field must not remove another cookie.
+            // Libcurl does not accept every field; a refused field must not remove another cookie.
             guard target.isSecure || !parsed.isSecure,
                 let taken = CookiePaths.taken(from: field, as: parsed, among: kept)
             else { continue }
@@ -185,7 +184,7 @@ final class CookieJar {
         if !refused.isEmpty { remove(refused, with: easy) }
     }
 
-    /// Removes cookies that libcurl may not allow to be replaced, because it does not accept such names from a list.
+    /// Removes cookies that libcurl may not replace, because it does not accept their names from a list.
     private func remove(_ refused: [Cookie], with easy: EasyHandle) {
         for var cookie in refused {
             cookie.isSecure = true
@@ -237,7 +236,7 @@ extension Cookie {
     }
 }
 
-/// The cookies of a handle as lines of a Netscape cookie file, those of each host in the order of their arrival.
+/// The cookies of a handle as lines of a Netscape cookie file; the cookies of each host are in the order of arrival.
 // Safety: this value owns the list, and the lines are copied when they are read.
 @safe
 private struct CookieLines: ~Copyable {
@@ -288,11 +287,12 @@ private struct CookieLines: ~Copyable {
     }
 }
 
-/// Decides when the cookies of a jar must be counted, and how many of them to remove, as a value.
+/// Decides when the cookies of a jar must be counted, and how many cookies to remove, as a value.
 ///
-/// The limits are those of browsers: 180 cookies per site, where a site is the domain registered under a public suffix,
-/// and 3,300 in total. If there are more, the number is reduced to 150 or 3,000. Counting takes time, so it is done at
-/// most once per 30 new cookies of a site, or 300 in total. In between, there may be that many cookies more.
+/// The limits are like those of browsers: 180 cookies per site, and 3,300 in total. A site is the domain that is
+/// registered under a public suffix. If a limit is exceeded, the number is reduced to 150 per site, or 3,000 in total.
+/// Counting takes time, so the cookies are counted at most once per 30 new cookies of a site, or 300 in total. Until
+/// then, the limits may be exceeded by these numbers.
 struct CookieQuota: Equatable {
     /// A limit, and the number of cookies to which an excess is reduced.
     struct Limit: Equatable {
@@ -303,11 +303,11 @@ struct CookieQuota: Equatable {
     static let site = Limit(most: 180, kept: 150)
     static let jar = Limit(most: 3300, kept: 3000)
 
-    /// The largest possible number of cookies, and the number at which they must be counted.
+    /// The highest possible number of cookies, and the number at which they must be counted.
     private struct CountEstimate: Equatable {
         var most = 0
         var due: Int
-        /// When a cookie was last set, as the number of cookies that had been set in the jar by then.
+        /// The number of cookies that had been set in the jar when the last cookie of the site was set.
         var lastSet = 0
 
         init(_ limit: Limit) { due = limit.most }
@@ -334,7 +334,8 @@ struct CookieQuota: Equatable {
 
     /// Called with the number of cookies per site; returns how many of the oldest cookies of each site to remove.
     ///
-    /// If there are too many in total, the sites that have not set a cookie for the longest time lose theirs.
+    /// If there are too many cookies in total, the sites that have not set a cookie for the longest time lose their
+    /// cookies first.
     mutating func counted(_ counts: [String: Int]) -> [String: Int] {
         var left = counts
         for (site, count) in counts where count > Self.site.most { left[site] = Self.site.kept }

@@ -2,8 +2,8 @@ import CCurl
 
 /// Maps libcurl's error codes to kinds of errors.
 ///
-/// The table is total: a code that a later libcurl adds becomes `.internal`, with libcurl's error text as the detail.
-/// Some codes have several meanings, which ``kind(of:in:)`` distinguishes by the circumstances.
+/// An unknown code of a later libcurl becomes `.internal`, with libcurl's error message as the detail. Some codes have
+/// several meanings, which ``kind(of:in:)`` distinguishes by the circumstances.
 enum CurlErrorTable {
     /// The circumstances of a failed transfer.
     struct FailureContext {
@@ -32,7 +32,7 @@ enum CurlErrorTable {
         case .hostMismatch: .trust(.hostMismatch)
         case .tooManyHeads where context.wasSent || code != CurlErrorText.tooLarge:
             context.headTooLarge(300 * 1024)
-        // Many small frames count as a large head: the request must not be sent again.
+        // Many small frames count as a large head; the request must not be sent again.
         case .headTooLarge, .tooManyFrames: context.headTooLarge(128 * 1024)
         case .goingAway: .connection(.http2)
         case .brokenStream: .invalidResponse(.http2Stream)
@@ -74,7 +74,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// Returns a specific text for a code for which libcurl only has a general one.
+    /// Returns a specific message for a code for which libcurl has only a general message.
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
@@ -92,7 +92,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// Returns the kind of a code without regard to the circumstances.
+    /// Returns the kind of a code without the circumstances.
     static func kind(of code: CURLcode) -> RequestError.Kind {
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest(.unsupportedScheme(""))

@@ -2,14 +2,14 @@ import Synchronization
 
 /// The default transport of sessions, which sends requests with libcurl.
 ///
-/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. Let it wrap a
-/// ``CurlTransport``, forward all other calls to it, and pass your transport to a ``Session``.
+/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. It can wrap a
+/// ``CurlTransport`` and forward all other calls to it. Pass your transport to a ``Session``.
 ///
-/// A session shuts its transport down when the session ends. A transport without a session must be shut down by its
-/// owner; otherwise, its connections stay open.
+/// A session shuts its transport down when the session ends. If you use a transport without a session, shut it down
+/// yourself; otherwise, its connections stay open.
 ///
-/// The transport is a thin wrapper around an engine that runs on an ``EventLoop``. It may be called on any thread, and
-/// passes the calls to the engine in order.
+/// The methods may be called on any thread. They pass commands to an engine, which runs on an ``EventLoop`` and handles
+/// the commands in order.
 public final class CurlTransport: Transport {
     private let loop: EventLoop
     let engine: TransferEngine
@@ -18,12 +18,12 @@ public final class CurlTransport: Transport {
 
     /// Creates a transport.
     ///
-    /// No thread is started and no connection is opened before the transport is first used.
+    /// The thread is started and connections are opened on first use.
     ///
     /// - Parameters:
-    ///   - configuration: The settings of the transport. Pass the same configuration to the session. The transport uses
+    ///   - configuration: The settings of the transport, which must be the session's configuration. The transport uses
     ///     the network settings: default header fields, limits, timeouts, connections, proxy, TLS and cookies. The
-    ///     session itself handles the cache and everything above the transport.
+    ///     session itself uses the other settings, such as the cache.
     ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
     ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
@@ -33,19 +33,19 @@ public final class CurlTransport: Transport {
         keepsCookies = configuration.cookies.policy != .never
     }
 
-    /// The event loop that libcurl runs on.
+    /// The event loop on which libcurl runs.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The cookies that libcurl stores and sends; `nil` if the cookie policy is `.never`.
+    /// The storage of libcurl's cookies; `nil` if the cookie policy is `.never`.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
     /// Sets the manager whose evaluators check servers; see ``Transport/evaluateServers(using:)``.
     ///
     /// - Parameter manager: The manager that assigns evaluators to hosts.
-    /// - Returns: `true` if the manager will be used; `false` if the transport already has a manager or has already
-    ///   started an exchange.
+    /// - Returns: Whether the transport uses the manager. The value is `false` if the transport already has a manager
+    ///   or has already started an exchange.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool {
-        // The manager's evaluators have not checked connections that were opened before.
+        // The manager's evaluators have not checked the connections that are already open.
         lastID.load(ordering: .relaxed) == 0 && engine.setServerTrustManager(manager)
     }
 
@@ -54,7 +54,7 @@ public final class CurlTransport: Transport {
     /// - Parameters:
     ///   - request: The request to send.
     ///   - options: The options for this exchange only.
-    ///   - observer: The receiver of the events, called on the event loop's thread.
+    ///   - observer: The observer, which receives the events on the event loop's thread.
     /// - Returns: The handle that cancels, suspends and resumes the exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -76,13 +76,13 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
-    /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the resources.
+    /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         await engine.shutDown()
     }
 }
 
-/// The handle of one transfer, usable from any thread.
+/// A handle of a transfer that can be used on any thread.
 private struct CurlExchange: Exchange {
     let id: TransferID
     let engine: TransferEngine
@@ -108,9 +108,9 @@ enum EngineCommand: Sendable {
     case resume(TransferID)
     /// Sets the receiver of the body that was held back; `nil` collects the body.
     case receiveBody(TransferID, (any BodyReceiver)?)
-    /// The receiver of the body has room again.
+    /// Continues the delivery of the body, because its receiver has room again.
     case receiveMore(TransferID)
-    /// Bytes of the request's body have become available that libcurl requested.
+    /// Continues the upload, because the bytes that libcurl requested are now available.
     case sendMore(TransferID)
 
     var isStart: Bool { if case .start = self { true } else { false } }

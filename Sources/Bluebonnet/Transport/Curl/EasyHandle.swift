@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Owns one of libcurl's easy handles, and the memory that libcurl points to while a transfer runs.
+/// Owns a libcurl easy handle, and the memory that libcurl uses while a transfer runs.
 ///
 /// An instance belongs to the engine and never leaves the loop's thread.
 // Safety: the handle, the message and the lists live as long as their owner, which only the loop's thread accesses.
@@ -11,7 +11,7 @@ final class EasyHandle {
     private let message: UnsafeMutablePointer<CChar>
     /// The lists that only the current transfer uses.
     private var ownLists: [FieldList] = []
-    /// The URL that the handle is set up for, as written in its request.
+    /// The URL with which the handle is set up, as written in its request.
     private var url: String?
     /// Whether the URL that libcurl received is ASCII.
     private(set) var hasPlainURL = true
@@ -28,20 +28,20 @@ final class EasyHandle {
     var usesCookies = false
     /// Whether the handle uses alternative services; libcurl keeps them when the handle is reset.
     var usesAltSvc = false
-    /// Whether the handle keeps its share until it is freed, because libcurl writes the HSTS file at that point.
+    /// Whether the handle keeps its share until it is freed, because libcurl then writes the HSTS file.
     var keepsShare = false
-    /// Whether the handle has ever used cookies, which libcurl does not undo.
+    /// Whether the handle has ever used cookies, which cannot be undone in libcurl.
     var hasUsedCookies = false
     /// The policy for the servers of the connections that the handle has opened.
     var trust: TrustPolicy?
     /// The client certificate for servers that request one.
     var identity: SelectedIdentity?
-    /// The generation of authorities that the handle is set up for.
+    /// The generation of authorities with which the handle is set up.
     var authorities = 0
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     private var decodesTransferCodings = true
-    /// The first error for an option since the last reset, and the option.
+    /// The first option that failed since the last reset, and its error.
     private(set) var firstFailure: CURLcode = CURLE_OK
     private var firstRefused: CURLoption?
 
@@ -58,11 +58,10 @@ final class EasyHandle {
         unsafe message.deallocate()
     }
 
-    /// Resets all options, so that nothing from one request reaches the next; connections and caches stay.
+    /// Resets all options, so that the next request inherits nothing; connections and caches are kept.
     func reset() {
-        // Libcurl (`multi_done` in 7.88) keeps a transfer's receive buffer if other transfers continue to use its
-        // connection, as with HTTP/2. It then refuses another buffer size, even after a reset, so such a handle is
-        // replaced.
+        // Libcurl (`multi_done` in 7.88) keeps a transfer's receive buffer if other transfers still use its connection,
+        // as with HTTP/2. The handle then refuses another buffer size, even after a reset. Such a handle is replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         ownLists.removeAll()
@@ -91,13 +90,15 @@ final class EasyHandle {
         return true
     }
 
-    /// Prepares the handle for a request that differs from the last one only in its URL, if at all.
+    /// Prepares the handle for a request that differs from the last request at most in its URL.
     func reuse(for url: URL) {
         unsafe message[0] = 0
         setURL(url)
     }
 
-    /// Sets the URL, which libcurl parses for each transfer; a URL that is used again is passed in parsed form.
+    /// Sets the URL.
+    ///
+    /// Libcurl parses a URL for each transfer. A URL that is used again is therefore set in parsed form.
     func setURL(_ url: URL) {
         let text = url.absoluteString
         guard self.url != text else {
@@ -115,7 +116,7 @@ final class EasyHandle {
     private func useURLParts(of url: URL) {
         let parts = URLParts(url.curlString)
         urlParts = parts
-        // Libcurl rejects a URL that does not parse, as it would without this.
+        // Libcurl rejects a URL that cannot be parsed, as without this code.
         if let pointer = unsafe parts.pointer { unsafe set(CURLOPT_CURLU, pointer: UnsafeMutableRawPointer(pointer)) }
     }
 
@@ -158,7 +159,7 @@ final class EasyHandle {
         ownLists.append(list)
     }
 
-    /// Sets whether libcurl decodes transfer codings; it does after a reset.
+    /// Sets whether libcurl decodes transfer codings, which is the default after a reset.
     func decodeTransferCodings(_ isWanted: Bool) {
         guard isWanted != decodesTransferCodings else { return }
         decodesTransferCodings = isWanted
@@ -172,7 +173,7 @@ final class EasyHandle {
 
     func offset(_ info: CURLINFO) -> Int64 { unsafe Int64(bb_curl_get_offset(pointer, info)) }
 
-    /// The endpoints of the connection that the handle used last.
+    /// The endpoints of the last connection of the handle.
     var connectionEnds: ConnectionEndpoints? {
         unsafe ConnectionEndpoints(
             localPort: long(CURLINFO_LOCAL_PORT), remotePort: long(CURLINFO_PRIMARY_PORT),

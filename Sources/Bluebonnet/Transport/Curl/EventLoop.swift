@@ -2,21 +2,21 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// Runs all network activity on one thread, which waits for sockets, timers and work.
+/// A loop that runs all network activity on one thread.
 ///
-/// A session creates its own loop unless its configuration contains one. Several sessions can share a loop, and
-/// therefore a thread. The loop is also a task executor. A task that prefers it avoids several thread hops per request:
+/// A session creates its own loop unless its configuration contains one. Several sessions can share a loop and its
+/// thread. The loop is also a task executor. If a task prefers the loop, each request needs fewer thread switches:
 ///
 /// ```swift
 /// await withTaskExecutorPreference(session.executor) { … }
 /// ```
 ///
-/// The loop runs the transfers of its sessions, their timers, and the tasks that prefer this executor. Your own code
-/// runs on the loop only in such tasks, in synchronous trust evaluators, and in the closure of a
-/// ``ServerTrustManager``. Code on the loop must not block.
+/// The loop runs the transfers of its sessions, their timers, and the tasks that prefer the loop. It also runs
+/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. No other code of yours runs on the loop.
+/// Code on the loop must not block.
 ///
-/// The thread runs while a transport uses the loop, from its first exchange until it is shut down, and while jobs are
-/// pending. A later job starts the thread again, so no job is lost.
+/// The thread starts with the first exchange of a transport, and ends when all transports are shut down and no jobs are
+/// pending. A later job starts the thread again.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
@@ -28,7 +28,7 @@ public final class EventLoop: TaskExecutor {
     /// Safety: used only on the loop's thread, like `reactor`.
     nonisolated(unsafe) private var clients: [any EventLoopClient] = []
 
-    /// Whether transfers are refused because the system has no thread for the loop.
+    /// Whether transfers are refused because the system cannot start a thread for the loop.
     var isRefusing: Bool { refusal.load(ordering: .relaxed) }
     private let refusal = Atomic<Bool>(false)
 
@@ -39,7 +39,7 @@ public final class EventLoop: TaskExecutor {
 
     /// Creates a loop, whose thread starts with the first work.
     ///
-    /// - Parameter name: The name of the thread in debuggers, of which they show 15 bytes; `bluebonnet` by default.
+    /// - Parameter name: The name of the thread in debuggers, which show its first 15 bytes; `bluebonnet` by default.
     public init(name: String = "bluebonnet") {
         self.name = name
         unsafe reactor = Reactor()
@@ -48,7 +48,7 @@ public final class EventLoop: TaskExecutor {
 
     /// The executor for actors that run on the loop.
     ///
-    /// This is a separate executor, because the runtime has to know which of the loop's jobs belong to an actor.
+    /// This is a separate executor, because the runtime must know which of the loop's jobs belong to an actor.
     /// Otherwise, a task that prefers the loop would be enqueued again at each call of an `async` function.
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: serial)
@@ -56,7 +56,7 @@ public final class EventLoop: TaskExecutor {
 
     // MARK: Work from anywhere
 
-    /// Runs a closure on the loop's thread, in the order of submission.
+    /// Runs a closure on the loop's thread; closures run in the order in which they were submitted.
     package func submit(_ work: @escaping @Sendable () -> Void) {
         accept(.closure(work))
     }
@@ -72,12 +72,14 @@ public final class EventLoop: TaskExecutor {
         accept(.isolatedJob(job))
     }
 
-    /// Keeps the thread alive until ``detach()`` has been called as many times as this method.
+    /// Keeps the thread alive until ``detach()`` is called as often as this method.
     package func attach() {
         perform(inbox.withLock { $0.attached() })
     }
 
-    /// Balances one call of ``attach()``; without attachments, the thread ends when no work is left.
+    /// Reverts one call of ``attach()``.
+    ///
+    /// The thread ends when all calls are reverted and no work is left.
     package func detach() {
         perform(inbox.withLock { $0.detached() })
     }
@@ -107,13 +109,13 @@ public final class EventLoop: TaskExecutor {
 
     // MARK: On the loop's thread
 
-    /// Calls a client in every turn of the loop.
+    /// Adds a client that is called in every turn of the loop.
     package func add(_ client: any EventLoopClient) {
         checkIsolated()
         unsafe clients.append(client)
     }
 
-    /// Stops calling a client.
+    /// Removes a client.
     package func remove(_ client: any EventLoopClient) {
         checkIsolated()
         unsafe clients.removeAll { $0 === client }
@@ -122,7 +124,7 @@ public final class EventLoop: TaskExecutor {
     /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched.
     ///
     /// If the system refuses to watch the descriptor, `handler` is called with `.refused`. While the interest is empty,
-    /// `idleHandler` is called once when bytes arrive, and once when the peer has closed the connection.
+    /// `idleHandler` is called once for incoming bytes, and once when the peer has closed the connection.
     package func watch(
         _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
         whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
@@ -131,7 +133,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
     }
 
-    /// Polls the descriptors and dispatches their events, if work was done since the last poll.
+    /// Polls the descriptors and handles their events, if work was done since the last poll.
     func pollIfStale() {
         checkIsolated()
         guard unsafe turnsSincePoll > 0 else { return }
@@ -140,19 +142,21 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.dispatch()
     }
 
-    /// Changes the interest in a watched descriptor; an empty interest keeps it registered, which saves system calls.
+    /// Changes the interest in a watched descriptor.
+    ///
+    /// A descriptor without interest stays registered, which saves system calls.
     package func setInterest(_ interest: Interest, of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
-    /// Lets a descriptor's idle handler be called again, even for unread bytes that were already reported to it.
+    /// Allows another call of a descriptor's idle handler, even for unread bytes that were already reported.
     package func rearmIdleHandler(of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.rearmIdleHandler(of: descriptor)
     }
 
-    /// Stops watching a descriptor, which must not be closed before.
+    /// Stops watching a descriptor, which must still be open.
     package func unwatch(_ descriptor: Int32) {
         checkIsolated()
         unsafe reactor.unwatch(descriptor)
@@ -178,11 +182,11 @@ public final class EventLoop: TaskExecutor {
 
     private func startThread() {
         guard !DetachedThread.start(name: name, { self.run() }) else { return }
-        // The system is out of threads or memory. The caller that submitted the work must not be kept waiting.
+        // The system has no more threads or memory. The caller that submitted the work must not wait.
         Task.detached { await self.startLater() }
     }
 
-    /// Retries to start the thread for two seconds; then has the pending transfers refused.
+    /// Tries to start the thread for two seconds, and then refuses the pending transfers.
     private func startLater() async {
         for _ in 0..<Self.startAttempts {
             try? await ContinuousClock().sleep(for: .milliseconds(20))
@@ -205,13 +209,13 @@ public final class EventLoop: TaskExecutor {
             unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
             // Work that results from this turn is done before the sockets are polled, because polling is a system call.
-            // This is limited, so that the sockets are not starved.
+            // There is a limit, so that the sockets do not have to wait too long.
             if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
             // Once the inbox has returned `stop`, another thread may own the loop.
             if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
             case .stop:
-                // The system may give another thread the same ID.
+                // The system may reuse the ID for another thread.
                 serial.endOnThisThread()
                 return ExitGate.leaves(self)
             case .park: ExitGate.park()
@@ -226,10 +230,10 @@ public final class EventLoop: TaskExecutor {
     /// Called when the process exits: the thread finishes its turn and then does nothing more.
     func processExits() { inbox.withLock { $0.exits() } }
 
-    /// Whether the loop has stopped working because the process exits, with the given number of threads still running.
+    /// Whether the loop has stopped because the process exits, and the given number of threads are still running.
     func isParked(threads: Int) -> Bool { inbox.withLock { $0.isParked(threads: threads) } }
 
-    /// The limits before the sockets are polled: turns, and emptyings of the inbox per turn.
+    /// The limits before the sockets are polled: the number of turns, and how often the inbox is emptied per turn.
     private static let turnsPerPoll = 4
     private static let roundsPerTurn = 16
 
@@ -238,7 +242,7 @@ public final class EventLoop: TaskExecutor {
         for _ in 0..<Self.roundsPerTurn {
             inbox.withLock { $0.took(into: &batch) }
             guard !batch.isEmpty else { return }
-            // By index: an iterator would share the array's storage, which is to be reused.
+            // Accessed by index, because an iterator would share the array's storage, which is reused.
             for index in batch.indices {
                 switch batch[index] {
                 case .closure(let work): work()
@@ -263,9 +267,9 @@ public final class EventLoop: TaskExecutor {
     }
 }
 
-/// Takes part in every turn of an event loop.
+/// A type that is called in every turn of an event loop.
 package protocol EventLoopClient: AnyObject {
-    /// Called on the loop's thread after the work of a turn is done, and before the loop waits.
+    /// Called on the loop's thread, after the work of a turn and before the loop waits.
     ///
     /// - Returns: The latest time for the next call, in nanoseconds on the monotonic clock; `nil` for no limit.
     func loopWillWait() -> Int64?
@@ -276,7 +280,7 @@ package struct TimerID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// The events to watch a descriptor for.
+/// The events for which a descriptor is watched.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -284,7 +288,7 @@ package struct Interest: OptionSet, Sendable {
     package static let writable = Interest(rawValue: bb_epoll_out)
 }
 
-/// The events that a descriptor is ready for.
+/// The events for which a descriptor is ready.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -292,11 +296,11 @@ package struct Readiness: OptionSet, Sendable {
     package static let writable = Readiness(rawValue: bb_epoll_out)
     package static let error = Readiness(rawValue: bb_epoll_error)
     package static let hangup = Readiness(rawValue: bb_epoll_hangup)
-    /// The peer will send no more, although unread bytes may remain.
+    /// The peer has closed its side of the connection, although unread bytes may remain.
     package static let peerClosed = Readiness(rawValue: bb_epoll_peer_closed)
-    /// The system does not watch the descriptor.
+    /// The system cannot watch the descriptor.
     ///
-    /// This is always combined with ``error``, because ``error`` alone may mean that the connection was reset.
+    /// This is always combined with ``error``. Without this event, ``error`` may mean that the connection was reset.
     package static let refused = Readiness(rawValue: bb_epoll_refused)
 }
 
@@ -330,7 +334,7 @@ private final class LoopSerialExecutor: SerialExecutor {
         thread.store(Self.currentThread, ordering: .relaxed)
     }
 
-    /// Clears the thread unless another thread has begun since.
+    /// Clears the thread, unless another thread has begun in the meantime.
     func endOnThisThread() {
         _ = thread.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
     }
@@ -364,7 +368,7 @@ enum DetachedThread {
 
     /// Starts a thread that receives no signals except faults; returns whether the system allowed it.
     ///
-    /// Signals are for the program's own threads, and a write to a closed socket must not raise SIGPIPE.
+    /// Signals are for the program's own threads. A write to a closed socket must not raise SIGPIPE.
     static func start(name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)

@@ -10,15 +10,16 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// Makes libcurl treat host names on this thread as UTF-8 from now on, regardless of the program's locale.
+    /// Makes libcurl treat host names on this thread as UTF-8, regardless of the program's locale.
     ///
-    /// This is for the loop's thread, on which libcurl reads a transfer's host name some time later.
+    /// This is for the loop's thread, because libcurl reads the host name of a transfer later.
     static func useUTF8() {
         _ = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
     }
 
-    /// Makes libcurl treat the host names that `body` passes to it as UTF-8; may be called on any thread, whose locale
-    /// is restored afterwards.
+    /// Makes libcurl treat the host names that `body` passes to it as UTF-8.
+    ///
+    /// The method may be called on any thread, and restores the thread's locale.
     static func withUTF8<Result>(_ body: () -> Result) -> Result {
         let previous = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
         defer { _ = unsafe bb_use_locale(previous) }
@@ -28,16 +29,16 @@ enum Libcurl {
     /// The address of the locale, which is created for the first international host name and never freed.
     private static let utf8Locale = UInt(bitPattern: unsafe bb_make_utf8_locale())
 
-    /// The file with the authorities that libcurl trusts by default; `nil` if it knows none.
+    /// The file with the default authorities of libcurl; `nil` if there is none.
     static let authorityFile: String? = unsafe bb_curl_version()?.pointee.cainfo.map { unsafe String(cString: $0) }
 
-    /// The directory with further authorities that libcurl trusts by default; `nil` if it knows none.
+    /// The directory with the default authorities of libcurl; `nil` if there is none.
     static let authorityDirectory: String? = unsafe bb_curl_version()?.pointee.capath.map {
         unsafe String(cString: $0)
     }
 }
 
-/// Owns a URL that libcurl has parsed as it would for a transfer.
+/// Owns a URL in libcurl's parsed form.
 // Safety: a handle that uses the URL also retains its owner, and libcurl copies the URL for each transfer.
 @safe
 final class URLParts {
@@ -71,8 +72,9 @@ final class URLParts {
 }
 
 extension HostName {
-    /// Converts an international name to ASCII as for a lookup (RFC 5891), without percent signs; `nil` if it is
-    /// invalid.
+    /// Converts an international name to ASCII as for a lookup (RFC 5891).
+    ///
+    /// The result contains no percent signs. It is `nil` if the name is invalid.
     static func internationalASCII(_ name: String) -> String? {
         // In a URL, these characters would end the host or precede it.
         guard !name.utf8.contains(where: ":/?#@\\".utf8.contains) else { return nil }
@@ -81,10 +83,9 @@ extension HostName {
 }
 
 extension ProxyRoute {
-    /// Returns the scheme and the canonical host of a proxy's URL, as libcurl parses it; `nil` if libcurl cannot parse
-    /// it.
+    /// Returns the scheme and the canonical host of a proxy's URL; `nil` if libcurl cannot parse the URL.
     ///
-    /// The scheme may be followed by one slash or by three, or be missing.
+    /// The scheme may be missing, or may be followed by one slash or three slashes.
     static func parts(of url: String) -> (scheme: String, host: String)? {
         Libcurl.withUTF8 {
             let parts = URLParts(url, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)

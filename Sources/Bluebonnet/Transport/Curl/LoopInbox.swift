@@ -1,7 +1,6 @@
 /// Decides when the loop's thread is started, woken and ended, as a value.
 ///
-/// Its methods are called under the inbox's lock. The actions that they return are carried out after the lock is
-/// released.
+/// Its methods are called under the inbox's lock. The returned actions are performed after the lock is released.
 struct LoopInbox {
     /// A piece of work.
     enum Entry {
@@ -21,13 +20,13 @@ struct LoopInbox {
 
     /// The next step of the thread.
     enum Wait: Equatable {
-        /// There is more work: poll the sockets and come back.
+        /// There is more work, so poll the sockets and continue.
         case poll
-        /// There is no work: wait for sockets, timers or a wake-up.
+        /// There is no work, so wait for sockets, timers or a wake-up.
         case sleep
         /// The thread is not needed.
         case stop
-        /// The process exits: keep the thread, but do nothing more.
+        /// The process exits, so keep the thread without further work.
         case park
     }
 
@@ -37,11 +36,11 @@ struct LoopInbox {
         case stopped
         /// The thread will check the inbox again before it waits.
         case awake
-        /// The thread waits and must be woken for new work; the first to do so changes the phase to `awake`.
+        /// The thread waits and must be woken for new work; the first new work changes the phase to `awake`.
         case sleeping
-        /// The process exits, and the thread does nothing more once it has checked the inbox.
+        /// The process exits, and the thread stops after its next check of the inbox.
         case leaving
-        /// The process exits, and no more work is done; the given number of threads stay blocked.
+        /// The process exits, and all work has stopped; the given number of threads stay blocked.
         case parked(threads: Int)
     }
 
@@ -62,7 +61,7 @@ struct LoopInbox {
     mutating func detached() -> Action {
         precondition(clientCount > 0, "a loop was detached more often than attached")
         clientCount -= 1
-        // A sleeping thread must notice that it may end.
+        // A sleeping thread must check whether it may end.
         return clientCount == 0 && phase == .sleeping ? wakeIfAsleep() : .nothing
     }
 
@@ -107,12 +106,12 @@ struct LoopInbox {
         }
     }
 
-    /// Called when a thread was started while the process was about to exit, and ends at once.
+    /// Called when a thread was started while the process exits; the thread ends immediately.
     mutating func barred() {
         phase = .parked(threads: 0)
     }
 
-    /// Whether work has stopped with the given number of threads left; an earlier thread may be about to end.
+    /// Whether work has stopped and the given number of threads are left; an earlier thread may still be ending.
     func isParked(threads: Int) -> Bool { phase == .parked(threads: threads) }
 
     private mutating func wakeIfAsleep() -> Action {

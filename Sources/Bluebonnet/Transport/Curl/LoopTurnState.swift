@@ -27,7 +27,7 @@ final class LoopTurnState {
 
     /// Creates the shared state.
     ///
-    /// - Parameter highWatermark: The number of waiting bytes from which on a body is held back. Two pieces hold as
+    /// - Parameter highWatermark: The number of waiting bytes from which a body is held back. Two pieces contain as
     ///   many bytes, within limits for the size of a piece.
     init(highWatermark: Int) {
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
@@ -40,13 +40,13 @@ final class LoopTurnState {
     }
 }
 
-/// The transfers with bytes that are still to be decoded, and the amount to decode in a turn.
+/// The transfers with bytes that are still to be decoded, and the number of bytes to decode in a turn.
 struct DecodingQueue {
-    /// The number of bytes in and out of decoders before the loop serves others: some two milliseconds of work.
+    /// The number of bytes that may enter and leave decoders in a turn, which takes about two milliseconds.
     private static let fullAllowance = 1 << 20
 
     private(set) var transfers: [Transfer] = []
-    /// The number of bytes that may still go in and out of decoders in this turn.
+    /// The number of bytes that may still enter and leave decoders in this turn.
     var allowance = Self.fullAllowance
 
     mutating func append(_ transfer: Transfer) {
@@ -68,9 +68,9 @@ struct DecodingQueue {
     }
 }
 
-/// Limits the number of body pieces that may arrive before the loop serves others, to some milliseconds of work.
+/// Limits the number of body pieces that arrive in a turn, which takes a few milliseconds.
 ///
-/// Libcurl keeps reading as long as a socket has bytes, and a body in small chunks costs one callback per chunk.
+/// Libcurl continues to read as long as a socket has bytes. A body in small chunks needs one callback for each chunk.
 struct ReceiveBudget {
     private static let maximumPieces = 4096
 
@@ -88,7 +88,7 @@ struct ReceiveBudget {
         waiting.append(transfer)
     }
 
-    /// Ends the turn; returns the transfers that continue in the next one.
+    /// Ends the turn; returns the transfers that continue in the next turn.
     mutating func turnEnds() -> [Transfer] {
         pieces = 0
         guard !waiting.isEmpty else { return [] }

@@ -2,25 +2,25 @@ import CCurl
 import CSystem
 import Glibc
 
-/// Owns one of libcurl's multi handles, and registers the sockets and times that libcurl waits for with the loop.
+/// Owns a libcurl multi handle, and registers its sockets and times with the loop.
 ///
-/// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks only forward to the loop.
+/// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks only call the loop.
 // Safety: the callbacks' context is this object, which frees its handle, and with it the callbacks, in `deinit`.
 @safe
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
     private let loop: EventLoop
-    /// When libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
+    /// The time at which libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
     /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
     private var sockets: Set<Int32> = []
     /// The sockets that the loop watches for this handle.
     private var watched: Set<Int32> = []
-    /// The unused connections, for the cases in which libcurl must be kept away from them.
+    /// The unused connections, some of which libcurl must not use.
     var idleConnections = IdleConnections()
     /// Prevents peers from keeping libcurl busy.
     let floods: FloodMonitor
-    /// The error with which the system refused to open or to watch a socket in this turn.
+    /// The system error for a socket that could not be opened or watched in this turn.
     private(set) var systemError: SystemError?
     /// The unread bytes of the sockets that were closed in this turn.
     private(set) var unreadResponses = UnreadResponses()
@@ -47,10 +47,11 @@ final class MultiHandle {
         set(CURLMOPT_PIPELINING, isMultiplexing ? Int(CURLPIPE_MULTIPLEX) : 0)
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.perHost ?? 0)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
-        // As many streams per HTTP/2 connection as the server allows, rather than libcurl's limit of 100.
+        // The server determines the number of streams per HTTP/2 connection. Libcurl's default limit is 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
         unsafe BlockingLookups.avoid(on: pointer)
-        // Libcurl's own limit, four per transfer in progress, closes good connections after a batch of requests.
+        // Libcurl's default limit, four connections per transfer in progress, closes good connections after many
+        // requests.
         set(CURLMOPT_MAXCONNECTS, max(1, limits.idle))
     }
 
@@ -67,7 +68,9 @@ final class MultiHandle {
         return unsafe curl_multi_add_handle(pointer, easy.pointer)
     }
 
-    /// Sets the callbacks that open and close sockets for connections, which outlive transfers, but not this handle.
+    /// Sets the callbacks that open and close sockets.
+    ///
+    /// Connections outlive transfers, but not this handle.
     private func setSocketCallbacks(on easy: EasyHandle) {
         easy.socketOwner = ObjectIdentifier(self)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -93,7 +96,8 @@ final class MultiHandle {
 
     /// Lets libcurl do the work that is due now.
     func runTimeouts(now: Int64) {
-        // Libcurl repeatedly requests "at once" while a transfer starts; a few rounds here save turns of the loop.
+        // Libcurl often requests a new call immediately while a transfer starts. A few rounds here save turns of the
+        // loop.
         var rounds = 0
         while let due = deadline, due <= now, rounds < 8 {
             rounds += 1
@@ -113,7 +117,7 @@ final class MultiHandle {
     /// Makes libcurl read from a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
 
-    /// Makes libcurl send on a socket; the first transfer that it serves does not read incoming bytes.
+    /// Makes libcurl send on a socket; the first transfer that it handles does not read incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Calls `body` with the context and the result code of each transfer that has ended.
@@ -132,7 +136,7 @@ final class MultiHandle {
     // MARK: Requests from libcurl
 
     private func interestChanged(socket: curl_socket_t, what: Int32) {
-        // Libcurl 7.88 passes no socket if a shared connection has lost its own.
+        // Libcurl 7.88 passes no socket if a shared connection has lost its socket.
         guard socket >= 0 else { return }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.readable) }
@@ -143,8 +147,8 @@ final class MultiHandle {
             return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
-        // Libcurl before 8.2.0 silently closes a socket whose connection failed. Its number, and the watch for it, then
-        // belong to another socket.
+        // Libcurl before 8.2.0 does not report that it closes a socket whose connection failed. The watch then belongs
+        // to another socket with the same number.
         loop.unwatch(socket)
         watched.insert(socket)
         loop.watch(
@@ -155,8 +159,8 @@ final class MultiHandle {
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
-            // A response that arrived since the wait is read before more is sent, because sending may fail after it
-            // (RFC 9112 §9.5).
+            // A response that has already arrived is read before more bytes are sent, because it may be lost if sending
+            // fails (RFC 9112 §9.5).
             if events == CURL_CSELECT_OUT, Self.isReadable(socket) { events |= CURL_CSELECT_IN }
             if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_IN | CURL_CSELECT_ERR }
             self.act(on: socket, events: events)
@@ -170,7 +174,7 @@ final class MultiHandle {
     }
 
     private func timeoutChanged(milliseconds: Int) {
-        // "At once" is due in the current turn.
+        // An immediate call is due in the current turn.
         deadline =
             milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
     }
@@ -198,13 +202,14 @@ final class MultiHandle {
         act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
     }
 
-    /// Returns the system's error text if a shortage of system resources caused a transfer to fail in this turn.
+    /// Returns the system's error message if a transfer failed in this turn because of missing system resources.
     func shortage(behind code: CURLcode) -> String? {
         switch code {
         case CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING:
             return systemError?.message
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            // Libcurl does not report the reason. A lookup needs file descriptors, too, so test if one is available.
+            // Libcurl does not report the reason. A lookup also needs file descriptors, so this code tests whether one
+            // is available.
             let descriptor = bb_eventfd_create()
             guard descriptor < 0 else {
                 _ = Glibc.close(descriptor)
@@ -219,14 +224,14 @@ final class MultiHandle {
     /// Called when a request no longer uses a connection.
     func connectionIsLeft(_ connection: IdleConnections.Connection) {
         guard let socket = idleConnections.ended(connection) else { return }
-        // While the body was paused, the connection was in use, and incoming bytes were not reported.
+        // While the body was paused, the connection was in use, and no bytes were reported.
         loop.rearmIdleHandler(of: socket)
     }
 
     /// Handles a connection that received bytes or lost its peer while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
-        // Libcurl notices that the connection is dead on its next use. The system stops watching a closed socket.
+        // Libcurl notices on the next use that the connection is closed. The system stops watching a closed socket.
         guard floods.end(socket) else { return }
         idleConnections.cutOff(socket)
         unwatch(socket)

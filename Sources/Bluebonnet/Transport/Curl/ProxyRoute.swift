@@ -4,16 +4,16 @@ import FoundationEssentials
 struct ProxyRoute: Equatable {
     /// The proxy's URL; empty for no proxy, `nil` for the environment's proxy (see ``ProxyEnvironment``).
     var url: String?
-    /// The hosts that are reached without the proxy, in libcurl's format; `nil` for those of the environment.
+    /// The hosts that are reached without the proxy, in libcurl's format; `nil` for the environment's exclusions.
     var exclusions: String?
     /// The credential for the challenges of an HTTP proxy, or for the handshake with a SOCKS proxy.
     var credential: Credential?
-    /// Whether the proxy uses SOCKS rather than HTTP.
+    /// Whether the proxy uses SOCKS instead of HTTP.
     var isSocks = false
-    /// Whether only this request may use the connections through the proxy.
+    /// Whether the connections through the proxy may be used only by this request.
     ///
-    /// A libcurl without the fixes of 2026, such as Debian's 7.88, distinguishes tunnels through HTTP proxies by the
-    /// proxy's host and port, but not by the credential that opened them.
+    /// A libcurl without the fixes of 2026, such as Debian's 7.88, distinguishes tunnels through HTTP proxies only by
+    /// the proxy's host and port. It ignores the credential with which they were opened.
     var isPrivate = false
 
     /// Determines the proxy options of a request.
@@ -41,9 +41,9 @@ struct ProxyRoute: Equatable {
         isPrivate = proxy.hasCredential || session.hasCredential
     }
 
-    /// Returns the mistake in a proxy's configuration, if it can be found without a connection.
+    /// Returns the mistake in a proxy's configuration that can be found without a connection; `nil` if there is none.
     private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
-        // Libcurl treats an empty URL as no proxy, and would connect to the server directly.
+        // Libcurl treats an empty URL as no proxy, and would connect to the server without a proxy.
         guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             return "the proxy's URL holds white space or a control character"
@@ -59,7 +59,7 @@ struct ProxyRoute: Equatable {
         return nil
     }
 
-    /// Whether the proxy at a URL uses SOCKS rather than HTTP.
+    /// Whether the proxy at a URL uses SOCKS instead of HTTP.
     static func isSocks(_ url: String) -> Bool {
         guard url.prefix(5).lowercased() == "socks" else { return false }
         return parts(of: url)?.scheme.hasPrefix("socks") ?? false
@@ -87,17 +87,18 @@ struct ProxyRoute: Equatable {
 }
 
 extension Session.Configuration.Proxy {
-    /// Whether the proxy receives a credential, as far as is known.
+    /// Whether the proxy receives a credential that is known here.
     fileprivate var hasCredential: Bool {
         guard case .url(let url, let credential, _) = self else { return false }
         return credential != nil || ProxyRoute.hasUserInfo(url)
     }
 }
 
-/// The proxies of the environment, read once for each session.
+/// The proxies of the environment, which are read once for each session.
 ///
-/// Reading the environment is slow, and not safe while another thread changes it. Libcurl receives the values and does
-/// not read the environment itself. It would do so for each transfer, and could find a proxy that was never evaluated.
+/// Reading the environment is slow, and unsafe while another thread changes it. Libcurl receives the values, and does
+/// not read the environment itself. Otherwise, it would read the environment for each transfer, and could use a proxy
+/// that was never evaluated.
 struct ProxyEnvironment: Sendable {
     /// The proxies for URLs without TLS and for URLs with TLS; `nil` for none.
     let plain: String?
@@ -116,7 +117,7 @@ struct ProxyEnvironment: Sendable {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         }
-        // HTTP_PROXY is ignored, as by libcurl: a client of a CGI program can set it with a header field.
+        // HTTP_PROXY is ignored, as in libcurl, because a client of a CGI program can set it with a header field.
         plain = first("http_proxy", "all_proxy", "ALL_PROXY")
         secure = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         exclusions = first("no_proxy", "NO_PROXY") ?? ""

@@ -1,31 +1,30 @@
 import CSystem
 import Glibc
 
-/// Waits for descriptors and timers on behalf of an event loop; belongs to the loop's thread.
+/// Waits for descriptors and timers for an event loop; belongs to the loop's thread.
 ///
-/// Changes of interest are collected and made just before waiting. An interest that has become empty stays registered
-/// in the kernel until an unwanted event occurs. So the reuse of a kept-alive connection costs no system call.
+/// Changes of interest are collected, and made just before the wait. If an interest becomes empty, it stays registered
+/// in the kernel until an unwanted event occurs. The reuse of an idle connection therefore needs no system call.
 // Safety: the kernel writes into the buffer only within the call, and at most its length.
 final class Reactor {
     private struct Watch {
         var wanted: UInt32 = 0
-        /// The events registered with the kernel, apart from the peer's closing; `nil` if the descriptor is not
-        /// registered.
+        /// The events registered with the kernel, without the peer's close; `nil` if the descriptor is not registered.
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
         /// The owner of the watch.
         var owner: ObjectIdentifier?
-        /// Called with the events while the interest is empty.
+        /// The handler for events while the interest is empty.
         ///
-        /// For incoming bytes, it is called only once until there is an interest again.
+        /// It is called only once for incoming bytes until there is an interest again.
         var idleHandler: ((Readiness) -> Void)?
         var isIdleReported = false
 
-        /// The events that the kernel must watch for once the descriptor is registered.
+        /// The events that the kernel must report once the descriptor is registered.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleReported ? bb_epoll_in : wanted }
 
-        /// Records the wanted events; returns whether this is the first change that the kernel must be informed about.
+        /// Sets the wanted events; returns whether this is the first change since the kernel was informed.
         mutating func setInterest(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue
@@ -93,7 +92,7 @@ final class Reactor {
         changed.append(descriptor)
     }
 
-    /// Lets the idle handler be called again, even for unread bytes that were already reported to it.
+    /// Allows another call of the idle handler, even for unread bytes that were already reported.
     func rearmIdleHandler(of descriptor: Int32) {
         let index = Int(descriptor)
         guard watches.indices.contains(index), watches[index].isIdleReported else { return }
@@ -105,7 +104,7 @@ final class Reactor {
         guard isWatching(descriptor) else { return }
         let index = Int(descriptor)
         if watches[index].registered != nil { _ = bb_epoll_delete(epoll, descriptor) }
-        // The entry in `changed` may stay: without a handler it is skipped, and with a new handler it is right again.
+        // The entry in `changed` may stay. Without a handler it is skipped, and with a new handler it is valid again.
         let isChanged = watches[index].isChanged
         watches[index] = Watch()
         watches[index].isChanged = isChanged
@@ -130,7 +129,7 @@ final class Reactor {
             default: max(0, deadline - MonotonicClock.now())
             }
         guard isUsable else {
-            // Without descriptors nothing can be watched, but submitted work still runs.
+            // Without these descriptors, no socket can be watched, but submitted work still runs.
             usleep(1000)
             readyCount = 0
             return
@@ -153,7 +152,7 @@ final class Reactor {
         }
         readyCount = 0
         guard !refused.isEmpty else { return }
-        // A descriptor that cannot be watched would otherwise wait indefinitely.
+        // Otherwise, the owner of a descriptor that cannot be watched would wait indefinitely.
         for (descriptor, _) in refused where isWatching(descriptor) {
             watches[Int(descriptor)].handler?([.error, .refused])
         }
@@ -167,8 +166,8 @@ final class Reactor {
         guard watches[index].wanted == 0 || event.events & awaited == 0 else {
             return handler(Readiness(rawValue: event.events))
         }
-        // No handler waits for this event. The kernel should report only that the peer has closed; otherwise, it would
-        // report the same bytes repeatedly. Once the peer has closed, it should report nothing.
+        // No handler waits for this event. The kernel must no longer report the bytes, because it would report them
+        // repeatedly. It must only report that the peer has closed, and nothing afterwards.
         let isOver = event.events & (bb_epoll_error | bb_epoll_hangup | bb_epoll_peer_closed) != 0
         if !isOver, watches[index].wanted == 0, modify(event.descriptor, 0) {
             watches[index].registered = 0
@@ -181,8 +180,9 @@ final class Reactor {
         if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
     }
 
-    /// The events that the kernel reports for a descriptor, including the peer's closing unless only writing is
-    /// awaited.
+    /// The events that the kernel reports for a descriptor.
+    ///
+    /// They include the peer's close, unless only writing is wanted.
     private func mask(_ wanted: UInt32) -> UInt32 {
         wanted == bb_epoll_out ? wanted : wanted | bb_epoll_peer_closed
     }
@@ -203,7 +203,8 @@ final class Reactor {
                 if code == 0 { watches[index].registered = awaited } else { refused.append((descriptor, code)) }
                 continue
             }
-            // Readable interest may outlive its need, but writable interest would cause endless reports.
+            // An unneeded interest in reading may stay, but an unneeded interest in writing would cause endless
+            // reports.
             if wanted == 0, registered == bb_epoll_in { continue }
             watches[index].registered = modify(descriptor, awaited) ? awaited : nil
             if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }

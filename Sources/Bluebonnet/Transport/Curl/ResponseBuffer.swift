@@ -1,33 +1,32 @@
 import FoundationEssentials
 import Glibc
 
-/// The part of a response that a transfer has received so far: the head in one buffer, then the body.
+/// The part of a response that a transfer has received so far: the head in one buffer, and the body in another buffer.
 ///
-/// This is a single value that libcurl's callbacks change in place, because they are called some ten times for a small
-/// response.
+/// This is one value that libcurl's callbacks change in place, because a small response needs about ten callbacks.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 struct ResponseBuffer {
     var state: TransferState
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
-    /// The error found in the received bytes; it takes precedence over libcurl's error for the refusal.
+    /// The error in the received bytes, which takes precedence over libcurl's error for the refusal.
     private(set) var failure: RequestError?
-    /// When bytes were last received or sent, in nanoseconds on the monotonic clock.
+    /// The time at which bytes were last received or sent, in nanoseconds on the monotonic clock.
     var lastActivity: Int64
-    /// When the first head began to arrive, on the same clock.
+    /// The time at which the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// The flags of the lines that were received last.
+    /// The flags of the lines in the last call.
     private var latest: HeadFlags = []
 
     private var headBytes: [UInt8] = []
-    /// The start of a head line whose end has not arrived yet.
+    /// The start of a head line whose end has not arrived.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
-    /// Whether the latest head announces a body in chunks.
+    /// Whether the latest head has a `Transfer-Encoding` field.
     var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
 
-    /// Whether bodies are decoded as `Content-Encoding` states.
+    /// Whether bodies are decoded by their `Content-Encoding`.
     var decodesContent = false
     /// The decoder of the body; `nil` if the body is not coded.
     private(set) var decoder: ContentDecoder?
@@ -38,25 +37,25 @@ struct ResponseBuffer {
         lastActivity = now
     }
 
-    /// The error that libcurl does not report: it accepts a connection that is closed within the head as a response.
+    /// The error for a connection that was closed within the head, which libcurl accepts as a response.
     var endError: RequestError? {
         guard let head else {
             return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
         }
-        // A part of a coded representation may end anywhere (RFC 9110 §14.2).
+        // A partial response may end anywhere in the coded data (RFC 9110 §14.2).
         guard let decoder, !decoder.isComplete, head.statusCode != 206 else { return nil }
         return RequestError(.invalidResponse(.undecodableContent), detail: "the content ends too early")
     }
 
     // MARK: Head
 
-    /// The state of the head after some bytes of it were received.
+    /// The state of the head after a call.
     enum HeadProgress {
         /// The head is incomplete.
         case begun
         /// The head has just become complete.
         case complete(ReceivedHead)
-        /// The head was already complete: the bytes belong to the trailers.
+        /// The head was already complete, so the bytes are trailers.
         case trailers
         /// The exchange must end.
         case refused
@@ -74,10 +73,10 @@ struct ResponseBuffer {
         static let end = HeadFlags(rawValue: 4)
     }
 
-    /// Receives bytes of a head; returns the progress of the head, and the flags of the new lines.
+    /// Receives bytes of a head; returns the state of the head, and the flags of the new lines.
     ///
-    /// Libcurl normally passes one line at a time. After a pause, it passes all bytes that arrived during the pause at
-    /// once.
+    /// Libcurl normally delivers one line at a time. After a pause, it delivers all bytes that arrived during the pause
+    /// at once.
     mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, HeadFlags) {
         lastActivity = now
         latest = []
@@ -159,12 +158,12 @@ struct ResponseBuffer {
 
     // MARK: Body
 
-    /// The maximum number of bytes to reserve for an announced length.
+    /// The maximum number of bytes to reserve for the length of a body.
     private static let largestReservation: Int64 = 1 << 20
-    /// If the first piece of a body is smaller, its announced length is not used.
+    /// The minimum size of a body's first piece for which the length of the body is used.
     private static let smallestReservation = 8 * 1024
 
-    /// Provides the memory for pieces if a receiver takes the body piece by piece; `nil` if the body is collected.
+    /// Provides the memory for pieces if a receiver receives the body; `nil` if the body is collected.
     var buffers: RecycledBuffers?
     /// The bytes for the receiver that have arrived since the last piece.
     private var piece: RecycledBuffer?
@@ -173,7 +172,7 @@ struct ResponseBuffer {
     private var pieceCount: Int { piece?.count ?? 0 }
     private var pieceLimit: Int { buffers?.size ?? 0 }
 
-    /// Whether passing the piece on would cost more than reading as many bytes again.
+    /// Whether a delivery of the piece would cost more than reading as many bytes again.
     var isPieceSmall: Bool { pieceCount < min(64 * 1024, pieceLimit / 2) }
 
     /// Whether there is a piece to which the given number of bytes cannot be added.
@@ -191,7 +190,7 @@ struct ResponseBuffer {
         return head.value(for: "Transfer-Encoding") == nil
     }
 
-    /// The announced size of the body; `nil` if the head announces none.
+    /// The size of the body by the head; `nil` if the head has no length.
     ///
     /// The value is cached, because it is read repeatedly while a large body arrives.
     var expectedBytes: Int64? {
@@ -229,12 +228,12 @@ struct ResponseBuffer {
 
     /// Stores bytes for the receiver.
     private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
-        // The piece is changed in place, because this is called for every 16 KiB.
+        // The piece is changed in place, because this code runs for every 16 KiB.
         if piece == nil { piece = buffers?.take() }
         unsafe piece?.append(bytes)
     }
 
-    /// Adds body bytes of a response that libcurl left unread.
+    /// Adds body bytes of a response that libcurl has not read.
     mutating func keepUnreadBody(_ bytes: ArraySlice<UInt8>) {
         if case .refuse(let reason) = state.bodyBytesReceived(bytes.count) {
             _ = refuse(reason)

@@ -4,10 +4,11 @@ import FoundationEssentials
 /// Identifies a transfer within its engine.
 typealias TransferID = UInt64
 
-/// Holds the received data of one exchange, and the data still to be sent, for libcurl's callbacks.
+/// Contains the received data of one exchange, and the data to send, for libcurl's callbacks.
 ///
 /// A transfer belongs to the engine and never leaves the loop's thread. Libcurl must not be called from its own
-/// callbacks. So the callbacks record their results in the transfer, and the engine acts when libcurl has returned.
+/// callbacks. The callbacks therefore record their results in the transfer. The engine handles these results after
+/// libcurl has returned.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 final class Transfer {
     let id: TransferID
@@ -16,7 +17,7 @@ final class Transfer {
     var limits: TransferLimits
     var responseBuffer: ResponseBuffer
 
-    /// The `https` URL that libcurl used in place of the request's.
+    /// The `https` URL that libcurl used instead of the request's URL.
     private var upgradedURL: URL?
     /// The response with its head, once the head is complete.
     var response: HTTPResponse? {
@@ -37,8 +38,9 @@ final class Transfer {
     var lastSentBytes: Int64 = 0
     /// The number of bytes that libcurl had received at the last check, before decoding.
     var lastReceivedBytes: Int64 = 0
-    /// Whether libcurl has not run since the transfer was added; the handle's information is still that of its last
-    /// transfer.
+    /// Whether libcurl has not run since the transfer was added.
+    ///
+    /// In this case, the handle's information is still that of its last transfer.
     var isFresh = true
     /// Whether bytes were sent or received that have not been reported to the observer yet.
     var hasUnreportedProgress = false
@@ -59,9 +61,9 @@ final class Transfer {
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
 
-    /// Whether the engine continues decoding in its next turn.
+    /// Whether the engine continues the decoding in its next turn.
     var needsDecoding = false
-    /// The result code of libcurl, while bytes that it has passed on are not decoded yet.
+    /// The result code of libcurl, while bytes that it has delivered are not decoded yet.
     var codeAtEnd: CURLcode?
 
     /// The challenges of the server and of an HTTP proxy.
@@ -71,7 +73,7 @@ final class Transfer {
     var httpVersion: HTTPVersionPreference
     /// Whether the request may use a proxy.
     var isProxied = false
-    /// Whether libcurl was stopped in order to send the request again.
+    /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
 
     /// The authorities that may have issued the servers' certificates.
@@ -95,10 +97,10 @@ final class Transfer {
     var firstField = FoldedFirstField.stored
     /// Counts how often libcurl has sent the request.
     var resends = ResendPolicy()
-    /// Whether the connection was ready and the request was about to be sent.
+    /// Whether the request was ready to be sent on a connection.
     ///
-    /// Bluebonnet tracks this itself, because libcurl 8.21 and later also set their own timestamp for transfers that
-    /// end unsent.
+    /// Bluebonnet tracks this itself, because libcurl 8.21 and later also set their timestamp for requests that were
+    /// not sent.
     var wasSent: Bool { resends.hasBegun }
 
     private(set) var upload: UploadBody
@@ -144,9 +146,9 @@ final class Transfer {
 
     /// Restarts a transfer once after its whole HTTP/2 connection failed; returns whether it was restarted.
     ///
-    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2). A
-    /// GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any request could be sent again, but
-    /// libcurl does not pass this on.
+    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2). After
+    /// a GOAWAY frame, any unprocessed request could be sent again (RFC 9113 §6.8), but libcurl does not report which
+    /// requests were processed.
     func takeRestartAfterLoss() -> Bool {
         guard !hasLostConnection, responseBuffer.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
@@ -158,8 +160,10 @@ final class Transfer {
 
     // MARK: Events from libcurl's callbacks
 
-    /// Called when libcurl is about to send the request, for the first time or again, on the connection with these
-    /// endpoints; returns whether it may do so.
+    /// Called when libcurl is about to send the request on the connection with these endpoints; returns whether it may
+    /// send it.
+    ///
+    /// Libcurl may send the request more than once.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
@@ -203,7 +207,7 @@ final class Transfer {
         }
     }
 
-    /// Makes libcurl pass lines of the head to the write callback before it stores them, until a field is stored.
+    /// Makes libcurl pass head lines to the write callback before it stores them, until a field is stored.
     ///
     /// See ``FoldedFirstField``.
     private func awaitFirstField() {
@@ -221,22 +225,22 @@ final class Transfer {
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
-        // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, their
-        // body or the end of the response follows.
+        // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
+        // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
-        // Libcurl may read such a response without end, and without passing it on.
+        // Libcurl may read such a response without a limit, and without delivering it.
         if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
-            // The body may be unwanted and endless.
+            // The body may be unwanted and very long.
             reportsHead = true
             responseBuffer.state.bodyHeld()
         }
         if reportsHead, !isAnswered { noteHead() }
         guard checkChallenge(head) else { return false }
-        // The resent request must not use this connection either, on which the server still waits for the body (RFC
-        // 9112 §9.3).
+        // The resent request must not use this connection either, because the server still waits for the body on it
+        // (RFC 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
-        // After a refusal, libcurl stops sending, but keeps waiting for bytes that it has already requested.
+        // After a refusal, libcurl stops sending, but still waits for bytes that it has already requested.
         if head.statusCode >= 300, responseBuffer.state.isSendingPaused { turn.refused.append(self) }
         if !isAnswered { stopRefusedUpload(head) }
         return true
@@ -250,7 +254,7 @@ final class Transfer {
         if reportsHead { noteHead() }
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
         if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
-        // A turn may bring many pieces, and libcurl would copy those that it has to keep because of a pause.
+        // Many pieces may arrive in one turn, and libcurl would copy the pieces that it has to keep during a pause.
         if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
         return unsafe acceptBody(bytes)
     }
@@ -292,16 +296,17 @@ final class Transfer {
         }
     }
 
-    /// Whether the piece for the receiver may well grow in the next turn: bytes arrived in this turn, but only a few.
+    /// Whether the piece for the receiver is likely to grow in the next turn.
     ///
-    /// Waking a receiver costs as much as reading some 64 KiB, so smaller pieces wait for more bytes. A slow body is
-    /// not delayed: its bytes are passed on in the first turn without new bytes, which is the next one.
+    /// This is the case if only a few bytes have arrived in this turn. Waking a receiver costs as much as reading about
+    /// 64 KiB, so small pieces wait for more bytes. A slow body is not delayed. Its bytes are delivered in the next
+    /// turn, if that turn brings no new bytes.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
         return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall
     }
 
-    /// Schedules the report of the head to the observer, at the end of the turn and only once.
+    /// Schedules the report of the head to the observer at the end of the turn, at most once.
     func noteHead() {
         guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
         hasReportedHead = true
@@ -318,8 +323,7 @@ final class Transfer {
         if responseBuffer.head?.httpVersion == .http2 { turn.unreadStreams.received() }
     }
 
-    /// Provides bytes of the request's body; returns their number, or libcurl's constant for the reason why there are
-    /// none.
+    /// Provides bytes of the request's body; returns their number, or a constant of libcurl if there are no bytes.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
@@ -354,10 +358,10 @@ final class Transfer {
         return count
     }
 
-    /// Rewinds the request's body; returns whether that is possible.
+    /// Rewinds the request's body; returns whether this is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        // If there is no response, the server may already have processed a request that must not be repeated (RFC 9110
-        // §9.2.2), unless it has refused to process it (RFC 9113 §8.7).
+        // Without a response, the server may already have processed the request, which must then not be repeated (RFC
+        // 9110 §9.2.2). The exception is a request that the server refused to process (RFC 9113 §8.7).
         guard
             request.method.isIdempotent || responseBuffer.firstByte != nil || uploadOffset == 0
                 || resends.isOnNewConnection
@@ -372,7 +376,7 @@ final class Transfer {
             guard offset == 0 else { return false }
             guard uploadOffset > 0 else { break }
             guard let replayed = channel.replayed() else {
-                // The server has responded: the rewind is for a challenge, or for a failed expectation.
+                // The server has responded, so the rewind is for a challenge or for a failed expectation.
                 if responseBuffer.head != nil { responseBuffer.fail(with: RequestError(.requestBody(.notReplayable))) }
                 return false
             }
@@ -387,7 +391,7 @@ final class Transfer {
 
 /// Handles challenges, which libcurl answers within the transfer.
 extension Transfer {
-    /// Whether a head may belong to a challenge that libcurl answers, so that another response follows.
+    /// Whether a head may be a challenge that libcurl answers, so that another response follows.
     private func isChallenge(_ head: ReceivedHead) -> Bool {
         switch head.statusCode {
         case 401: serverChallenges.credential != nil
@@ -396,7 +400,7 @@ extension Transfer {
         }
     }
 
-    /// Whether the latest head is such a challenge.
+    /// Whether the latest head is a challenge that libcurl answers.
     var isChallenged: Bool { responseBuffer.head.map(isChallenge) ?? false }
 
     /// Evaluates the first challenge of the server or the proxy; returns whether libcurl may answer it.
@@ -421,7 +425,7 @@ extension Transfer {
         }
     }
 
-    /// Rewinds the body if libcurl was stopped in order to send the request again; returns whether it did.
+    /// Rewinds the body if libcurl was stopped so that the request can be sent again; returns whether it was stopped.
     func takeRestart() -> Bool {
         guard needsResend else { return false }
         needsResend = false
@@ -432,7 +436,7 @@ extension Transfer {
 /// Manages the verifiers of the servers of the transfer's connection.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
-    /// Called when a connection will be opened for the transfer, unless one can be reused.
+    /// Called when a connection will be opened for the transfer, unless an open connection can be reused.
     func willConnect(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
         verifiers.removeAll()
         handshakes = 0
@@ -441,8 +445,9 @@ extension Transfer {
         trustCache = cache
     }
 
-    /// Sets up an OpenSSL context to trust the session's authorities, and to evaluate servers with the policy if there
-    /// is one; returns whether this succeeded.
+    /// Makes an OpenSSL context trust the session's authorities, and evaluate servers with the policy, if there is one.
+    ///
+    /// Returns whether this succeeded.
     func prepare(_ context: OpaquePointer) -> Bool {
         handshakes += 1
         guard let authorities, let easy else { return false }
@@ -465,10 +470,9 @@ extension Transfer {
         return unsafe verifier.attach(to: context)
     }
 
-    /// Whether the transfer's own policy has evaluated the server of the connection on which the request is about to be
-    /// sent.
+    /// Whether the transfer's own policy has evaluated the server of the connection that libcurl chose.
     ///
-    /// If it has not, libcurl is stopped, and starts again once with a new connection for the transfer.
+    /// Otherwise, libcurl is stopped, and starts again once with a new connection for the transfer.
     private func mayUseConnection() -> Bool {
         guard let trust, trust.evaluatesHost, isSecure else { return true }
         if easy?.verifier?.hasAccepted(for: trust) == true { return true }
@@ -483,13 +487,13 @@ extension Transfer {
         return false
     }
 
-    /// The reason why a verifier aborted the handshake; `nil` if none did.
+    /// The reason why a verifier aborted the handshake; `nil` if no verifier aborted it.
     var refusal: RequestError? {
         for verifier in verifiers { if case .refused(let error) = verifier.outcome { return error } }
         return nil
     }
 
-    /// The server to evaluate off the loop and its evaluator, if the handshake was aborted for this.
+    /// The server and its asynchronous evaluator, if the handshake was aborted for the evaluation.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
         for verifier in verifiers {
             if case .undecided(let trust, let evaluator) = verifier.outcome { return (trust, evaluator) }

@@ -2,9 +2,9 @@ import CCurl
 
 /// Decodes the bodies of transfers.
 ///
-/// Libcurl would decode everything that it has read at once, and store output without a destination: the 64 KiB of its
-/// buffer may become 100 MiB. So it passes the coded bytes on. They are decoded here in small steps, as long as there
-/// is room for the output and the turn does not take too long.
+/// Libcurl would decode all bytes that it has read at once, and store output that cannot be delivered: 64 KiB in its
+/// buffer may become 100 MiB. Libcurl therefore delivers the coded bytes. They are decoded here in small steps, while
+/// there is room for the output and the turn does not take too long.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
     /// Receives coded bytes of the body; returns libcurl's next step.
@@ -26,7 +26,7 @@ extension Transfer {
         return .accept
     }
 
-    /// Decodes the remaining bytes; returns the resulting action, which is a pause if some bytes still remain.
+    /// Decodes the remaining bytes; returns a pause if some bytes still remain.
     func decodeRest() -> TransferState.BodyAction {
         needsDecoding = false
         guard let decoder = responseBuffer.decoder, responseBuffer.state.hasCodedRest else { return .accept }
@@ -35,7 +35,7 @@ extension Transfer {
         return action
     }
 
-    /// Makes the engine continue decoding in its next turn, if coded bytes remain and there is room for the output.
+    /// Makes the engine continue the decoding in its next turn if coded bytes remain and there is room for the output.
     func noteDecoding() {
         guard responseBuffer.state.hasCodedRest, responseBuffer.state.takesBody, !needsDecoding else { return }
         needsDecoding = true
@@ -65,7 +65,7 @@ extension Transfer {
     }
 }
 
-/// Continues decoding after libcurl has passed the bytes on.
+/// Continues the decoding after libcurl has delivered the bytes.
 extension TransferEngine {
     /// Resumes interrupted decoding, one transfer after another.
     func resumeDecoding() {

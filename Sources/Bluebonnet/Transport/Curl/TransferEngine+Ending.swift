@@ -10,8 +10,8 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        // From 8.1.0 on, libcurl itself resends requests that a GOAWAY reports as not processed. Its code is that of a
-        // closed connection, and on a reused connection, the request may be sent again.
+        // Since 8.1.0, libcurl itself resends requests that were not processed according to a GOAWAY frame. Its code is
+        // that of a closed connection, and on a reused connection, the request may be sent again.
         let isLost =
             isCutOff
             || (code == CURLE_HTTP2 && !(CurlErrorText.omitsCloseReason && transfer.resends.isOnNewConnection))
@@ -19,7 +19,7 @@ extension TransferEngine {
             return sendAgain(transfer, easy, multi)
         }
         if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
-            // Bytes received earlier are delivered first, at the pace of their receiver.
+            // Bytes that were received earlier are delivered first, as fast as their receiver takes them.
             transfer.codeAtEnd = code
             return
         }
@@ -47,7 +47,7 @@ extension TransferEngine {
         finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
     }
 
-    /// Sends a request again: at once, or when it is no longer suspended.
+    /// Sends a request again, immediately or when it is no longer suspended.
     private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
         multi.remove(easy)
         if transfer.mayHoldBytes {
@@ -88,7 +88,8 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
-            // Libcurl has sent the request again. It counts resends until the handle is reset, and gives up after five.
+            // Libcurl has sent the request again. It counts the attempts until the handle is reset, and fails after
+            // five attempts.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
             if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
@@ -131,7 +132,7 @@ extension TransferEngine {
             ? error.afterTransportRetries : error
     }
 
-    /// The identity that an error code is about; the identity for an HTTPS proxy is used first, before any handshake.
+    /// The identity to which an error code refers; the identity for an HTTPS proxy is used first, before any handshake.
     private func identityOption(for code: CURLcode, _ message: String, of transfer: Transfer) -> String? {
         guard code == CURLE_SSL_CERTPROBLEM || CurlErrorText(of: code, saying: message) == .unusableKey else {
             return nil

@@ -4,13 +4,15 @@ import Glibc
 
 /// Runs transfers with libcurl, entirely on its event loop.
 ///
-/// All code that touches libcurl's handles runs on this actor, as the compiler checks. User code never does. The engine
-/// calls observers, but these only record the event and resume waiting tasks.
+/// All code that uses libcurl's handles runs on this actor, and the compiler checks this. User code never uses them.
+/// The engine calls observers, but these only record the event and resume waiting tasks.
 ///
 /// A turn has three steps:
 ///
 /// 1. Commands such as start, cancel, suspend and resume arrive as work for the loop.
-/// 2. Sockets and timers drive libcurl, whose callbacks record their results in ``Transfer``.
+/// 2. When sockets and timers are ready, the engine calls libcurl. Libcurl's callbacks record their results in
+///    ``Transfer``.
+/// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and calls all observers.
 /// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and notifies all observers.
 // Safety: the actor keeps its executor alive; the context of a finished transfer is its handle, which is kept until
 // `finish`.
@@ -23,12 +25,12 @@ actor TransferEngine: EventLoopClient {
     private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<TrustManagerState>
     let shared: LoopTurnState
-    /// The commands to carry out, in order.
+    /// The commands to perform, in order.
     ///
-    /// Only the first command wakes the loop, which then takes all commands that have arrived. So many simultaneous
-    /// requests cost it only one piece of work.
+    /// Only the first command wakes the loop, which then takes all commands that have arrived. Many simultaneous
+    /// requests therefore need only one piece of work.
     private nonisolated let commands = Locked<[EngineCommand]>([])
-    /// Replaces the array of commands while they are carried out.
+    /// Replaces the array of commands while its commands are performed.
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -36,7 +38,7 @@ actor TransferEngine: EventLoopClient {
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
-    /// The storage that the session's handles share: HSTS hosts, and cookies if the session keeps any.
+    /// The storage that the session's handles share: HSTS hosts, and cookies if the session stores them.
     private var cookieAndHSTSStore: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// The time of the next check of the time limits.
@@ -52,7 +54,7 @@ actor TransferEngine: EventLoopClient {
         case settled
     }
 
-    /// The maximum number of unused handles that are kept; each takes some 10 KB.
+    /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
     static let poolLimit = 256
 
     init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
@@ -66,7 +68,7 @@ actor TransferEngine: EventLoopClient {
 
     // MARK: Work from the transport
 
-    /// Carries out a command on the loop, after all earlier commands.
+    /// Performs a command on the loop, after all earlier commands.
     nonisolated func accept(_ command: EngineCommand) {
         let isFirst = commands.withLock { commands in
             commands.append(command)
@@ -78,7 +80,7 @@ actor TransferEngine: EventLoopClient {
 
     /// Sets the manager whose evaluators check servers; returns whether it will be used.
     ///
-    /// The coordinator is created with the first transfer: a session that makes no request needs no thread.
+    /// The coordinator is created with the first transfer, because a session without requests needs no thread.
     nonisolated func setServerTrustManager(_ named: ServerTrustManager) -> Bool {
         manager.withLock { manager in
             guard case .none = manager else { return false }
@@ -87,11 +89,11 @@ actor TransferEngine: EventLoopClient {
         }
     }
 
-    /// A function rather than a closure, which would make the runtime check its isolation again (0.2 % of a small GET).
+    /// A function instead of a closure, for which the runtime would check the isolation again (0.2 % of a small GET).
     private static func carryOutCommands(of engine: isolated TransferEngine) { engine.carryOutCommands() }
 
     private func carryOutCommands() {
-        // The commands may lead to further commands, which the loop carries out later.
+        // The commands may result in further commands, which the loop performs later.
         var batch = spareBatch
         spareBatch = []
         commands.withLock { swap(&$0, &batch) }
@@ -198,7 +200,7 @@ actor TransferEngine: EventLoopClient {
         switch action {
         case .nothing: break
         case .add:
-            // A transfer that was suspended and resumed while its server is being evaluated continues to wait.
+            // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
             if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
@@ -206,7 +208,7 @@ actor TransferEngine: EventLoopClient {
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
-            // The idle timeout applies again; it is not checked while the transfer is held up.
+            // The idle timeout applies again; it is not checked while the transfer is paused.
             if transfers[transfer.id] != nil { checkLimits(of: transfer) }
         }
     }
@@ -214,20 +216,20 @@ actor TransferEngine: EventLoopClient {
     private func pause(_ transfer: Transfer, _ directions: Int32) {
         guard let easy = transfer.easy else { return }
         if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
-            // Libcurl can pause a transfer, but not its connection setup: it would send the request. So the transfer is
-            // removed.
+            // Libcurl can pause a transfer, but not its connection setup, after which it would send the request. The
+            // transfer is therefore removed.
             transfer.multiIsLeft()
             transfer.multi?.remove(easy)
             return transfer.responseBuffer.state.withdrawn()
         }
         let code = unsafe curl_easy_pause(easy.pointer, directions)
-        // A transfer without a connection is complete and about to be finished.
+        // A transfer without a connection is complete and will be finished soon.
         guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT else { return }
         finish(transfer, with: error(for: code, of: transfer))
     }
 
     func add(_ transfer: Transfer) {
-        // The HTTP version known for the host may have changed while the transfer was held back.
+        // The HTTP version that is known for the host may have changed in the meantime.
         transfer.httpVersion = version(of: transfer.request)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
@@ -264,7 +266,7 @@ actor TransferEngine: EventLoopClient {
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
 
-    /// Returns the HTTP version for a request; if HSTS makes libcurl use TLS (RFC 6797 §8.3), the one for `https`.
+    /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
         guard version == .http2PriorKnowledge, cookieAndHSTSStore?.share?.upgrades(request.url) == true else {
@@ -282,14 +284,14 @@ actor TransferEngine: EventLoopClient {
     }
 }
 
-/// The engine's work before the loop waits: it collects the transfers that have ended, and notifies the observers.
+/// The engine's work before the loop waits: it collects the transfers that have ended, and calls the observers.
 // Safety: the context of a finished transfer is its handle, which is kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
         assumeIsolated(TransferEngine.turn(of:))
     }
 
-    /// A function rather than a closure, like ``carryOutCommands(of:)``.
+    /// A function instead of a closure, like ``carryOutCommands(of:)``.
     private static func turn(of engine: isolated TransferEngine) -> Int64? { engine.turn() }
 
     private func turn() -> Int64? {
@@ -319,7 +321,7 @@ extension TransferEngine {
         return Self.earlier(deadline, Self.earlier(nextCheck, shared.unreadStreams.due))
     }
 
-    /// Resumes the bodies that had used up their share of the turn.
+    /// Resumes the bodies that had reached their limit for the turn.
     private func resumeWaiting() {
         for transfer in shared.receiveBudget.turnEnds() where transfers[transfer.id] != nil {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
@@ -361,7 +363,7 @@ extension TransferEngine {
         guard !shared.progressed.isEmpty else { return }
         var growing = 0
         var index = 0
-        // A delivery may make room for more bytes, which libcurl then passes on: the list may grow.
+        // A delivery may make room for more bytes, which libcurl then delivers, so the list may grow.
         while index < shared.progressed.count {
             let transfer = shared.progressed[index]
             index += 1
@@ -373,7 +375,8 @@ extension TransferEngine {
                 continue
             }
             transfer.hasUnreportedProgress = false
-            // Bytes first: a reader that starts when it sees the progress would miss them.
+            // The bytes are delivered first, because a reader that starts after the progress report would otherwise
+            // miss them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
         }
@@ -402,7 +405,7 @@ extension TransferEngine {
     }
 
     func notifyObservers() {
-        // An exchange's head is reported before its outcome, no matter which caller runs this.
+        // The head of an exchange is reported before its outcome, even if several callers run this code.
         while !ended.isEmpty {
             reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -427,13 +430,13 @@ extension TransferEngine {
     /// Ends a transfer that has exceeded a limit; otherwise schedules the next check.
     private func checkLimits(of transfer: Transfer) {
         if let easy = transfer.easy, !transfer.isFresh {
-            // These bytes are not seen one by one here: they are sent from libcurl's buffers, or received but not
-            // decoded yet.
+            // These bytes pass through no callback: they are sent from libcurl's buffers, or are not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
             if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
                 transfer.responseBuffer.lastActivity = shared.now
             }
-            // Libcurl reads the body of a challenge to its end before it answers, and passes none of it on.
+            // Libcurl reads the body of a challenge completely before it sends the request again, and does not deliver
+            // the body.
             if transfer.isChallenged, transfer.responseBuffer.state.receivedBytes == 0,
                 let limit = options.configuration.maximumResponseBytes, received > limit
             {

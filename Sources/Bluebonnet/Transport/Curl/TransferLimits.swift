@@ -1,7 +1,7 @@
 /// Decides which of a transfer's time limits has been exceeded, as a value.
 ///
-/// Times are in nanoseconds on the monotonic clock. Libcurl also has time limits, but not for a transfer that waits for
-/// a connection, and they start over when a transfer is added again.
+/// Times are in nanoseconds on the monotonic clock. Libcurl has its own time limits, but they do not apply while a
+/// transfer waits for a connection. They also start again when a transfer is added again.
 struct TransferLimits: Equatable {
     /// The state of the transfer when its limits are checked.
     struct TransferSnapshot: Equatable {
@@ -12,7 +12,7 @@ struct TransferLimits: Equatable {
     }
 
     enum Verdict: Equatable {
-        /// No limit has been exceeded; check again at the given time, if at all.
+        /// No limit has been exceeded. Check again at the given time, if there is one.
         case within(nextCheck: Int64?)
         case exceeded(RequestError.TimeoutStage)
     }
@@ -46,7 +46,7 @@ struct TransferLimits: Equatable {
         total = timeouts.total(isInMemory: isInMemory)?.nanoseconds
     }
 
-    /// Returns the same limits for a transfer that starts now.
+    /// Returns the same limits with a start at the given time.
     func starting(at now: Int64) -> TransferLimits {
         var limits = self
         limits.startedAt = now
@@ -54,8 +54,9 @@ struct TransferLimits: Equatable {
         return limits
     }
 
-    /// Called when the transfer was added to libcurl; it connects at once, or waits if the connection limits require
-    /// it.
+    /// Called when the transfer was added to libcurl.
+    ///
+    /// The transfer then connects immediately, or waits for a connection if the connection limits require this.
     mutating func added(at now: Int64, mayWait: Bool) {
         phase = mayWait ? .waiting(since: now) : .connecting(since: now)
     }
@@ -104,7 +105,7 @@ struct TransferLimits: Equatable {
         return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
     }
 
-    /// The error text for a limit that has run out.
+    /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
         case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"
@@ -114,7 +115,8 @@ struct TransferLimits: Equatable {
         }
     }
 
-    /// The interval at which the idle timeout is checked: an eighth of it, so that checks cost nothing while bytes
-    /// flow.
+    /// The interval between two checks of the idle timeout.
+    ///
+    /// It is an eighth of the timeout, so checks take little time while bytes arrive.
     private static func interval(_ limit: Int64) -> Int64 { max(shortestInterval, limit / 8) }
 }

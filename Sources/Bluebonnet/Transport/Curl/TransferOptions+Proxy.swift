@@ -2,7 +2,7 @@ import CCurl
 
 /// Sets the proxy of a request.
 extension TransferOptions {
-    /// Sets the request's proxy, or else the session's; returns the error if the proxy cannot be used.
+    /// Sets the request's proxy, or the session's proxy; returns the error if the proxy cannot be used.
     func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         let route: ProxyRoute
         do {
@@ -31,7 +31,7 @@ extension TransferOptions {
         return environment.url(isSecure: isSecure)
     }
 
-    /// Whether the environment's proxy depends on HSTS: the URL's scheme is not `https`, but libcurl may still use TLS.
+    /// Whether the environment's proxy depends on HSTS, because libcurl may use TLS for a URL that is not `https`.
     func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
         environment.isSplit && !isSecure && configuration.hsts != .off
             && (request.proxy ?? configuration.proxy) == .environment
@@ -56,8 +56,9 @@ extension TransferOptions {
         ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
 
-    /// Sets the credential for a proxy's challenges; it is not sent before a challenge, as in
-    /// ``applyCredential(of:to:)``.
+    /// Sets the credential for a proxy's challenges.
+    ///
+    /// Like the credential in ``applyCredential(of:to:)``, it is not sent before a challenge.
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
@@ -68,7 +69,7 @@ extension TransferOptions {
         return nil
     }
 
-    /// Sets the fields that are only for an HTTP proxy: libcurl sends them to no server, not even through a tunnel.
+    /// Sets the fields that are only for an HTTP proxy; libcurl never sends them to a server, even through a tunnel.
     private func applyProxyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let own = request.headers.values(for: Self.proxyAuthorization)
         let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
@@ -101,9 +102,9 @@ extension TransferOptions {
 extension TransferOptions {
     /// Sets the credential for a server's challenges; returns an error if it cannot be set.
     ///
-    /// Nothing is sent before the server's challenge. If only one scheme were allowed, libcurl would send Basic
-    /// credentials at once. For other schemes, it would send a request without its body to provoke the challenge, and a
-    /// server that requires no authentication would process that request.
+    /// The credential is not sent before the server's challenge. If only one scheme were allowed, libcurl would send
+    /// Basic credentials immediately. With other schemes, it would send a request without its body to provoke a
+    /// challenge. A server without authentication would process this request.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         guard let credential = transfer.serverChallenges.credential else { return nil }
         guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
@@ -165,8 +166,9 @@ struct AuthenticationChallenges {
         self.credential = credential
     }
 
-    /// Decides how to handle the challenges in a head's fields of a name; only the first head with challenges is
-    /// checked.
+    /// Decides how to handle the challenges in the fields of a name in a head.
+    ///
+    /// Only the first head with challenges is checked.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
         guard let credential, !wasReceived else { return .deliver }
         wasReceived = true

@@ -6,7 +6,7 @@ import FoundationEssentials
 extension TransferOptions {
     /// Sets the configuration's options for TLS.
     ///
-    /// They apply to proxies, too, except the client certificate: see ``apply(_:to:)``.
+    /// The options also apply to proxies, except for the client certificate; see ``apply(_:to:)``.
     func applyTLS(to easy: EasyHandle) {
         let tls = configuration.tls
         let versions = tls.minimumVersion.minimum | tls.maximum
@@ -33,9 +33,9 @@ extension TransferOptions {
 
     /// Separates connections and TLS sessions from before and after a change of the authorities.
     ///
-    /// A resumed session transmits no certificate, and a reused connection transmitted it earlier, so both rely on the
-    /// authorities of that time. Libcurl reuses either only with the same settings. A directory that does not exist,
-    /// with the number of the change in its name, serves as such a setting and has no other effect.
+    /// A resumed session and a reused connection do not transmit a certificate, so they rely on the authorities of an
+    /// earlier time. Libcurl reuses them only with the same settings. The path of a directory that does not exist, with
+    /// the number of the change in its name, is such a setting. It has no other effect.
     private func applyGeneration(of authorities: AuthorityStore, to easy: EasyHandle) {
         easy.authorities = authorities.generation
         guard authorities.generation > 0 else { return }
@@ -65,7 +65,7 @@ extension TransferOptions {
             case .data(let data): easy.set(options.keyBlob, bytes: data)
             }
         }
-        // Without a passphrase, OpenSSL would ask for one on the terminal and block the loop.
+        // Without a passphrase, OpenSSL would read it from the terminal and block the loop.
         easy.set(options.passphrase, identity.passphrase ?? "")
     }
 }
@@ -112,7 +112,7 @@ struct ClientIdentityTable: Sendable {
         let choices = tls.clientIdentities.map { host, identity in
             (host, SelectedIdentity("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
-        // Two identities for the same host are a mistake in the configuration, so that no request is made.
+        // Two identities for the same host are a mistake in the configuration, for which every request fails.
         hosts = HostTable(Dictionary(uniqueKeysWithValues: choices)) { first, _ in first }
     }
 
@@ -124,9 +124,9 @@ struct ClientIdentityTable: Sendable {
     }
 }
 
-/// An identity and the name of its option in the configuration.
+/// An identity, and the name of its option in the configuration.
 ///
-/// This is a reference type: a handle that is set up for an identity refers to the same object.
+/// This is a reference type. A handle refers to the object with which it was set up.
 final class SelectedIdentity: Sendable {
     let option: String
     let identity: Session.Configuration.TLS.ClientIdentity

@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// Maps a request and the session's configuration to libcurl's options.
 ///
-/// An instance belongs to the engine. It prepares the part that all requests of a session share once.
+/// An instance belongs to the engine. It prepares the common part of all requests of a session once.
 // Safety: libcurl copies its arguments within the call.
 final class TransferOptions {
     let configuration: Session.Configuration
@@ -11,17 +11,17 @@ final class TransferOptions {
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
-    /// The limits of a request that sets none itself: with both bodies in memory, and otherwise.
+    /// The limits of a request without its own limits: with both bodies in memory, and with other bodies.
     private let limits: (inMemory: TransferLimits, streamed: TransferLimits)
-    /// Whether requests that set no proxy themselves may use one.
+    /// Whether requests without their own proxy may use a proxy.
     let usesProxy: Bool
-    /// The hosts with fixed addresses, and the hosts that are replaced by others, in libcurl's format.
+    /// The hosts with fixed addresses and the hosts with replacements, in libcurl's format.
     private let overrides: FieldList?
     private let redirections: FieldList?
     /// The authorities that may have issued the servers' certificates.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
-    /// The flaw in the configuration that makes every request fail; `nil` if there is none.
+    /// The mistake in the configuration for which every request fails; `nil` if there is none.
     private let issue: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
@@ -47,9 +47,9 @@ final class TransferOptions {
         issue = ConfigurationIssue(in: configuration)
     }
 
-    /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
+    /// Sets all options of the transfer on its handle; returns the error if the configuration has a mistake.
     ///
-    /// The share holds the storage that the session's handles have in common, including the cookies if the transfer
+    /// The share contains the storage that the session's handles have in common, including the cookies if the transfer
     /// uses them.
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
@@ -71,7 +71,7 @@ final class TransferOptions {
             easy.reuse(for: request.url)
             return nil
         }
-        // A handle that has ever used cookies uses those of every share that it is given.
+        // A handle that has used cookies before always uses the cookies of its share.
         if share != nil, !usesCookies, easy.hasUsedCookies { _ = easy.replace() }
         easy.reset()
         applyConstants(to: easy)
@@ -94,7 +94,7 @@ final class TransferOptions {
         return RequestError(.invalidRequest(.configuration(easy.failureDescription)))
     }
 
-    /// Returns the limits for a request; limits that the request does not set are the session's.
+    /// Returns the limits for a request; the session's limits are used where the request has none.
     func limits(for request: HTTPRequest, isInMemory: Bool, now: Int64) -> TransferLimits {
         guard let timeouts = request.ownTimeouts else {
             return isInMemory ? limits.inMemory.starting(at: now) : limits.streamed.starting(at: now)
@@ -146,7 +146,7 @@ final class TransferOptions {
         }
         switch upload {
         case .copied(let data) where !data.isEmpty:
-            // The size must be set first, because it tells libcurl how many bytes to copy.
+            // The size must be set first, because it is the number of bytes that libcurl copies.
             unsafe data.withUnsafeBytes { bytes in
                 unsafe easy.set(
                     CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -162,7 +162,8 @@ final class TransferOptions {
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
-        // Libcurl adds these to the session's stored cookies, so that there is only one field (RFC 6265 §5.4).
+        // Libcurl combines these cookies with the session's stored cookies, so that there is only one field (RFC 6265
+        // §5.4).
         let sharedCookies = request.omitsSessionSecrets ? nil : defaultCookies
         if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
             easy.set(CURLOPT_COOKIE, cookies)
@@ -180,10 +181,10 @@ final class TransferOptions {
             lines.append(Self.defaultLine(field))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
-            // A colon alone keeps libcurl from adding its own type.
+            // With a colon alone, libcurl does not add its own type.
             lines.append("Content-Type:")
         }
-        // Libcurl expects "100 Continue" (RFC 9110 §10.1.1) for bodies of more than 1 MiB, or of unknown length.
+        // Libcurl waits for "100 Continue" (RFC 9110 §10.1.1) with bodies of more than 1 MiB or of unknown length.
         if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
             lines.append("Expect:")
         }
@@ -192,9 +193,8 @@ final class TransferOptions {
 
     /// Returns the HTTP version for a request.
     ///
-    /// With TLS, the handshake negotiates HTTP/2, regardless of prior knowledge (RFC 9113 §3.2). Otherwise, libcurl
-    /// would send HTTP/2 frames even if the handshake negotiated nothing, and even on a connection that another request
-    /// uses.
+    /// With TLS, the handshake negotiates HTTP/2, even with prior knowledge (RFC 9113 §3.2). Otherwise, libcurl would
+    /// send HTTP/2 frames even if the handshake negotiated nothing, and even on a connection that another request uses.
     func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
@@ -204,7 +204,7 @@ final class TransferOptions {
         switch version {
         case .automatic:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-            // Wait for a connection that is being opened if it may turn out to be shareable.
+            // Wait for a connection that is being opened if the request may be able to share it.
             if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
         case .http1_1:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
@@ -229,8 +229,9 @@ final class TransferOptions {
         return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")
     }
 
-    /// Whether only libcurl writes a field: the framing fields, for which two values would make the message ambiguous,
-    /// cookies, and fields for a proxy.
+    /// Whether only libcurl may write a field.
+    ///
+    /// These are the framing fields, which must not have two values, cookies, and fields for a proxy.
     private static func isReservedForLibcurl(_ name: String) -> Bool {
         let name = name.lowercased()
         return name == "content-length" || name == "transfer-encoding" || name == "cookie"
@@ -243,25 +244,26 @@ final class TransferOptions {
         return values.isEmpty ? nil : values.joined(separator: "; ")
     }
 
-    /// Returns a field in libcurl's format, in which a semicolon instead of the colon stands for an empty value.
+    /// Returns a field in libcurl's format, in which an empty value has a semicolon instead of the colon.
     ///
-    /// White space around the value does not belong to it (RFC 9110 §5.5), and would make an HTTP/2 request malformed.
+    /// White space around the value is not part of it (RFC 9110 §5.5), and would make an HTTP/2 request malformed.
     private static func line(_ field: HTTPHeader) -> String {
         let value = field.value.trimmed
         return value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
     }
 
-    /// Returns a default field of the session in libcurl's format; an empty value removes the field that libcurl would
-    /// add.
+    /// Returns a default field of the session in libcurl's format.
+    ///
+    /// An empty value removes the field that libcurl would add.
     private static func defaultLine(_ field: HTTPHeader) -> String {
         field.value.trimmed.isEmpty ? "\(field.name):" : line(field)
     }
 }
 
-/// The settings of a handle beyond the URL, for a request without header fields and body of its own.
+/// The settings of a handle other than the URL, for a request without its own header fields and body.
 ///
-/// A handle that is already set up with the same profile is reused without a reset. A reset costs libcurl a tenth of a
-/// small request.
+/// A handle that is already set up with the same profile is reused without a reset. A reset takes a tenth of the time
+/// of a small request.
 struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
@@ -282,7 +284,7 @@ struct TransferProfile: Equatable {
 }
 
 extension Duration {
-    /// The duration in milliseconds, at least 1, because 0 means no limit to libcurl.
+    /// The duration in milliseconds; at least 1, because 0 means no limit in libcurl.
     var milliseconds: Int {
         Int(min(Int64(Int32.max), max(1, nanoseconds / 1_000_000)))
     }
@@ -298,7 +300,7 @@ extension TransferOptions {
         if limitsConnections { TransferCallbacks.installConnectionBegin(on: easy) }
         if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let interface = configuration.interface {
-            // Without a prefix, libcurl would also look up a host with this name, and wait for the answer.
+            // Without a prefix, libcurl would also look up a host with this name, and wait for the response.
             easy.set(CURLOPT_INTERFACE, (IPAddress.bytes(of: interface) != nil ? "host!" : "if!") + interface)
         }
         switch configuration.addressFamily {
@@ -341,7 +343,7 @@ extension Session.Configuration.DNS {
         return FieldList(overrides.map { "\($0):\($1.joined(separator: ","))" }.sorted())
     }
 
-    /// The hosts to connect to instead, in libcurl's format, the more specific entries first; `nil` if there are none.
+    /// The replacements of hosts in libcurl's format, with the more specific entries first; `nil` if there are none.
     var connectToLines: FieldList? {
         guard !connectTo.isEmpty else { return nil }
         let entries = connectTo.sorted {
@@ -351,18 +353,18 @@ extension Session.Configuration.DNS {
         return FieldList(entries.map { "\($0.key):\($0.value)" })
     }
 
-    /// Returns how much an entry leaves open: nothing, the port, the host, or both.
+    /// Returns a number for the parts that an entry leaves open: no part, the port, the host, or both.
     private static func openness(of key: String) -> Int { (key.hasSuffix(":") ? 1 : 0) + (key.hasPrefix(":") ? 2 : 0) }
 }
 
 /// Applies the policy for the servers of a transfer's connection.
 extension TransferOptions {
-    /// Makes the policy, if there is one, evaluate servers instead of libcurl.
+    /// If there is a policy, makes it evaluate servers instead of libcurl.
     private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
         easy.trust = transfer.trust
         if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         guard let policy = transfer.trust else { return }
-        // A resumed TLS session transmits no certificate, so no evaluator would be called.
+        // A resumed TLS session transmits no certificate, so no evaluator would run.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         // Libcurl compares the host name after the handshake, regardless of the evaluator's decision.
         if policy.evaluatesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }

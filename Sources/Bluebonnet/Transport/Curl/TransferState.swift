@@ -1,8 +1,7 @@
-/// Tracks one exchange by libcurl's callbacks: the part of the message that is in progress in each direction, as a
-/// value.
+/// Tracks the parts of an exchange's messages that are in progress, as a value.
 ///
-/// Upload and download progress independently: a server may respond, and even finish, while the body is still being
-/// sent.
+/// Libcurl's callbacks report the progress. Upload and download are independent, because a server may send its whole
+/// response while the body is still being sent.
 struct TransferState: Equatable {
     /// The progress of the request's body.
     enum Upload: Equatable {
@@ -12,7 +11,7 @@ struct TransferState: Equatable {
         case sending(sent: Int64)
         /// All bytes have been passed to libcurl.
         case sent
-        /// The server has refused the body: no more bytes are passed on.
+        /// The server has refused the body, so no more bytes are passed to libcurl.
         case refused
     }
 
@@ -55,20 +54,21 @@ struct TransferState: Equatable {
         case nothing
         case add
         case pause
-        /// Let libcurl continue in the directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
+        /// Let libcurl continue in the directions that are not paused; see ``isReceivingPaused`` and
+        /// ``isSendingPaused``.
         case unpause
     }
 
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
     private(set) var isSuspended: Bool
-    /// Whether the body cannot be delivered: its destination is not known yet, or is full.
+    /// Whether the body cannot be delivered, because its destination is not known yet or is full.
     private(set) var isBodyHeld: Bool
-    /// Whether a pause made libcurl keep received bytes.
+    /// Whether libcurl keeps received bytes because of a pause.
     private(set) var isReceivingPaused = false
     /// Whether the rest of the body must wait for the next turn of the loop.
     private var isWaitingForTurn = false
-    /// Whether coded bytes that libcurl has passed on are not decoded yet.
+    /// Whether coded bytes that libcurl has delivered are not decoded yet.
     private(set) var hasCodedRest = false
     /// Whether libcurl was paused because no bytes are available to send yet.
     private(set) var isSendingPaused = false
@@ -92,9 +92,9 @@ struct TransferState: Equatable {
 
     /// Called when a line of a head or of the trailers has arrived.
     ///
-    /// A status line starts a new head: after an informational head, or when libcurl has sent the request again. Inside
-    /// a head, it is an error. No field can be mistaken for a status line, because a field name contains no `/` (RFC
-    /// 9110 §5.1).
+    /// A status line starts a new head, after an informational head or after libcurl has sent the request again. Inside
+    /// a head, a status line is an error. A field line is never treated as a status line, because a field name contains
+    /// no `/` (RFC 9110 §5.1).
     mutating func headLineReceived(bytes: Int, isStatusLine: Bool, isEmpty: Bool, statusCode: Int?) -> HeadAction {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
@@ -104,8 +104,8 @@ struct TransferState: Equatable {
         }
         switch download {
         case .awaitingHead:
-            // A field line must follow a status line. Libcurl accepts `http/1.1` as a status line, which Bluebonnet
-            // refuses.
+            // A field line must follow a status line. Libcurl accepts `http/1.1` as a status line, but Bluebonnet
+            // refuses it.
             return isEmpty ? .ignore : .refuse(.malformed)
         case .receivingHead(let before):
             let total = before + bytes
@@ -122,7 +122,7 @@ struct TransferState: Equatable {
             download = .receivingBody(bytes: 0)
             return .completeHead
         case .receivingBody:
-            // Libcurl stores trailers, too, and without a limit.
+            // Libcurl also stores trailers, and has no limit for them.
             trailerBytes += bytes
             return trailerBytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .ignore
         }
@@ -141,10 +141,10 @@ struct TransferState: Equatable {
         return .accept
     }
 
-    /// Whether more of the body can be delivered.
+    /// Whether more bytes of the body can be delivered.
     var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
 
-    /// Called when the transfer has used up its share of the turn; returns whether the body waits from now on.
+    /// Called when the transfer has reached its limit for the turn; returns whether the body waits from now on.
     mutating func turnEnded() -> Bool {
         guard !isWaitingForTurn else { return false }
         isWaitingForTurn = true
@@ -158,15 +158,15 @@ struct TransferState: Equatable {
         return resumeReceiving()
     }
 
-    /// Resumes the bytes that a pause made libcurl keep, if nothing else holds them up.
+    /// Resumes the bytes that libcurl keeps because of a pause, if there is no other reason to wait.
     private mutating func resumeReceiving() -> ControlAction {
-        // Bytes that libcurl has already passed on go first.
+        // Bytes that libcurl has already delivered are first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
     }
 
-    /// Called when coded bytes of the body have arrived, which wait in libcurl while earlier ones are not decoded.
+    /// Called when coded bytes have arrived; they wait in libcurl while earlier bytes are not decoded.
     mutating func codedBytesReceived() -> BodyAction {
         guard case .receivingBody = download else { return .refuse(.malformed) }
         guard takesBody, !hasCodedRest else {
@@ -176,7 +176,7 @@ struct TransferState: Equatable {
         return .accept
     }
 
-    /// Called when some coded bytes are not decoded, for lack of room or time.
+    /// Called when some coded bytes are not decoded, because of a lack of room or time.
     mutating func codedBytesLeft() {
         hasCodedRest = true
     }
@@ -234,10 +234,10 @@ struct TransferState: Equatable {
         return .add
     }
 
-    /// Whether the transfer waits for Bluebonnet or its user rather than for the network.
+    /// Whether the transfer waits for Bluebonnet or its user, and not for the network.
     var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
 
-    /// Called when the transfer was removed from libcurl, because it was suspended before its connection was ready.
+    /// Called when the transfer was removed from libcurl because it was suspended before its connection was ready.
     mutating func withdrawn() {
         isAdded = false
     }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Stores the trust policy of each host, the verdicts, and the transfers that wait for a verdict.
+/// Stores the trust policy of each host, the results of evaluations, and the transfers that wait for a result.
 ///
 /// An instance belongs to the engine and never leaves the loop's thread.
 final class TrustCoordinator {
-    /// The maximum number of verdicts that a single transfer may wait for.
+    /// The maximum number of results for which a single transfer may wait.
     private static let verdictLimit = 8
     /// The maximum number of hosts with stored policies.
     private static let policyLimit = 1024
@@ -12,7 +12,7 @@ final class TrustCoordinator {
     let cache = TrustCache()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
-    /// The evaluator of each host, for which the manager is asked once.
+    /// The evaluator of each host, which the manager returns only once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
     private var evaluations: [TrustCache.Key: PendingEvaluation] = [:]
@@ -20,7 +20,8 @@ final class TrustCoordinator {
 
     /// A running evaluation.
     private struct PendingEvaluation {
-        /// Distinguishes this evaluation's verdict from that of an earlier one, for which no transfer waits any more.
+        /// The number of the evaluation, which distinguishes its result from the result of an earlier, cancelled
+        /// evaluation.
         let number: Int
         let task: Task<Void, Never>
     }
@@ -42,9 +43,9 @@ final class TrustCoordinator {
         let written = request.url.host(percentEncoded: false) ?? ""
         let host = HostName.canonical(written)
         let isSecure = request.url.scheme?.lowercased() == "https"
-        // With HSTS, TLS is used with a host regardless of the URL's scheme. An address cannot demand TLS (RFC 6797
-        // §8.3). Libcurl treats `127.1.` as a name, and some versions also treat `0X7F.1` as one: only hosts that are
-        // certainly addresses are excluded.
+        // With HSTS, a host may use TLS regardless of the URL's scheme. An address cannot require TLS (RFC 6797 §8.3).
+        // Libcurl treats `127.1.` as a name, and some versions also treat `0X7F.1` as a name. Only hosts that are
+        // certainly addresses are therefore excluded.
         let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
@@ -63,7 +64,7 @@ final class TrustCoordinator {
         return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil
     }
 
-    /// Returns the evaluator of a host that may not need one; if it has none but needs one, an evaluator that refuses.
+    /// Returns the evaluator of a host; if a required evaluator is missing, an evaluator that refuses the host.
     private func evaluatorOrFailing(forHost host: String) -> (any ServerTrustEvaluating)? {
         do throws(RequestError) {
             return try evaluator(forHost: host)
@@ -79,16 +80,16 @@ final class TrustCoordinator {
         return evaluator
     }
 
-    /// The result for a transfer whose handshake was aborted for a verdict.
+    /// The result for a transfer whose handshake was aborted for an evaluation.
     enum HandshakeAdmission {
         case waits
-        /// The server was accepted while the handshake ended.
+        /// The server has been accepted in the meantime.
         case isAccepted
         /// The transfer has waited too often.
         case isRefused
     }
 
-    /// Lets a transfer wait for a verdict, unless the server has been accepted already.
+    /// Makes a transfer wait for a result, unless the server has already been accepted.
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
@@ -107,18 +108,19 @@ final class TrustCoordinator {
         evaluations[key] = PendingEvaluation(number: evaluationCount, task: makeTask(evaluationCount))
     }
 
-    /// Records the verdict of an evaluation; returns the transfers that have waited for it.
+    /// Records the result of an evaluation; returns the transfers that have waited for it.
     func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
-        // Another evaluation may be running: the last transfer that waited for this one may have ended and cancelled
-        // it.
+        // Another evaluation may be running, because the last transfer that waited for this evaluation may have
+        // cancelled it.
         guard evaluations[key]?.number == number else { return [] }
         if isAccepted { cache.accept(trust) }
         evaluations[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }
 
-    /// Called when a transfer no longer waits; the last one cancels the evaluator's task.
+    /// Called when a transfer no longer waits; if it is the last transfer that waits, the evaluator's task is
+    /// cancelled.
     func forget(_ transfer: Transfer) {
         guard let key = transfer.awaitedVerdict else { return }
         transfer.awaitedVerdict = nil
@@ -139,7 +141,7 @@ final class TrustCoordinator {
 
 /// Assigns evaluators to the servers of a transfer's connection: the host of its URL, and HTTPS proxies.
 ///
-/// There is one object per host and session, so the same object means the same evaluation.
+/// There is one object per host and session. The same object therefore means the same evaluation.
 final class TrustPolicy: Sendable {
     private let host: String?
     private let evaluator: (any ServerTrustEvaluating)?
@@ -166,9 +168,9 @@ final class TrustPolicy: Sendable {
     /// Whether an HTTPS proxy has an evaluator.
     var evaluatesProxy: Bool { proxies.values.contains { $0 != nil } }
 
-    /// Returns the host of a handshake by the server name that it requests; `nil` if the host cannot be determined.
+    /// Returns the host of a handshake by its server name; `nil` if the host cannot be determined.
     ///
-    /// A handshake names no addresses (RFC 6066 §3), so two addresses cannot be distinguished.
+    /// A handshake contains no addresses as names (RFC 6066 §3), so two addresses cannot be distinguished.
     func host(named name: String?) -> String? {
         guard !proxies.isEmpty else { return host }
         guard let name = name.map(HostName.canonical) else {
@@ -178,21 +180,20 @@ final class TrustPolicy: Sendable {
         return proxies.keys.contains(name) ? name : host
     }
 
-    /// Returns the evaluator of a handshake by the server name that it requests; `nil` if the host cannot be
-    /// determined.
+    /// Returns the evaluator of a handshake by its server name; `nil` if the host cannot be determined.
     func evaluator(named name: String?) -> (any ServerTrustEvaluating)? {
         guard let evaluatedHost = host(named: name) else { return nil }
         return (proxies[evaluatedHost] ?? (evaluatedHost == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
     }
 }
 
-/// Remembers for a while which servers asynchronous evaluators have accepted.
+/// Stores for some time which servers asynchronous evaluators have accepted.
 ///
 /// An instance belongs to the engine and never leaves the loop's thread.
 final class TrustCache {
     /// A server, identified by all properties that an evaluator may have checked.
     ///
-    /// Later, the server may prove to be revoked, have expired, or use an older version of TLS.
+    /// The server may later be revoked, may have expired, or may use an older version of TLS.
     struct Key: Hashable {
         let host: String
         let chain: Data
@@ -217,7 +218,7 @@ final class TrustCache {
         }
     }
 
-    /// How long an acceptance is valid, in nanoseconds.
+    /// The duration for which an acceptance is valid, in nanoseconds.
     static let lifetime: Int64 = 300_000_000_000
     private static let limit = 1024
 
@@ -240,9 +241,9 @@ final class TrustCache {
     }
 }
 
-/// Handles the verdicts of asynchronous evaluators.
+/// Handles the results of asynchronous evaluators.
 extension TransferEngine {
-    /// Evaluates a server off the loop, and opens the connection again if the server is accepted.
+    /// Evaluates a server outside the loop, and opens the connection again if the server is accepted.
     func awaitVerdict(
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {

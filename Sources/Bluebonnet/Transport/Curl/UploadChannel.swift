@@ -2,17 +2,18 @@ import FoundationEssentials
 
 /// The way in which libcurl receives a request's body.
 enum UploadBody {
-    /// A copy, passed at once; empty if there is no body.
+    /// A copy, passed immediately; empty if there is no body.
     case copied(Data)
-    /// Memory, read when libcurl requests bytes.
+    /// Memory, which is read when libcurl requests bytes.
     case data(Data)
-    /// A channel from the task that reads the body, used when libcurl requests bytes.
+    /// A channel from the task that reads the body, which is used when libcurl requests bytes.
     case channel(UploadChannel)
 
     /// Chooses how to pass a body in memory.
     ///
-    /// A large body is passed on request, so that it is in memory only once. The same applies to the body of a request
-    /// that must not be sent twice: libcurl asks before it sends a body again, and can be refused.
+    /// A large body is passed on request, so that it is in memory only once. A body that must not be sent twice is also
+    /// passed on request, because libcurl then calls a callback before it sends the body again, and the callback can
+    /// refuse this.
     init(_ data: Data?, of request: HTTPRequest) {
         let data = data ?? Data()
         let isAskedFor = !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent)
@@ -54,25 +55,25 @@ enum UploadBody {
     }
 }
 
-/// Passes a request's body in pieces from the task that reads it to the loop that sends it, with bounded memory.
+/// Passes a request's body in pieces from a reading task to the loop, with limited memory.
 ///
-/// The reading task runs on the global executor. It starts when the loop first requests bytes, so not before the server
-/// can be expected to want the body.
+/// The task runs on the global pool. It starts when the loop first requests bytes, so a body that the server does not
+/// want is not read.
 ///
-/// For a file, the loop itself reads the part that the system has in memory, which saves a copy and a thread hop. It
-/// never waits for the disk: from the first bytes that are not in memory, the task reads.
+/// If the body is a file, the loop itself reads the part that the system has in memory. This saves a copy and a thread
+/// switch. The loop never waits for the disk. From the first bytes on that are not in memory, the task reads.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
         var body: OpenBody?
-        /// The file that the loop reads, as long as the task is not needed.
+        /// The file that the loop reads while the task is not needed.
         var file: FileBody?
         var task: Task<Void, Never>?
         var writer: Resumption<Void>?
         var hasBegun = false
         var isAbandoned = false
 
-        /// Reads from the file into the loop's memory; returns the number of bytes, or 0 once the task has to read.
+        /// Reads from the file into the loop's memory; returns the number of bytes, or 0 if the task must continue.
         mutating func takeResident(into buffer: inout MutableRawSpan) -> Int {
             hasBegun = true
             guard var reader = file else { return 0 }
@@ -95,10 +96,10 @@ final class UploadChannel: Sendable {
     /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - body: The body to read; it is released unread if no bytes are requested.
+    ///   - body: The body to read; it is released if no bytes are requested.
     ///   - isReplayable: Whether the body can be read more than once.
-    ///   - highWatermark: The number of held bytes from which on the reader waits.
-    ///   - lowWatermark: The number of held bytes at or below which the reader continues.
+    ///   - highWatermark: The number of stored bytes from which the reader waits.
+    ///   - lowWatermark: The number of stored bytes up to which the reader continues.
     ///   - wakeLoop: Called on the reading task when a loop that received `.wait` may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
@@ -155,9 +156,9 @@ final class UploadChannel: Sendable {
         return action
     }
 
-    /// Discards the held bytes, and ends the reading.
+    /// Discards the stored bytes, and ends the reading.
     func abandon() {
-        // The body may hold a sequence of the user, which must not be released under the lock; neither must its pieces.
+        // The body and its pieces may contain objects of the user, which must not be released under the lock.
         let (task, writer, _) = state.withLock { state in
             state.isAbandoned = true
             let pieces = state.channel.pieces
@@ -194,7 +195,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// Passes a piece on, and waits while enough bytes are held; returns whether to continue.
+    /// Passes a piece to the loop, and waits while enough bytes are stored; returns whether to continue.
     private func write(_ piece: Data) async -> Bool {
         let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
         if wakesLoop { wakeLoop() }
@@ -215,14 +216,14 @@ final class UploadChannel: Sendable {
     }
 }
 
-/// Controls the bytes of a request's body between the task that reads them and the loop that sends them, as a value.
+/// Controls the bytes of a request's body between the reading task and the loop, as a value.
 ///
-/// At the high watermark, the reader must wait. It continues once the loop has taken enough bytes to reach the low
+/// At the high watermark, the reader must wait. It continues when the loop has taken enough bytes to reach the low
 /// watermark.
 ///
-/// No more bytes than announced are ever passed on, and a body that ends early is an error: in both cases, the server
-/// could see two messages instead of one (RFC 9112 §6.3). The last announced byte is held back until the body ends, so
-/// that a body with more bytes is not treated as complete.
+/// A body that is longer or shorter than its length is an error, and the bytes beyond the length are not sent, because
+/// the server could otherwise receive two messages instead of one (RFC 9112 §6.3). The last byte is held back until the
+/// body ends, so that a body that is too long is never treated as complete.
 struct UploadChannelState {
     /// The reader's next step after a write.
     enum WriteAction: Equatable {
@@ -242,7 +243,7 @@ struct UploadChannelState {
         case fail
     }
 
-    /// The held pieces; part of the first may have been taken.
+    /// The stored pieces; a part of the first piece may have been taken.
     private(set) var pieces: [Data] = []
     private var firstPiece = 0
     /// The number of bytes taken from the first piece.
@@ -274,7 +275,7 @@ struct UploadChannelState {
         }
         if !piece.isEmpty { pieces.append(piece) }
         count += piece.count
-        // A reader that has written all bytes only has to report the end.
+        // A reader that has read all bytes only has to report the end.
         isReaderWaiting = count >= highWatermark && written != length
         return (isReaderWaiting ? .wait : .proceed, count > withheldCount && wakesLoop())
     }
@@ -284,7 +285,7 @@ struct UploadChannelState {
         written += Int64(count)
     }
 
-    /// Called when the reader has reached the end; returns whether the loop waits for that.
+    /// Called when the reader has reached the end; returns whether the loop waits for the end.
     mutating func ended() -> Bool {
         guard !isEnded, failure == nil else { return false }
         if let length, written < length {
@@ -296,7 +297,7 @@ struct UploadChannelState {
 
     /// Called when the reader has failed; returns whether the loop waits.
     ///
-    /// The held bytes are no longer sent, and are released when the channel is abandoned.
+    /// The stored bytes are no longer sent. They are released when the channel is abandoned.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error
@@ -304,7 +305,7 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
-    /// The number of held bytes that must wait for the end of the body.
+    /// The number of stored bytes that must wait for the end of the body.
     private var withheldCount: Int { written == length && !isEnded ? 1 : 0 }
 
     private mutating func wakesLoop() -> Bool {

@@ -36,8 +36,9 @@ final class HandshakeVerifier {
 
     // MARK: Calls from OpenSSL
 
-    /// Verifies the chain with OpenSSL, but lets the handshake continue; the evaluation follows when all data has
-    /// arrived.
+    /// Validates the chain with OpenSSL, and lets the handshake continue in any case.
+    ///
+    /// The evaluation follows when all data has arrived.
     func verify(_ context: OpaquePointer) -> Int32 {
         let isTrusted = unsafe X509_verify_cert(context) == 1
         unsafe verdict = ServerTrust.Verdict(of: context)

@@ -14,7 +14,7 @@ enum RevocationStatus: Hashable, Sendable {
     case untrustedResponse
     /// The response does not belong to the request.
     case replayedResponse
-    /// There was no response or list, or none that can be parsed.
+    /// There is no response or list that can be parsed.
     case noResponse
 }
 
@@ -25,7 +25,7 @@ final class OCSPResponse {
     fileprivate let response: OpaquePointer
     let basic: OpaquePointer
 
-    /// Parses a response; `nil` if the data is not exactly one response, or if the response reports an error.
+    /// Parses a response; returns `nil` if the data is not exactly one response, or if the response reports an error.
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
@@ -50,8 +50,8 @@ final class OCSPResponse {
 
     /// Returns the status of a certificate in the response, whose signature has already been verified.
     ///
-    /// A response may contain several answers about the same certificate. The worst status counts, apart from answers
-    /// that are no longer valid.
+    /// A response may contain several entries for the same certificate. The worst status is used. Expired entries count
+    /// only if they report a revoked certificate, or if there are no valid entries.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
         var statuses: Set<RevocationStatus> = []
         for index in 0..<(unsafe OCSP_resp_count(basic)) {
@@ -78,7 +78,7 @@ final class OCSPResponse {
     private static let leeway = 300
     /// The number of seconds for which a response without `nextUpdate` is valid.
     ///
-    /// For such a response, newer information is always available (RFC 6960 §2.4).
+    /// Without `nextUpdate`, newer information is always available (RFC 6960 §2.4).
     private static let longestWithoutEnd = 86_400
 }
 
@@ -105,7 +105,7 @@ final class OCSPRequest: @unchecked Sendable {
         unsafe OCSP_REQUEST_free(pointer)
     }
 
-    /// Whether a response belongs to this request, by its nonce; a response without a nonce may be replayed.
+    /// Whether the nonce of a response matches this request; a response without a nonce may be a replay.
     func isAnswered(by response: OCSPResponse, requiresNonce: Bool) -> Bool {
         switch unsafe OCSP_check_nonce(pointer, response.basic) {
         case 1: true
@@ -132,7 +132,7 @@ final class X509RevocationList: @unchecked Sendable {
         unsafe X509_CRL_free(pointer)
     }
 
-    /// Returns the lists in PEM text, or the list in DER; an empty array if there is none, or if a list cannot be
+    /// Returns the lists in PEM text, or the list in DER; an empty array if there is no list, or if a list cannot be
     /// parsed.
     static func all(in data: Data) -> [X509RevocationList] {
         _ = ExitGate.isSet
@@ -148,7 +148,7 @@ final class X509RevocationList: @unchecked Sendable {
         while let pointer = unsafe PEM_read_bio_X509_CRL(source.pointer, nil, nil, nil) {
             unsafe found.append(X509RevocationList(owning: pointer))
         }
-        // Any other error means that a list would be missing.
+        // After any other error, a list would be missing.
         return bb_error_is_end_of_pem() == 1 ? found : []
     }
 
@@ -176,7 +176,7 @@ final class X509RevocationList: @unchecked Sendable {
         case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
             X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
             return .stale
-        // The lists cover other certificates, or contain a critical element that is not understood.
+        // The lists are for other certificates, or contain an unknown critical extension.
         case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_DIFFERENT_CRL_SCOPE,
             X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION:
             return .noResponse

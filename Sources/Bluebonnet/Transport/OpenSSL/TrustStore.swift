@@ -1,7 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Owns an OpenSSL store: the certificates that chains may end with, and revocation lists.
+/// Owns an OpenSSL store: the certificates that may be the end of a chain, and revocation lists.
 // Safety: nothing changes a store after its creation, and it lives as long as its owner.
 @safe
 final class TrustStore: @unchecked Sendable {
@@ -12,17 +12,18 @@ final class TrustStore: @unchecked Sendable {
         unsafe self.pointer = unsafe pointer
     }
 
-    /// Creates a store of certificates, which need not be roots, and of revocation lists that they have signed.
+    /// Creates a store of certificates, which do not have to be roots, and of the revocation lists that they have
+    /// signed.
     init?(anchors: [X509Certificate], lists: [X509RevocationList] = []) {
         guard let pointer = unsafe X509_STORE_new() else { return nil }
         unsafe self.pointer = unsafe pointer
         _ = unsafe X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         for anchor in anchors {
-            // If this fails, the certificate is missing, and fewer chains are accepted.
+            // If this fails, the certificate is missing, so fewer chains are accepted.
             _ = unsafe X509_STORE_add_cert(pointer, anchor.pointer)
         }
         defer { ERR_clear_error() }
-        // If a list were missing, more chains would be accepted.
+        // Without one of the lists, more chains would be accepted.
         for list in lists { guard unsafe X509_STORE_add_crl(pointer, list.pointer) == 1 else { return nil } }
     }
 
@@ -30,12 +31,12 @@ final class TrustStore: @unchecked Sendable {
         unsafe X509_STORE_free(pointer)
     }
 
-    /// Searches for a chain from the first certificate to one in the store, as for a TLS server.
+    /// Searches for a chain from the first certificate to a certificate in the store, by the rules for a TLS server.
     ///
     /// - Parameters:
     ///   - chain: The certificates to use, the server's own first.
-    ///   - level: OpenSSL's security level, the limit for weak keys and signatures.
-    /// - Returns: OpenSSL's verdict, and the chain if the verdict is good.
+    ///   - level: OpenSSL's security level, which sets the minimum strength of keys and signatures.
+    /// - Returns: OpenSSL's verdict, and the chain if it is valid.
     func verify(_ chain: [X509Certificate], level: Int32) -> (verdict: ServerTrust.Verdict, chain: [X509Certificate]) {
         guard let leaf = chain.first, let context = unsafe X509_STORE_CTX_new() else { return (.outOfMemory, []) }
         defer {
@@ -56,10 +57,10 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
-    /// Checks that a certificate was issued by one in the store and is not in the store's lists; returns OpenSSL's
-    /// code.
+    /// Checks that a certificate was issued by a certificate in the store, and is not in the store's lists.
     ///
-    /// OpenSSL's rules cover the scope of a list, its validity, and its critical extensions (RFC 5280 §6.3).
+    /// Returns OpenSSL's error code. OpenSSL's rules include the scope, the validity and the critical extensions of a
+    /// list (RFC 5280 §6.3).
     func code(of certificate: X509Certificate) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
@@ -78,7 +79,7 @@ final class TrustStore: @unchecked Sendable {
     /// Returns the status of a certificate in an OCSP response if the signer is authorized (RFC 6960).
     ///
     /// The response must be signed by the issuer of the certificate, or by a responder that the issuer has authorized
-    /// (§4.2.2.2). No other authority matters, and the issuer itself need not be trusted.
+    /// (§4.2.2.2). Other authorities are ignored, and the issuer does not have to be trusted.
     ///
     /// - Parameters:
     ///   - response: The response to evaluate.
@@ -140,7 +141,7 @@ extension ServerTrust.Verdict {
 extension TrustStore {
     /// Reads the files and directories of a configuration.
     ///
-    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or contains no
+    /// - Throws: A `.trust(.configuration)` error with the path, if a file or a directory cannot be read or contains no
     ///   certificate.
     convenience init(_ authorities: Authorities) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
@@ -163,7 +164,7 @@ extension TrustStore {
     ///
     /// - Parameters:
     ///   - file: The file with all authorities; `nil` if there is none.
-    ///   - directory: The directory in which OpenSSL looks for further authorities; `nil` if there is none.
+    ///   - directory: The directory in which OpenSSL looks up more authorities; `nil` if there is none.
     /// - Throws: A `.trust(.configuration)` error if the file cannot be read or contains no certificate.
     convenience init(systemFile file: String?, directory: String?) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
@@ -222,7 +223,7 @@ extension TrustStore {
         }
     }
 
-    /// Whether OpenSSL looks for certificates under such a name: eight hexadecimal digits, a dot and a number.
+    /// Whether OpenSSL looks up certificates by such a name: eight hexadecimal digits, a dot and a number.
     private static func isHash(_ name: String) -> Bool {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
@@ -241,7 +242,7 @@ extension TrustStore {
     private static func add(_ other: TrustStore, to store: OpaquePointer) {
         let stack = unsafe X509_STORE_get1_all_certs(other.pointer)
         defer { unsafe bb_x509_stack_free(stack) }
-        // If this fails, the certificate is missing, and fewer chains are accepted.
+        // If this fails, the certificate is missing, so fewer chains are accepted.
         for index in 0..<(unsafe bb_x509_stack_count(stack)) {
             _ = unsafe X509_STORE_add_cert(store, bb_x509_stack_at(stack, index))
         }
@@ -256,10 +257,10 @@ extension TrustStore {
     }
 }
 
-/// Stores the authorities that a session trusts in OpenSSL's form.
+/// Stores a session's trusted authorities in OpenSSL's form.
 ///
-/// An instance belongs to the engine and never leaves the loop's thread. Libcurl could read files and directories
-/// itself, but usually does so again for every connection, and the system's authorities are 200 KB of text.
+/// An instance belongs to the engine and never leaves the loop's thread. Libcurl itself would usually read the files
+/// and directories for every connection. The system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
     private var known: (store: TrustStore, files: [FileStatus?])?
@@ -272,10 +273,10 @@ final class AuthorityStore {
         self.authorities = authorities
     }
 
-    /// Returns the store, which is read on first use, and again if a file or a directory has changed.
+    /// Returns the store, which is read on first use, and again after a change of a file or a directory.
     ///
-    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be used; then no server
-    ///   is trusted.
+    /// - Throws: A `.trust(.configuration)` error with the path of the unusable file or directory. In this case, all
+    ///   servers are refused.
     func store() throws(RequestError) -> TrustStore {
         let store = try current()
         if let latest, latest !== store { generation += 1 }
@@ -299,7 +300,7 @@ final class AuthorityStore {
 
 /// The authorities that the system trusts, from the locations that libcurl was built with.
 ///
-/// All sessions share them, because reading them takes longer than many requests.
+/// All sessions share them, because reading them takes more time than many requests.
 enum SystemAuthorities {
     private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
 
@@ -309,7 +310,7 @@ enum SystemAuthorities {
             .map { FileSystem.status($0, followingLinks: true) }
     }
 
-    /// Returns the store, which is read on first use, and again if the file or the directory has changed.
+    /// Returns the store, which is read on first use, and again after a change of the file or the directory.
     ///
     /// - Throws: A `.trust(.configuration)` error if the file cannot be used.
     static func store() throws(RequestError) -> TrustStore {
@@ -327,7 +328,7 @@ extension Authorities {
     fileprivate var isSystemOnly: Bool { file == nil && directory == nil && certificates == nil }
 }
 
-/// The authorities that a session trusts, as in its configuration.
+/// The trusted authorities of a session, as in its configuration.
 struct Authorities: Hashable, Sendable {
     var file: String?
     var directory: String?

@@ -34,7 +34,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// Returns the certificates in PEM text, in order, up to the first that cannot be parsed; other text is skipped.
+    /// Returns the certificates in PEM text, in order, up to the first malformed certificate; other text is skipped.
     static func all(inPEM text: Data) -> [X509Certificate] {
         guard let source = OpenSSLBuffer(text) else { return [] }
         var found: [X509Certificate] = []
@@ -69,7 +69,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     var notAfter: Date { unsafe Self.date(of: X509_get0_notAfter(pointer)) }
 
-    /// The DNS names and IP addresses that the certificate is valid for.
+    /// The DNS names and IP addresses for which the certificate is valid.
     var names: [String] {
         var names: [String] = []
         forEachName { bytes, isAddress in
@@ -80,7 +80,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return names
     }
 
-    /// Calls `body` with the bytes of each DNS name and IP address that the certificate is valid for, in order.
+    /// Calls `body` with the bytes of each DNS name and IP address for which the certificate is valid, in order.
     private func forEachName(_ body: (_ bytes: [UInt8], _ isAddress: Bool) -> Void) {
         let value = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
         guard let value = unsafe value else { return }
@@ -93,9 +93,9 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         }
     }
 
-    /// The URLs of the OCSP responders that the certificate names, in order, but only the first few.
+    /// The URLs of the first OCSP responders in the certificate, in order.
     var responders: [String] {
-        // The issuer of a certificate may name any number of responders.
+        // A certificate may contain any number of responders.
         (0..<Self.responderLimit).compactMap { index in
             guard let text = unsafe bb_x509_responder(pointer, index) else { return nil }
             defer { unsafe bb_free(text) }
@@ -108,20 +108,20 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
     /// Whether the server must staple a response (RFC 7633).
     var demandsStaple: Bool { unsafe bb_x509_must_staple(pointer) == 1 }
 
-    /// Whether the certificate names itself as its issuer.
+    /// Whether the certificate has the same issuer and subject.
     var isSelfIssued: Bool {
         unsafe X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0
     }
 
-    /// Whether another certificate is the issuer's by name, and may sign certificates.
+    /// Whether another certificate is the issuer by its name, and may sign certificates.
     ///
-    /// Without the second condition, the owner of a certificate for one site could sign other certificates as if by the
+    /// Without the second condition, the owner of a certificate for one site could sign certificates in the name of its
     /// issuer.
     func isIssued(by issuer: X509Certificate) -> Bool {
         unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK && X509_check_ca(issuer.pointer) != 0
     }
 
-    /// Whether the signature was made with another certificate's key.
+    /// Whether the signature was made with the key of another certificate.
     func isSigned(by issuer: X509Certificate) -> Bool {
         guard let key = unsafe X509_get0_pubkey(issuer.pointer) else { return false }
         defer { ERR_clear_error() }

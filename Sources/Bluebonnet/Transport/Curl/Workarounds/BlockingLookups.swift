@@ -1,9 +1,9 @@
 import CCurl
 
-/// Keeps libcurl, and so the loop, from waiting for threads that look up names.
+/// Prevents libcurl, and therefore the loop, from waiting for threads that look up names.
 ///
-/// All tested versions, 7.88 to 8.23, wait for the thread of a cancelled lookup. From 8.20.0 on, a multi handle waits
-/// for the threads of all lookups when it is freed.
+/// All tested versions, 7.88 to 8.23, wait for the thread of a cancelled lookup. Since 8.20.0, a multi handle waits for
+/// the threads of all lookups when it is freed.
 // Safety: the pointer is the caller's multi handle.
 enum BlockingLookups {
     static func avoid(on easy: EasyHandle) { easy.set(CURLOPT_QUICK_EXIT, 1) }

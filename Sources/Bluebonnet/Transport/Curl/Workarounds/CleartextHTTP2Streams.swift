@@ -1,10 +1,10 @@
 import CCurl
 
-/// Prevents HTTP/2 streams without TLS from sharing a connection if libcurl does not support that.
+/// Prevents HTTP/2 streams without TLS from sharing a connection if libcurl does not support this.
 ///
-/// With 7.88, a second stream fails, and a paused stream can hang indefinitely. Libcurl's HTTP/2 was rewritten in
-/// 8.1.0. For earlier versions, such requests have their own multi handle, which does not multiplex and uses each
-/// connection only once.
+/// With 7.88, a second stream fails, and a paused stream can hang indefinitely. Libcurl's HTTP/2 code was rewritten in
+/// 8.1.0. With earlier versions, requests for such streams have their own multi handle. It does not multiplex, and uses
+/// each connection only once.
 struct CleartextHTTP2Streams {
     /// Whether the installed libcurl has the defect.
     static let isGuarded = Libcurl.version < 0x08_01_00
@@ -13,7 +13,7 @@ struct CleartextHTTP2Streams {
     private(set) var main: MultiHandle?
     private(set) var unmultiplexed: MultiHandle?
 
-    /// Returns the multi handle for a version of HTTP, which is created when it is first needed.
+    /// Returns the multi handle for an HTTP version, which is created on first use.
     mutating func multi(for version: HTTPVersionPreference, make: (_ isMultiplexing: Bool) -> MultiHandle?)
         -> MultiHandle?
     {
@@ -25,7 +25,7 @@ struct CleartextHTTP2Streams {
         return main
     }
 
-    /// Makes a transfer share connections if libcurl supports that.
+    /// Lets a transfer share connections if libcurl supports this.
     static func apply(to easy: EasyHandle) {
         easy.set(isGuarded ? CURLOPT_FORBID_REUSE : CURLOPT_PIPEWAIT, 1)
     }

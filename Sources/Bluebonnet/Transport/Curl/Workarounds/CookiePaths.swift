@@ -1,12 +1,11 @@
 import FoundationEssentials
 
-/// Records the cookies whose paths end with a slash, because libcurl does not.
+/// Records the cookies whose paths end with a slash, because libcurl does not record the slash.
 ///
-/// By RFC 6265 §5.1.4, a cookie for `/a/` is not sent to `/a`. Libcurl removes the slash and sends the cookie there
-/// (tested with 7.88 to 8.23, so this does not depend on the version). Such a cookie is hidden while a request for `/a`
-/// is sent.
+/// By RFC 6265 §5.1.4, a cookie for `/a/` is not sent to `/a`. Libcurl removes the slash and sends the cookie to `/a`.
+/// All tested versions do this, 7.88 to 8.23. Such a cookie is hidden while a request for `/a` is sent.
 ///
-/// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl uses `/`, or the text between
+/// For an invalid path, such as `a` or `"/a"`, the default path is used (§5.2.4). Libcurl uses `/`, or the text between
 /// the quotes, so the cookie is set again correctly.
 struct CookiePaths: Equatable {
     /// A cookie, identified by the properties by which libcurl distinguishes cookies.
@@ -29,7 +28,7 @@ struct CookiePaths: Equatable {
     /// The paths of these cookies without the slash, for a quick check.
     private var paths: Set<String> = []
 
-    /// Whether a request for a path must not contain some cookies that libcurl would send.
+    /// Whether libcurl would send cookies with a request for a path that must not contain them.
     func concerns(_ path: String) -> Bool { paths.contains(path) }
 
     var isEmpty: Bool { slashed.isEmpty }
@@ -44,7 +43,8 @@ struct CookiePaths: Equatable {
         paths.insert(Self.withoutSlash(cookie.path))
     }
 
-    /// Restores the path of a cookie: libcurl writes default paths with a slash, and other paths without theirs.
+    /// Restores the path of a cookie, because libcurl writes default paths with a slash, and other paths without their
+    /// slash.
     func restoring(_ cookie: Cookie) -> Cookie {
         guard cookie.path.utf8.count > 1 else { return cookie }
         var restored = cookie
@@ -61,7 +61,7 @@ struct CookiePaths: Equatable {
 
     // MARK: How libcurl parses a field
 
-    /// Whether libcurl parses the path in a field as the standard does.
+    /// Whether libcurl parses the path in a field by the standard.
     static func isRead(_ field: String) -> Bool {
         guard let attribute = attribute(of: field) else { return true }
         return attribute == "/" || (attribute.hasPrefix("/") && !attribute.hasSuffix("/"))
@@ -83,7 +83,7 @@ struct CookiePaths: Equatable {
         return cookie
     }
 
-    /// Whether libcurl treats two cookies as the same, by all properties that are compared here.
+    /// Whether libcurl treats two cookies as the same cookie, by all properties that are compared here.
     static func areSameInLibcurl(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
 
     private static func pathTaken(from attribute: String) -> String {
@@ -93,7 +93,7 @@ struct CookiePaths: Equatable {
         return path.hasPrefix("/") ? withoutSlash(String(path)) : "/"
     }
 
-    /// The last path in a field, which is the one that counts (RFC 6265 §5.3).
+    /// The last path in a field, which is the valid path (RFC 6265 §5.3).
     private static func attribute(of field: String) -> String? {
         guard let end = field.utf8.firstIndex(of: 0x3b) else { return nil }
         var path: String?

@@ -1,12 +1,12 @@
 import CCurl
 
-/// The meaning of a failure that only libcurl's error text reveals, because the code has several meanings.
+/// The meaning of a failure for which libcurl's error code has several meanings.
 ///
-/// No other code makes decisions by an error text.
+/// The meaning is determined by libcurl's error message. No other code uses an error message for decisions.
 enum CurlErrorText: Equatable {
     /// The certificate belongs to another host.
     case hostMismatch
-    /// The heads of an exchange are too large in total, or too many.
+    /// The heads of an exchange are too many, or their total size is too large.
     case tooManyHeads
     /// An HTTP/2 head, which is delivered as a whole, is too large.
     case headTooLarge
@@ -25,7 +25,7 @@ enum CurlErrorText: Equatable {
     /// The peer has ended TLS with an alert (RFC 8446 §6.2).
     case alert(RequestError.TrustReason)
     case undecodable
-    /// Libcurl has sent the request several times without success, each time on another connection.
+    /// Libcurl has sent the request several times without success, always on another connection.
     case resendsExhausted
 
     /// The text of a message in some versions of libcurl, for some codes.
@@ -33,7 +33,7 @@ enum CurlErrorText: Equatable {
         let meaning: CurlErrorText
         let text: String
         let codes: [CURLcode]
-        /// The first version with this text, and the first later version without it.
+        /// The first version with this message, and the first later version without it.
         var versions: Range<UInt32> = 0..<UInt32.max
     }
 
@@ -44,7 +44,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .hostMismatch, text: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
-        // 8.14.1 and 8.23.0 use this text for an address.
+        // 8.14.1 and 8.23.0 use this message for an address.
         MessagePattern(
             meaning: .hostMismatch, text: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_01_00..<UInt32.max),
@@ -62,7 +62,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .brokenStream, text: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
             versions: 0x08_01_00..<UInt32.max),
-        // A stream that itself violated the protocol has a different text.
+        // A stream that itself violated the protocol has a different message.
         MessagePattern(
             meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
             versions: 0x08_0f_00..<UInt32.max),
@@ -86,9 +86,9 @@ enum CurlErrorText: Equatable {
 
     private static let unsupportedProxyText = "Unsupported proxy"
 
-    /// Interprets a message of libcurl; `nil` if it adds nothing to the code.
+    /// Interprets a message of libcurl; `nil` if it gives no more information than the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
-        // The value of an HTTP/2 field is the server's, and must not influence the result.
+        // The value of an HTTP/2 field is from the server, and must not influence the result.
         let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
         let pattern = Self.patterns.first {
             $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.text)
@@ -119,10 +119,9 @@ enum CurlErrorText: Equatable {
     /// Before 8.1.0, the code meant a GOAWAY. Since then, libcurl sends the request again after a GOAWAY.
     static let omitsCloseReason = Libcurl.version >= 0x08_01_00
 
-    /// Returns libcurl's error text on one line and without secrets.
+    /// Returns libcurl's error message on one line and without secrets.
     ///
-    /// The text about a proxy's URL quotes the URL, and the text about an HTTP/2 field quotes the field as it was
-    /// received.
+    /// A message about a proxy's URL contains the URL. A message about an HTTP/2 field contains the received field.
     static func redacted(_ message: String) -> String {
         guard message.hasPrefix(unsupportedProxyText) else {
             let text = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]

@@ -4,8 +4,9 @@ import Glibc
 /// Defers the end of an upload so that another body on the connection does not lose bytes.
 ///
 /// When a body of unknown length ends over HTTP/2, libcurl before 8.1.0 processes the bytes that have arrived on the
-/// connection. If bytes of another stream wait there for room, they are lost. Libcurl may have read them just before.
-/// So the end waits until libcurl has no work left, and is sent only if no bytes have been read since.
+/// connection. If bytes of another stream wait for room at that time, they are lost. Libcurl may have read them just
+/// before. The end therefore waits until libcurl has no work left, and is sent only if no bytes have been read since
+/// then.
 struct DeferredUploadEnds {
     /// Whether the installed libcurl has the defect.
     static let costBytes = Libcurl.version < 0x08_01_00
@@ -24,7 +25,7 @@ struct DeferredUploadEnds {
     /// Whether no end has to be sent.
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// Called when a body has ended; returns whether its end may be sent at once.
+    /// Called when a body has ended; returns whether its end may be sent immediately.
     mutating func bodyEnded(of transfer: Transfer) -> Bool {
         guard Self.costBytes, let connection = transfer.connection, connection.version == .http2,
             transfer.upload.length == nil
@@ -37,14 +38,14 @@ struct DeferredUploadEnds {
 }
 
 extension TransferEngine {
-    /// Sends the deferred ends of bodies; returns whether there were any.
+    /// Sends the deferred ends of bodies; returns whether there were deferred ends.
     func endUploads() -> Bool {
         guard !shared.uploadEnds.isEmpty else { return false }
         for waiting in exchange(&shared.uploadEnds.waiting, with: []) {
             let transfer = waiting.transfer
             guard transfers[transfer.id] === transfer else { continue }
             guard let multi = transfer.multi, let socket = transfer.connection?.socket else {
-                // The transfer starts over on another connection.
+                // The transfer starts again on another connection.
                 perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
                 continue
             }
@@ -57,8 +58,8 @@ extension TransferEngine {
             }
             shared.uploadEnds.ending = (transfer, bb_socket_read(socket))
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
-            // Libcurl serves transfers in the order of their deadlines, in milliseconds, and does not read for the
-            // first.
+            // Libcurl handles transfers in the order of their deadlines, in milliseconds, and does not read for the
+            // first transfer.
             if waiting.wasInterrupted { usleep(1_100) }
             multi.send(on: socket)
             shared.uploadEnds.ending = nil

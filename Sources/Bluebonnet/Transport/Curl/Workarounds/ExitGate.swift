@@ -1,16 +1,16 @@
 import COpenSSL
 import Glibc
 
-/// Keeps the threads of event loops out of libcurl and OpenSSL while the process exits.
+/// Prevents the threads of event loops from using libcurl and OpenSSL while the process exits.
 ///
 /// OpenSSL 1.1.0 to 3.x registers a function with `atexit` that frees memory while other threads still use it. All
-/// versions of libcurl cause this registration. A program that returned from `main` during a TLS transfer was killed by
-/// a signal in one of twelve runs. There are two remedies:
+/// versions of libcurl cause this registration. In one of twelve runs, a signal killed a program that returned from
+/// `main` during a TLS transfer. There are two remedies:
 ///
-/// - OpenSSL is initialized with an option against this. The option only takes effect if the process has not used
-///   OpenSSL before.
-/// - A function that is registered after OpenSSL's function, and is therefore called first, lets each loop finish its
-///   turn and then stops it. It waits for that at most one second, and does not wait for the thread that calls `exit`.
+/// - OpenSSL is initialized with an option that prevents the registration. The option takes effect only if the process
+///   has not used OpenSSL before.
+/// - A function is registered after OpenSSL's function, and is therefore called first. It stops each loop at the end of
+///   its turn. It waits for at most one second, and does not wait for the thread that calls `exit`.
 // Safety: the functions are called with constants; `atexit` receives a function without a context.
 enum ExitGate {
     /// Whether the gate is set up; must be read before the first use of OpenSSL or libcurl.
@@ -27,7 +27,8 @@ enum ExitGate {
         var running: [ObjectIdentifier: ActiveLoop] = [:]
     }
 
-    /// A loop with its threads: one that runs it, unless that has ended, and others that are about to end.
+    /// A loop with its threads: the thread that runs the loop, if it has not ended, and other threads that will soon
+    /// end.
     private struct ActiveLoop {
         let loop: EventLoop
         var threads: Int
@@ -35,7 +36,7 @@ enum ExitGate {
 
     private static let state = Locked(State())
 
-    /// The maximum time in nanoseconds by which the process's exit is delayed.
+    /// The maximum time in nanoseconds by which the exit of the process is delayed.
     private static let exitTimeout: Int64 = 1_000_000_000
 
     /// Called when a loop's thread begins; returns whether it may run.
@@ -50,7 +51,7 @@ enum ExitGate {
 
     /// Called when a loop's thread is about to end.
     static func leaves(_ loop: EventLoop) {
-        // Otherwise, OpenSSL would do this when the thread has already ended for all other code.
+        // Otherwise, OpenSSL would do this after the thread has already ended for all other code.
         OPENSSL_thread_stop()
         state.withLock { state in
             let key = ObjectIdentifier(loop)

@@ -2,20 +2,21 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// Ends connections on which a peer keeps libcurl busy with bytes that belong to no response.
+/// Ends connections on which a peer keeps libcurl busy with bytes that are not part of a response.
 ///
-/// Libcurl keeps reading while bytes arrive for which it calls no callback. Examples are empty DATA frames, PRIORITY
-/// and ALTSVC frames (RFC 9113 §10.5), TLS tickets, and the body of a proxy's response to CONNECT. In that time, no
-/// time limit fires, and nothing else on the loop makes progress. All tested versions do so, 7.88 to 8.23.
+/// Libcurl continues to read while bytes arrive for which it calls no callback. Examples are empty DATA frames,
+/// PRIORITY and ALTSVC frames (RFC 9113 §10.5), TLS tickets, and the body of a proxy's response to CONNECT. During this
+/// time, no time limit works, and no other transfer on the loop makes progress. All tested versions do this, 7.88 to
+/// 8.23.
 ///
-/// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread watches the loops that are inside
-/// such a call. It replaces the peer's socket by a dead socket under these conditions:
+/// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread checks the loops that are inside
+/// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
 ///
 /// - The call has used 50 ms of processor time.
 /// - The call has read 128 KiB from one socket.
-/// - The callbacks have received less than a sixteenth of that.
+/// - The callbacks have received less than a sixteenth of these bytes.
 ///
-/// Bytes that wait unread in other sockets do not count, so no other cause of a busy loop costs a connection.
+/// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
 // Safety: C types are passed by value or within a call.
 final class FloodGuard: Sendable {
     /// The state of a call of libcurl when the guard checks it.
@@ -30,7 +31,7 @@ final class FloodGuard: Sendable {
         var read: [Int32: UInt64] = [:]
     }
 
-    /// Returns the socket to cut off, given the first sample of a call and the current sample; `nil` for none.
+    /// Returns the socket to replace, given the first sample of a call and the current sample; `nil` if there is none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
@@ -38,23 +39,22 @@ final class FloodGuard: Sendable {
         return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
     }
 
-    /// The time that libcurl may work without reporting anything, and the number of bytes that it may read in that
-    /// time.
+    /// The processor time that libcurl may use without a report, and the number of bytes that it may read in this time.
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
-    /// The number of checks of a loop without transfers after which the guard forgets it.
+    /// The number of checks of a loop without transfers after which the guard stops checking it.
     private static let idleLimit = 100
 
     static let shared = FloodGuard()
 
-    /// The error text for a connection that was cut off.
+    /// The error message for a connection that was ended.
     static let message = "the connection was closed: the server sent too many bytes that belong to no response"
 
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
-    /// Watches a monitor until it has had no transfers for a while.
+    /// Checks a monitor until it has had no transfers for some time.
     func monitor(_ monitor: FloodMonitor) {
         watched.withLock { $0.append(monitor) }
         let wasRunning = isRunning.withLock { isRunning in
@@ -64,7 +64,7 @@ final class FloodGuard: Sendable {
         guard !wasRunning else { return }
         let isStarted = DetachedThread.start(name: "bluebonnet-guard") { Self.shared.run() }
         guard !isStarted else { return }
-        // The next transfer tries again.
+        // The next transfer starts the thread again.
         isRunning.withLock { $0 = false }
         forget(monitor)
     }
@@ -122,19 +122,19 @@ final class ReportedByteCounts: Sendable {
     }
 }
 
-/// The guard's view of one of libcurl's multi handles.
+/// The guard's view of a libcurl multi handle.
 ///
-/// The loop's thread counts, and the guard reads. The lock is held while a socket is closed or cut off, so that the
-/// guard never touches a descriptor that has been reused.
+/// The loop's thread counts, and the guard reads the counts. The lock is held while a socket is closed or replaced, so
+/// that the guard never uses a descriptor that has been reused.
 final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
     private let reportedBytes: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
-    /// The sockets of libcurl with their identities in the system; libcurl does not report every closing.
+    /// The sockets of libcurl with their identities in the system; libcurl does not report every close.
     private let sockets = Locked<[Int32: UInt64]>([:])
-    /// The connections that were cut off, with the time.
+    /// The connections that were ended, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
     init(reportedBytes: ReportedByteCounts) {
@@ -157,13 +157,13 @@ final class FloodMonitor: Sendable {
         transfers.subtract(1, ordering: .relaxed)
     }
 
-    /// Counts each call of libcurl and each return from it.
+    /// Counts each call of libcurl and each return from libcurl.
     func enteredOrLeft() {
         // Only this thread writes.
         calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
     }
 
-    /// Whether a connection was cut off.
+    /// Whether a connection was ended.
     func hasCut(_ connection: @autoclosure () -> ConnectionEndpoints?) -> Bool {
         cuts.withLock { cuts in
             guard !cuts.isEmpty, let connection = connection() else { return false }
@@ -207,15 +207,16 @@ final class FloodMonitor: Sendable {
 
     func cut(_ socket: Int32) {
         _ = end(socket) {
-            // This must happen before libcurl notices the dead socket.
+            // This must happen before libcurl notices the replacement.
             if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
     }
 
     // MARK: On any thread
 
-    /// Replaces an open socket by a dead one, if the descriptor still refers to the same socket; returns whether it
-    /// did.
+    /// Replaces an open socket by a socket whose peer is closed, if the descriptor still refers to the same socket.
+    ///
+    /// Returns whether the socket was replaced.
     func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
             guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return false }
@@ -224,7 +225,7 @@ final class FloodMonitor: Sendable {
         }
     }
 
-    /// Lets the guard forget the monitor unless transfers have begun; returns whether it may.
+    /// Makes the guard stop checking the monitor, unless transfers have begun; returns whether it may stop.
     func stopIfIdle() -> Bool {
         isWatched.store(false, ordering: .sequentiallyConsistent)
         guard transfers.load(ordering: .sequentiallyConsistent) > 0,

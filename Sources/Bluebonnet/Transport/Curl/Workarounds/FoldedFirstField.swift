@@ -1,34 +1,35 @@
-/// Tracks whether libcurl has stored a field of this transfer, before which it must not store a folded line.
+/// Tracks whether libcurl has stored a field of this transfer; before this, it must not store a folded line.
 ///
 /// Libcurl 7.84.0 to 8.0.1 appends a field line that begins with a space or a tab to the previous field
 /// (`data->state.prevhead` in `headers.c`). On a reused handle, `prevhead` points to a field of the previous transfer,
-/// which has been freed. A server can trigger this at will.
+/// which has been freed. Any server can cause this.
 ///
 /// With `CURLOPT_HEADER`, libcurl passes each line of a head to the write callback before it stores the line, and to
 /// the header callback afterwards. The option is set until a field of this transfer is stored. Until then, the write
-/// callback refuses folded lines. Libcurl stores nothing from a proxy's response to CONNECT; see ``TunnelTrailers``.
+/// callback refuses folded lines. Libcurl stores no fields of a proxy's response to CONNECT; see ``TunnelTrailers``.
 // Safety: libcurl's buffers are used within the callback that provides them.
 enum FoldedFirstField: Equatable {
     /// A field is stored, or the installed libcurl does not have the defect.
     case stored
     /// The write callback next receives the start of a head line.
     case awaited
-    /// The write callback next receives the rest of a head line, of which it has received the given number of bytes.
+    /// The write callback next receives the rest of a head line; it has received the given number of bytes of the line.
     case withinLine(bytes: Int)
-    /// The request is sent over HTTP/2: libcurl first stores the pseudo-header field `:status`, and nghttp2 refuses
-    /// folded lines. The request may be sent again over HTTP/1.1.
+    /// The request is sent over HTTP/2.
+    ///
+    /// Libcurl first stores the pseudo-header field `:status`, and nghttp2 refuses folded lines. The request may be
+    /// sent again over HTTP/1.1.
     case pseudo
-    /// The head is complete and has no field: the write callback receives the body, unless the request is sent again.
+    /// The head is complete and has no field. The write callback receives the body, unless the request is sent again.
     case missing
 
     /// The initial state of a transfer.
     static let initial = (0x07_54_00..<0x08_01_00).contains(Libcurl.version) ? Self.awaited : .stored
 
-    /// The longest line that libcurl accepts; further bytes in the write callback mean that a body was mistaken for a
-    /// head.
+    /// The maximum length of a line in libcurl; if the write callback receives more bytes, they belong to a body.
     private static let longestLine = 100 * 1024
 
-    /// Whether the write callback receives a head rather than a body.
+    /// Whether the write callback receives a head instead of a body.
     var isHeadExpected: Bool {
         switch self {
         case .awaited, .withinLine: true
@@ -56,7 +57,7 @@ enum FoldedFirstField: Equatable {
         }
     }
 
-    /// Called when the header callback received one head line, or several that arrived during a pause.
+    /// Called when the header callback received one head line, or several lines that arrived during a pause.
     mutating func linesStored(_ lines: UnsafeRawBufferPointer, isHeadComplete: Bool) {
         guard self != .stored, self != .pseudo, let first = unsafe lines.first else { return }
         let span = unsafe lines.assumingMemoryBound(to: UInt8.self).span

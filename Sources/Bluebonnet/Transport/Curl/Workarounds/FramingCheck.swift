@@ -1,14 +1,15 @@
-/// Checks the lines of a head that determine where its fields and its body end (RFC 9112 §5.2, §6.1, §6.3).
+/// Checks the lines of a head that determine the ends of its fields and of its body (RFC 9112 §5.2, §6.1, §6.3).
 ///
-/// All tested versions of libcurl, 7.88 to 8.23, parse a length as far as it is a number, and use the last of several.
-/// A wrong length makes a part of the body look like the next response. So the following are refused:
+/// All tested versions of libcurl, 7.88 to 8.23, ignore the text after a number in `Content-Length`, and use the last
+/// of several fields. With a wrong length, a part of the body looks like the next response. The following are therefore
+/// refused:
 ///
 /// - an invalid length, and two different lengths;
 /// - a transfer coding that was not requested (RFC 9112 §7.4);
-/// - a folded line with no field before it;
+/// - a folded line without a field before it;
 /// - a line that only libcurl treats as the end of the head.
 struct FramingCheck: Equatable {
-    /// The description of a folded line with no field before it.
+    /// The description of a folded line without a field before it.
     static let foldedFirstField = "the first field begins with white space"
 
     private var length: Int64?
@@ -19,12 +20,12 @@ struct FramingCheck: Equatable {
     /// The kind of the previous line.
     private enum PreviousLine {
         case statusLine
-        /// A field that determines where the body ends.
+        /// A field that determines the end of the body.
         case framing
         case other
     }
 
-    /// Returns the flaw of a line after the status line; lines of unrelated fields are accepted.
+    /// Returns the flaw of a line after the status line; lines of other fields are accepted.
     mutating func flaw(in line: Span<UInt8>) -> String? {
         let before = previous
         previous = .other
@@ -32,7 +33,7 @@ struct FramingCheck: Equatable {
         // Libcurl treats such a line as the end of the head.
         if first == 0x0d { return "a field line begins with a carriage return" }
         if FieldSyntax.isWhitespace(first) {
-            // Libcurl reads only the first line of such a field.
+            // Libcurl reads only the first line of a folded field.
             guard before == .other else {
                 return before == .framing ? "the length or the transfer coding is folded" : Self.foldedFirstField
             }
@@ -49,7 +50,7 @@ struct FramingCheck: Equatable {
         return Self.hasKnownCodings(line) ? nil : "the transfer coding is unknown"
     }
 
-    /// Whether a line is a field with the given name, even with white space before the colon, which libcurl overlooks.
+    /// Whether a line is a field with the given name, even with white space before the colon, which libcurl ignores.
     @inline(__always)
     private static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
         let count = name.utf8.count
@@ -69,7 +70,7 @@ struct FramingCheck: Equatable {
             }
             length = number
             Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
-            // Several equal lengths may have been combined into a list on the way.
+            // An intermediary may have combined several equal lengths into a list.
             guard index < line.count, line[index] == 0x2c else { break }
             index += 1
         }
@@ -79,7 +80,7 @@ struct FramingCheck: Equatable {
 
     private static let lengthNameCount = 14
 
-    /// The transfer codings that every client knows; they take no parameters.
+    /// The transfer codings that every client must support; they have no parameters.
     private static let codings = ["chunked", "identity"]
 
     private static func hasKnownCodings(_ line: Span<UInt8>) -> Bool {

@@ -3,26 +3,25 @@ import COpenSSL
 import CSystem
 import FoundationEssentials
 
-/// Keeps libcurl from using connections that are unusable for a request.
+/// Prevents libcurl from using connections that are unusable for a request.
 ///
 /// The defects of libcurl are:
 ///
-/// - Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may receive the
-///   other's response. This happens if it believes that the host multiplexes, because another connection uses HTTP/2 or
-///   a status line names HTTP/2.
-/// - Before 8.0.0, and in 8.23.0, libcurl reads bytes that wait on an idle HTTP/1.1 connection as the response to the
-///   next request, although no request caused them (RFC 9112 §6.3).
+/// - Before 8.5.0, libcurl may send two requests at the same time on one HTTP/1.1 connection, so that each request may
+///   receive the other's response. This happens if libcurl treats the host as multiplexing, because another connection
+///   uses HTTP/2 or a status line contains HTTP/2.
+/// - Before 8.0.0, and in 8.23.0, libcurl treats bytes that wait on an idle HTTP/1.1 connection as the response to the
+///   next request (RFC 9112 §6.3).
 /// - All tested versions, 7.88 to 8.23, use an idle HTTP/2 connection with an unread frame, even if the peer has closed
-///   the connection after that frame.
-/// - 8.23.0 uses a connection that was used shortly before without checking it, and does not send a body again if
-///   sending fails.
+///   the connection after this frame.
+/// - 8.23.0 does not check a connection that was used a short time before. If sending fails on this connection, it does
+///   not send the body again.
 ///
-/// The loop reports idle sockets that became readable, without a system call of its own. A connection that is certainly
-/// unusable is ended at once, so that libcurl finds it dead, or libcurl is kept away from it. With TLS, bytes on an
-/// HTTP/1.1 connection may be a ticket or a new key (RFC 8446 §4.6). Such a connection is checked before the next
-/// request is sent on it.
+/// The loop reports idle sockets that became readable, without an additional system call. If a connection is certainly
+/// unusable, it is ended immediately, or libcurl is prevented from using it. With TLS, bytes on an HTTP/1.1 connection
+/// may be a ticket or a new key (RFC 8446 §4.6). Such a connection is checked before the next request is sent on it.
 struct IdleConnections {
-    /// Whether the installed libcurl reads bytes that wait on an idle connection as a response.
+    /// Whether the installed libcurl treats bytes that wait on an idle connection as a response.
     static let readsUnsolicitedBytes = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
     /// The protocol of a connection.
@@ -56,17 +55,18 @@ struct IdleConnections {
         }
     }
 
-    /// The connections by their endpoints, by which libcurl identifies the connection of a request.
+    /// The connections by their endpoints, with which libcurl identifies the connection of a request.
     private var connections: [ConnectionEndpoints: Connection] = [:]
     private var endsBySocket: [Int32: ConnectionEndpoints] = [:]
-    /// The idle connections that were ended, by their sockets, as long as libcurl keeps them.
+    /// The idle connections that were ended, by their sockets, until libcurl closes them.
     private var dead: [Int32: ConnectionEndpoints] = [:]
     /// The sockets that were opened and have not served a request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
-    /// The origins that libcurl believes to multiplex, by host and port.
+    /// The origins that libcurl treats as multiplexing, by host and port.
     private var multiplexing: Set<String> = []
-    /// Beyond this number, every origin is treated as multiplexing, so a request that waits opens a new connection.
+    /// The number of origins above which every origin is treated as multiplexing; a waiting request then opens a
+    /// connection.
     private static let multiplexingLimit = 10_000
 
     /// Whether no connection is idle.
@@ -126,7 +126,7 @@ struct IdleConnections {
         case good(Connection)
         /// The socket must be checked first.
         case suspect(Connection)
-        /// Another request is in progress on a connection that serves one at a time.
+        /// Another request is in progress on a connection that handles only one request at a time.
         case taken
         /// The connection was ended.
         case dead
@@ -143,8 +143,8 @@ struct IdleConnections {
         -> ConnectionChoice
     {
         if let connection = connections[ends] {
-            // If libcurl does not believe that the host multiplexes, it has just ended the other request, and the loop
-            // has not checked since then whether bytes have arrived.
+            // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
+            // checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
@@ -164,7 +164,7 @@ struct IdleConnections {
         return .good(connection)
     }
 
-    /// Called when a status line named HTTP/2.
+    /// Called when a status line contained HTTP/2.
     mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
         if connection.version != .http2 { noteMultiplexing(origin) }
     }
@@ -189,15 +189,16 @@ struct IdleConnections {
 
 // Safety: OpenSSL's pointer is used within the callback in which libcurl provides it.
 extension Transfer {
-    /// Called when the request is about to be sent on the connection with these endpoints; returns whether it may be.
+    /// Called when the request is about to be sent on the connection with these endpoints; returns whether it may be
+    /// sent.
     ///
-    /// It may not if the connection holds bytes that would be treated as the response, is in use, or was ended. Libcurl
-    /// then starts over.
+    /// It must not be sent if the connection contains bytes that would be treated as the response, is in use, or was
+    /// ended. Libcurl then starts again.
     func connectionIsChosen(_ ends: ConnectionEndpoints?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
         guard let ends else {
-            // All connections to a Unix domain socket have the same endpoints, so none is reused.
+            // All connections to a Unix domain socket have the same endpoints, so they are not reused.
             if IdleConnections.readsUnsolicitedBytes { forbidReuse() }
             return true
         }
@@ -225,9 +226,9 @@ extension Transfer {
         easy?.profile = nil
     }
 
-    /// Whether the connection holds bytes that no request caused, or has ended; checks the socket if one is given.
+    /// Whether the connection contains bytes that do not belong to a request, or has ended; checks the given socket.
     private func hasUnsolicitedBytes(of easy: EasyHandle, on socket: Int32?) -> Bool {
-        // Without TLS, waiting bytes are in the socket.
+        // Without TLS, the waiting bytes are in the socket.
         if socket == nil, connection?.version == .http1 { return false }
         // Behind an HTTPS proxy, OpenSSL does not read from the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
@@ -242,7 +243,7 @@ extension Transfer {
         multi?.connectionIsLeft(connection)
     }
 
-    /// Called when the status line of a response names HTTP/2.
+    /// Called when the status line of a response contains HTTP/2.
     func http2IsClaimed() {
         guard let connection else { return }
         multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })
@@ -255,7 +256,7 @@ extension Transfer {
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
         if let isHTTP2 = easy.speaksHTTP2OverTLS { return isHTTP2 ? .http2 : .http1Secure }
-        // Libcurl uses HTTP/1.1 with an HTTP proxy, regardless of what is known about the server.
+        // With an HTTP proxy, libcurl uses HTTP/1.1, even if the server supports HTTP/2.
         return httpVersion == .http2PriorKnowledge && !isProxied ? .http2 : .http1
     }
 }
@@ -267,9 +268,9 @@ extension EasyHandle {
         unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_speaks_http2(OpaquePointer($0)) != 0 }
     }
 
-    /// Whether a TLS connection holds bytes that no request caused, or was closed by its peer.
+    /// Whether a TLS connection contains bytes that do not belong to a request, or was closed by its peer.
     ///
-    /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
+    /// The method reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasUnsolicitedTLSBytes(on socket: Int32, isReadable: Bool) -> Bool {
         guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
             return false
@@ -278,7 +279,7 @@ extension EasyHandle {
     }
 }
 
-/// Identifies a TCP connection among all open ones; a local port alone may belong to several.
+/// Identifies a TCP connection among all open connections; several connections may have the same local port.
 // Safety: the system reads and writes within the calls.
 struct ConnectionEndpoints: Hashable {
     private let localPort: UInt16
@@ -305,7 +306,7 @@ struct ConnectionEndpoints: Hashable {
         self.init(ends)
     }
 
-    /// Hashes the local port alone, which distinguishes nearly all connections.
+    /// Hashes only the local port, which is different for nearly all connections.
     func hash(into hasher: inout Hasher) {
         hasher.combine(localPort)
     }

@@ -3,8 +3,7 @@ import CCurl
 /// Frees the bytes of a held-back body that libcurl before 8.1.0 would leak.
 ///
 /// The handle of a paused transfer keeps the bytes that arrive during the pause, up to 32 MiB with HTTP/2. If the
-/// transfer ends while other transfers use the connection, `multi_done` returns before it frees the bytes, so they
-/// leak.
+/// transfer ends while other transfers use the connection, `multi_done` returns before it frees the bytes.
 enum PausedBytesLeak {
     /// Whether the installed libcurl has the defect.
     static let leak = Libcurl.version < 0x08_01_00
@@ -17,9 +16,9 @@ extension Transfer {
 
 // Safety: only its owner uses the handle, which is in no multi handle.
 extension EasyHandle {
-    /// Frees the held bytes by an empty transfer, which requires `/dev/null`.
+    /// Frees the bytes with an empty transfer, which requires `/dev/null`.
     ///
-    /// This must only be called if the handle is in no multi handle and will not be used again.
+    /// The handle must not be in a multi handle, and must not be used again.
     func freePausedBytes() {
         guard PausedBytesLeak.leak else { return }
         unsafe curl_easy_reset(pointer)

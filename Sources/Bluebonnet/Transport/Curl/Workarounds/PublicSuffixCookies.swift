@@ -1,7 +1,7 @@
-/// Records the hosts that are public suffixes themselves and may have set cookies for the hosts below them.
+/// Records the hosts that are public suffixes and may have set cookies for their subdomains.
 ///
-/// RFC 6265 §5.3 step 5 confines such a cookie to its host, but libcurl sends it to all hosts below (tested with 7.88
-/// to 8.23, so this does not depend on the version).
+/// RFC 6265 §5.3 step 5 limits such a cookie to its host. Libcurl sends it to all subdomains (tested with 7.88 to
+/// 8.23).
 struct PublicSuffixCookies {
     private(set) var hosts: Set<String> = []
 
@@ -12,7 +12,7 @@ struct PublicSuffixCookies {
         if field.lowercased().contains("domain") { hosts.insert(host) }
     }
 
-    /// Returns the wide cookies of these hosts with their confined replacements, and forgets the hosts.
+    /// Returns the cookies for subdomains of these hosts with their replacements, and removes the hosts from the list.
     mutating func confined(_ kept: [Cookie]) -> [(taken: Cookie, confined: Cookie)] {
         hosts = []
         return kept.filter(\.includesSubdomains).map { cookie in

@@ -2,14 +2,14 @@ import CCurl
 
 /// Stops request bodies that an HTTP/2 server refuses while they are being sent.
 ///
-/// Libcurl would end such a body before its announced length. That makes the request malformed (RFC 9113 §8.1.1), and
-/// some servers then close the connection with all other streams on it. So the body is only stopped, and the stream is
-/// reset once the response is complete, as §8.1 describes.
+/// Libcurl would end such a body before its length. This makes the request malformed (RFC 9113 §8.1.1), and some
+/// servers then close the connection with all its other streams. The body is therefore only stopped. When the response
+/// is complete, the stream is reset, as §8.1 describes.
 ///
-/// This requires a response with a length. Other responses are left to libcurl, which waits for the end of the stream
-/// in both directions. All tested versions do so, 7.88 to 8.23.
+/// This requires a response with a length. With other responses, libcurl waits for the end of the stream in both
+/// directions. All tested versions do this, 7.88 to 8.23.
 extension Transfer {
-    /// Stops sending the body if a head refuses it.
+    /// Stops the body if a head refuses it.
     func stopRefusedUpload(_ head: ReceivedHead) {
         guard head.httpVersion == .http2, head.statusCode >= 300, head.statusCode != 304,
             case .sending = responseBuffer.state.upload, responseBuffer.expectedBytes != nil, let easy
@@ -21,7 +21,7 @@ extension Transfer {
         turn.refused.append(self)
     }
 
-    /// Whether the transfer is complete: the body was refused, and the whole response has arrived.
+    /// Whether the transfer is complete, because the body was refused and the whole response has arrived.
     var isRefusalComplete: Bool {
         guard responseBuffer.state.upload == .refused, !responseBuffer.state.isReceivingPaused,
             !responseBuffer.state.hasCodedRest, let expected = responseBuffer.expectedBytes, let easy

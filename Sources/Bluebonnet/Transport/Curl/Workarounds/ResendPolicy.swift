@@ -1,26 +1,26 @@
-/// Decides whether libcurl may send a request again on its own, as a value.
+/// Decides whether libcurl may send a request again, as a value.
 ///
-/// Libcurl does so if a kept connection turns out to be dead, which says nothing about the server. It also does so if
-/// the server refuses the HTTP/2 stream unprocessed (REFUSED_STREAM, RFC 9113 §8.7). It tries up to five times in each
-/// case, one after another. All tested versions do so, 7.88 to 8.23. A server that also refuses the repeated request
-/// should be left alone.
+/// Libcurl sends a request again if an idle connection turns out to be closed. It also does so if the server refuses
+/// the HTTP/2 stream without processing it (REFUSED_STREAM, RFC 9113 §8.7). In both cases, it makes up to five
+/// attempts. All tested versions do this, 7.88 to 8.23. If a server also refuses the second attempt, no more attempts
+/// are allowed.
 struct ResendPolicy: Equatable {
     /// The number of connections that were opened for the request.
     private var connections = 0
     /// The number of times that the request was sent.
     private var count = 0
-    /// Whether the connection was ready and the request was about to be sent.
+    /// Whether the request was ready to be sent on a connection.
     var hasBegun: Bool { count > 0 }
     /// Whether the request is sent on a connection that was opened for it.
     ///
-    /// Libcurl never treats such a connection as one that was already dead. If libcurl sends the request again without
-    /// a response, the server has refused it unprocessed.
+    /// Libcurl never treats such a connection as one that was closed before. If libcurl sends the request again without
+    /// a response, the server has refused it without processing it.
     private(set) var isOnNewConnection = false
 
-    /// Called when libcurl is about to send the request, with the number of connections opened for it so far; returns
-    /// whether it may.
+    /// Called when libcurl is about to send the request, with the number of connections opened for it so far.
     ///
-    /// It may always do so after a part of a response has arrived, such as a challenge to answer.
+    /// Returns whether libcurl may send it. After a part of a response has arrived, such as a challenge, libcurl may
+    /// always send it.
     mutating func requestBegins(connections: Int, isAnswered: Bool) -> Bool {
         let wasRefused = count > 0 && isOnNewConnection && !isAnswered
         isOnNewConnection = connections > self.connections
@@ -29,13 +29,14 @@ struct ResendPolicy: Equatable {
         return !wasRefused || count <= Self.limit
     }
 
-    /// The request may be sent once more at most.
+    /// The maximum number of attempts for a refused request.
     private static let limit = 2
 
-    /// Whether the server causes the request to be sent endlessly, for example by challenges (RFC 7616 §3.3:
+    /// Whether the server makes libcurl send the request without end, for example with challenges (RFC 7616 §3.3:
     /// `stale=true`).
     var isEndless: Bool { count > Self.maximumSends }
 
-    /// Answering the challenges of a proxy and of a server takes three requests each.
+    /// The maximum number of times that a request is sent; the challenges of a proxy and of a server take three
+    /// requests each.
     static let maximumSends = 20
 }

@@ -2,12 +2,13 @@ import CCurl
 
 /// Makes libcurl skip the trailers of a proxy's response to CONNECT; all tested versions need this.
 ///
-/// Otherwise, libcurl passes them on as fields of the response, repeatedly and without a limit, and continues even if
-/// they are refused. Versions 7.84.0 to 8.0.1 read freed memory if the first trailer begins with a space or a tab; see
+/// Otherwise, libcurl delivers them as fields of the response, repeatedly and without a limit, even if they are
+/// refused. Versions 7.84.0 to 8.0.1 read freed memory if the first trailer begins with a space or a tab; see
 /// ``FoldedFirstField``.
 ///
 /// If libcurl does not decode transfer codings, it also skips trailers, and the option has no other effect on tunnels.
-/// So it is set until the request is about to be sent, and again when another connection is opened for the request.
+/// The option is therefore set until the request is about to be sent, and again when another connection is opened for
+/// the request.
 // Safety: the context is the handle's owner, which outlives the handle.
 enum TunnelTrailers {
     /// Makes libcurl skip trailers on each connection that it opens for the handle.

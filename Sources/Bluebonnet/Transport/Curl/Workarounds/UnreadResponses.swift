@@ -1,13 +1,13 @@
 import CSystem
 import Glibc
 
-/// Records the state in which libcurl closes sockets: their unread bytes, and whether the server had closed them.
+/// Records the unread bytes of sockets that libcurl closes, and whether the server had closed them.
 ///
-/// A server that refuses a body responds and closes the connection, which the rest of the body then resets. Libcurl
-/// gives up at the first byte that it cannot send, although the response may have arrived: on Linux, it can still be
-/// read after the reset. All tested versions do so, 7.88 to 8.23.
+/// A server that refuses a body responds and closes the connection, and the rest of the body then resets the
+/// connection. Libcurl fails at the first byte that it cannot send, although the response may have arrived. On Linux,
+/// the response can still be read after the reset. All tested versions do this, 7.88 to 8.23.
 ///
-/// If the server violates the HTTP/2 protocol, libcurl closes the connection itself and reports an empty reply.
+/// If the server violates the HTTP/2 protocol, libcurl itself closes the connection and reports an empty reply.
 // Safety: the system writes into the buffers only within the call, and no more than their size.
 struct UnreadResponses {
     /// The maximum number of bytes to read; a response to a refused upload is smaller.
@@ -19,7 +19,7 @@ struct UnreadResponses {
 
     /// Reads the unread bytes of a socket before it is closed.
     mutating func closing(_ socket: Int32) {
-        // Most sockets have no unread bytes, which this check finds without a buffer.
+        // Most sockets have no unread bytes, which this check determines without a buffer.
         guard recv(socket, nil, 0, Int32(MSG_DONTWAIT | MSG_PEEK)) >= 0 else { return noteOpen(socket) }
         var isOpen = false
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
@@ -42,7 +42,7 @@ struct UnreadResponses {
     /// Returns the unread bytes of a connection.
     func data(ofLocalPort port: Int) -> [UInt8]? { responses.first { $0.localPort == port }?.bytes }
 
-    /// Whether a connection was closed locally rather than by the server.
+    /// Whether a connection was closed by libcurl and not by the server.
     func wasOpen(localPort port: Int) -> Bool { openPorts.contains(port) }
 
     mutating func forget() {
@@ -62,11 +62,11 @@ struct UnreadResponses {
 
 // Safety: the bytes belong to an array and are used while it is borrowed.
 extension ResponseBuffer {
-    /// Parses the response that was left unread when sending failed; returns whether there was one.
+    /// Parses the unread response after a failure to send; returns whether there was a response.
     mutating func receivedUnreadResponse(_ answer: [UInt8], now: Int64) -> Bool {
         guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
         var start = 0
-        // Informational heads may come first.
+        // There may be informational heads before the final head.
         while head == nil, let end = Self.endOfHead(in: answer, from: start) {
             let (progress, _) = unsafe answer.withUnsafeBytes { bytes in
                 unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
@@ -79,7 +79,7 @@ extension ResponseBuffer {
         return true
     }
 
-    /// The error if such a response is incomplete: its body is used as it was received, without a transfer coding.
+    /// The error for an unread response; `nil` if the response has a length and its whole body was received.
     var unreadResponseError: RequestError? {
         mutating get {
             if let expectedBytes, expectedBytes == body.count { return nil }

@@ -1,16 +1,16 @@
-/// Decides when libcurl must look for bytes of HTTP/2 streams that it has left unread, as a value.
+/// Decides when libcurl must check for HTTP/2 bytes that it has left unread, as a value.
 ///
-/// Before 8.1.0, a stream with bytes that libcurl has already read may wait until the connection's socket is ready
-/// again. That never happens if these were the last bytes. The cause is `data->state.drain` in `http2.c`: libcurl
-/// delivers a head without checking again for the body after it. So libcurl must check its sockets once after bytes of
-/// a stream have arrived, and again as long as that brings more.
+/// Before 8.1.0, a stream whose bytes libcurl has already read may wait until the connection's socket is ready again.
+/// This never happens if these bytes were the last ones. The cause is `data->state.drain` in `http2.c`: libcurl
+/// delivers a head without another check for its body. Libcurl must therefore check its sockets once after bytes of a
+/// stream have arrived, and again while further bytes arrive.
 struct UnreadStreams {
     /// Whether the installed libcurl has the defect.
     static let isGuarded = Libcurl.version < 0x08_01_00
 
     /// The minimum size of libcurl's receive buffer.
     ///
-    /// Libcurl reads 32 KiB of frames at a time. It loses track of frames that do not fit: of the end of a body, or of
+    /// Libcurl reads 32 KiB of frames at a time. If a frame does not fit, libcurl loses the end of a body or some of
     /// its bytes.
     static let minimumBufferSize = isGuarded ? 32 * 1024 : 0
 
@@ -36,7 +36,7 @@ struct UnreadStreams {
         guard Self.isGuarded else { return }
         if hasReceived {
             let time = now + (wasReading ? 0 : Self.delay)
-            // No later than planned: a busy stream must not delay the check for a forgotten one.
+            // The check is not delayed, so that a busy stream does not delay the check for another stream.
             due = min(due ?? time, time)
         }
         hasReceived = false
