@@ -45,7 +45,7 @@ struct AFErrorTests {
         Row(.authentication(.unsupportedScheme("NTLM"))) { $0.isSessionTaskError },
         Row(.connection(.refused)) { $0.isSessionTaskError },
         Row(.timedOut(.connect)) { $0.isSessionTaskError },
-        Row(.timedOut(.pool)) { $0.isSessionTaskError && $0.localizedDescription.contains("tim") },
+        Row(.timedOut(.pool)) { $0.isSessionTaskError && $0.requestError?.isTimeout == true },
         Row(.trust(.selfSigned)) { $0.isServerTrustEvaluationError },
         Row(.trust(.noRequiredEvaluator(host: "garden.test"))) { error in
             guard case .serverTrustEvaluationFailed(.noRequiredEvaluator(let host)) = error else { return false }

@@ -121,11 +121,12 @@ import Testing
         let server = try await LocalServer { $0.get("/", .data(body)) }
         let session = FoundationFixture.session()
         let task = session.streamRequest(server.url("/")).streamTask()
-        let readers = task.readers(2)
-        let closed = readers[1].asInputStream()
+        var readers = task.readers(2)
+        let closed = readers.removeLast().asInputStream()
         closed.close()
+        let reader = readers[0]
         let isWhole = await FoundationFixture.onThread {
-            let opened = readers[0].asInputStream()
+            let opened = reader.asInputStream()
             opened.open()
             var data = Data()
             while StreamReadResult.some(of: opened, 1 << 16, into: &data) > 0 {}

@@ -57,9 +57,11 @@ public struct DataStreamTask: Sendable {
     ///
     /// Awaiting the head starts the request, unless the request is suspended or the session does not start requests
     /// automatically. The body is not delivered until a reader begins. If the awaiting Swift task is cancelled, the
-    /// request is also cancelled. With `automaticallyCancelling: false`, the request is not cancelled.
+    /// request is also cancelled. With `automaticallyCancelling: false`, and in a task of ``readers(_:)``, only the wait
+    /// ends.
     ///
-    /// - Throws: A ``RequestError`` if the request fails before the head is accepted.
+    /// - Throws: A ``RequestError`` if the request fails before the head is accepted; `.cancelled` if the awaiting Swift
+    ///   task is cancelled.
     public var response: HTTPResponse {
         get async throws(RequestError) {
             request.core.observe(request)
@@ -96,7 +98,7 @@ public struct DataStreamTask: Sendable {
             lifetime: lifetime)
     }
 
-    /// Ends the request when the task is released, if only the head was awaited and the body was not read.
+    /// Ends the request when the task and its sequences are released, if the task started it and nobody read the body.
     final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
