@@ -188,6 +188,7 @@ private final class NetworkChangeThread: Sendable {
 struct ChangeDebouncer {
     /// The time without a change that ends a burst, in nanoseconds.
     static let quiet: Int64 = 50_000_000
+    /// The maximum length of a burst, in nanoseconds.
     static let longest: Int64 = 500_000_000
 
     private var first: Int64?

@@ -53,9 +53,9 @@ public final class NetworkReachabilityManager: Sendable {
 
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
-    /// The monitors of the sequences and of the handler. ``stopListening()`` ends them.
+    /// The monitors of the sequences and of the handler; ``stopListening()`` ends them.
     private let listeners: ReachabilityMonitors
-    /// The monitors of the tasks that wait for a network. ``stopListening()`` does not affect them.
+    /// The monitors of the tasks that wait for a network; ``stopListening()`` does not affect them.
     private let waiters: ReachabilityMonitors
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
