@@ -25,7 +25,7 @@ struct RefreshRaces {
     }
 
     @Test(arguments: Expiry.allCases)
-    func `one refresh goes out, and all succeed, 50 times over`(_ expiry: Expiry) async throws {
+    func `one refresh is sent and all requests succeed, 50 times`(_ expiry: Expiry) async throws {
         // Two at a time, since one alone does not use the machine.
         for _ in 1...Self.rounds / 2 {
             async let other: Void = succeedingRound(expiry)
@@ -47,7 +47,7 @@ struct RefreshRaces {
 
     /// The refresh fails once all wait for it: a later request could start another refresh.
     @Test(arguments: Expiry.allCases)
-    func `one refresh fails, and a thousand requests with it, 50 times over`(_ expiry: Expiry) async throws {
+    func `one refresh fails and a thousand requests fail with it, 50 times`(_ expiry: Expiry) async throws {
         for _ in 1...Self.rounds { try await failingRound(expiry) }
     }
 

@@ -29,7 +29,7 @@ struct ProcessResources: CustomStringConvertible {
 
 /// Growth shows only when nothing else runs in the process, so each of these has one of its own.
 @Suite(.timeLimit(.minutes(10))) struct GrowthTests {
-    @Test(.measuresMemory) func `100,000 requests leave no descriptor, thread or memory behind`() async throws {
+    @Test(.measuresMemory) func `100,000 requests leak no descriptor, thread or memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let url = try TestServers.nginx.url("/small.json")
             let session = Session()
@@ -48,7 +48,7 @@ struct ProcessResources: CustomStringConvertible {
         report(result)
     }
 
-    @Test(.measuresMemory) func `1,000 sessions leave no descriptor, thread or memory behind`() async throws {
+    @Test(.measuresMemory) func `1,000 sessions leak no descriptor, thread or memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let url = try TestServers.nginx.url("/small.json")
             func open(_ count: Int) async throws {

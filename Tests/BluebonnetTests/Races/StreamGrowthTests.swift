@@ -9,7 +9,7 @@ import Testing
 /// Without ``PausedBytesLeak``, libcurl 7.88 never frees what has come in for a reader that leaves while others use the connection.
 @Suite(.timeLimit(.minutes(10)), .serialized) struct StreamGrowthTests {
     @Test(.measuresMemory)
-    func `a stalled reader costs little memory, while the server could send without end`() async throws {
+    func `a stalled reader uses little memory although the server sends without end`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
             let session = TestHarness.session()
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(.measuresMemory)
-    func `a stalled stream of HTTP/2 keeps no other on its connection from completing`() async throws {
+    func `a stalled HTTP/2 stream does not prevent other streams from completing`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1048576")
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(.measuresMemory)
-    func `stalled streams of HTTP/2 that are cancelled leave nothing behind`() async throws {
+    func `cancelled stalled HTTP/2 streams leak nothing`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1073741824")
@@ -99,7 +99,7 @@ import Testing
         report(result)
     }
 
-    @Test(.measuresMemory) func `a compression bomb goes off in bounded memory`() async throws {
+    @Test(.measuresMemory) func `a compression bomb is decoded in bounded memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             _ = try await session.request(try TestServers.nginx.url("/small.json")).serializingData().value

@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: Interruption.allCases)
-    func `Interrupting an upload answers it once, and lets its body go`(interruption: Interruption) async throws {
+    func `Interrupting an upload ends it once and releases its body`(interruption: Interruption) async throws {
         let server = try await Self.server()
         let directory = try TestDirectory()
         let file = directory.url("file")
@@ -99,7 +99,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `Shutting down against uploads answers them all, and lets their bodies go`() async throws {
+    @Test func `Shutting down ends all uploads and releases their bodies`() async throws {
         let server = try await Self.server()
         let directory = try TestDirectory()
         let file = directory.url("file")
@@ -129,7 +129,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `The server's end against uploads answers them all`() async throws {
+    @Test func `Stopping the server ends all uploads`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `Interrupted uploads leave no descriptor behind`() async throws {
+    @Test func `Interrupted uploads leave no open descriptor`() async throws {
         await #expect(processExitsWith: .success) {
             let server = try await UploadRaces.server()
             let directory = try TestDirectory()

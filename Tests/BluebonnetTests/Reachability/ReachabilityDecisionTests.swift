@@ -38,7 +38,7 @@ import Testing
     ]
 
     @Test(arguments: paths)
-    func `a way is worth what its route and its link are`(
+    func `the status of a path depends on its route and its link`(
         _ path: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
     ) {
         #expect(path.status(of: address) == status)
@@ -52,7 +52,7 @@ import Testing
             ([.notReachable, .unknown], .unknown), ([.unknown, .reachable(.cellular)], .reachable(.cellular)),
             ([.notReachable, .notReachable], .notReachable),
         ] as [([Status], Status)])
-    func `one address that can be reached is enough`(_ statuses: [Status], _ together: Status) {
+    func `one reachable address is enough`(_ statuses: [Status], _ together: Status) {
         #expect(Status(of: statuses) == together)
     }
 
@@ -66,7 +66,7 @@ import Testing
             ("example.com", .name("example.com")), ("Example.COM.", .name("example.com")), ("nas", .name("nas")),
             ("bücher.example", .name("xn--bcher-kva.example")),
         ] as [(String, ReachabilityDestination)])
-    func `hosts are read as they stand in URLs`(_ text: String, _ destination: ReachabilityDestination) {
+    func `hosts are parsed as in URLs`(_ text: String, _ destination: ReachabilityDestination) {
         #expect(ReachabilityDestination(host: text) == destination)
         #expect(NetworkReachabilityManager(host: text) != nil)
     }
@@ -79,7 +79,7 @@ import Testing
         "[::1", "::1]", "fe80::1%", "fe80::1%a/b", "10.0.0.1%eth0", "a\0b", "?", "#",
         String(repeating: "a.", count: 200) + "a",
     ])
-    func `text that is not a host makes no manager`(_ text: String) {
+    func `text that is not a host creates no manager`(_ text: String) {
         #expect(NetworkReachabilityManager(host: text) == nil)
     }
 
@@ -94,7 +94,7 @@ import Testing
             ])
     }
 
-    @Test func `a burst of changes is looked at when it is over, or has gone on for too long`() {
+    @Test func `a burst of changes is reported when it is over or reaches the maximum length`() {
         var debouncer = ChangeDebouncer()
         func opens(at now: Int64) -> Bool { debouncer.opens(at: now) }
         #expect(debouncer.deadline == nil && !opens(at: .max))

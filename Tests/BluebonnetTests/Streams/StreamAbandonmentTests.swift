@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: Loop.allCases)
-    func `a request that is not cancelled automatically comes to its end without readers`(_ loop: Loop) async throws {
+    func `a request without automatic cancellation completes without readers`(_ loop: Loop) async throws {
         let size = 11 << 20
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -63,7 +63,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a task that is dropped after the head cancels the request`() async throws {
+    @Test func `releasing a task after the head cancels the request`() async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
@@ -73,7 +73,7 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `a reader that is dropped unread cancels the request`() async throws {
+    @Test func `releasing a reader unread cancels the request`() async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
@@ -85,7 +85,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request whose task is dropped continues for holders of its sequence`() async throws {
+    @Test func `a request whose task is released continues while its sequence is retained`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 2 << 20) } }
         let session = TestHarness.session()
         func bytes() -> DataStreamTask.Bytes { session.streamRequest(server.url("/a")).streamTask().bytes }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `cancelling the task of a loop ends it with a cancellation`(automatically: Bool) async throws {
+    func `cancelling the task of a loop ends the loop with a cancellation`(automatically: Bool) async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask(automaticallyCancelling: automatically)
@@ -159,7 +159,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stream that is suspended is held back, and continues where it was`() async throws {
+    @Test func `a suspended stream pauses and continues at the same position`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -190,7 +190,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stream that is suspended while its reader waits is held back by both`() async throws {
+    @Test func `a suspended stream with a waiting reader continues only when both continue`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 8 << 20) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()

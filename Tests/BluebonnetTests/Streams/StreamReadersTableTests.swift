@@ -123,7 +123,7 @@ import Testing
 
     /// Two readers that share: both get all, at every moment.
     @Test(arguments: Kind.allCases, Kind.allCases)
-    func `readers that share a body all get the whole of it`(first: Kind, second: Kind) async throws {
+    func `all readers of a body receive the whole body`(first: Kind, second: Kind) async throws {
         try await forEachRow { task, gate, moment, isAskedEarly in
             let readers = task.readers(2)
             let late = try await run(

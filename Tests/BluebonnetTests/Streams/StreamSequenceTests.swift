@@ -87,7 +87,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `all at once, from one request`() async throws {
+    @Test func `several sequences at the same time from one request`() async throws {
         let (session, server, task) = try await scene(Self.text, startsImmediately: false)
         let (lines, bytes, strings) = (task.lines, task.bytes, task.streamingStrings())
         task.resume()
@@ -162,7 +162,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a last line without an end that cannot be decoded is an event with an error, too`() async throws {
+    @Test func `a last line without an end that cannot be decoded is an error event`() async throws {
         let (session, server, task) = try await scene("{\"name\":\"a\"}\nnonsense")
         var (values, failures): ([Person], [RequestError.Kind]) = ([], [])
         for await event in task.streamingDecodables(of: Person.self) {
@@ -174,14 +174,14 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `streaming what a serializer makes of each piece`() async throws {
+    @Test func `streaming the values of a serializer`() async throws {
         let (session, server, task) = try await scene("abc")
         #expect(try await check(task.streamingResponses(using: StringStreamSerializer())).joined() == "abc")
         try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [false, true])
-    func `a serializer that throws ends the request if that is asked for`(cancels: Bool) async throws {
+    func `a serializer that throws cancels the request if this is enabled`(cancels: Bool) async throws {
         let (turns, turn) = AsyncStream<Void>.makeStream()
         let server = try await LocalServer { router in
             router.get("/a") { _ in

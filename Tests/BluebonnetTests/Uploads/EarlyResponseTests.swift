@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ConnectionEnd.allCases, BodyForm.allCases)
-    func `the answer comes through, whatever the server does then`(
+    func `an early response is received whatever the server does afterwards`(
         connectionEnd: ConnectionEnd, form: BodyForm
     ) async throws {
         let server = try await Self.server(then: connectionEnd)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `no answer is lost in the reset that follows it`(isMeasured: Bool) async throws {
+    func `a reset after a response does not lose the response`(isMeasured: Bool) async throws {
         let server = try await Self.server(reading: 1 << 20, then: .resets)
         let session = TestHarness.session()
         for group in 0..<20 {
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Libcurl writes, fails, and does not look whether it was answered meanwhile.
-    @Test func `an answer that comes between a look at the socket and a write is not lost`() async throws {
+    @Test func `a response that arrives between a check of the socket and a write is not lost`() async throws {
         let server = try AbruptServer(answering: Self.answer, after: 256 << 10)
         defer { server.stop() }
         let session = TestHarness.session { $0.continueTimeout = nil }
@@ -90,7 +90,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `nginx refuses what is too large`() async throws {
+    @Test func `nginx refuses a body that is too large`() async throws {
         let session = try TestHarness.trustingSession()
         for server in [TestServers.nginx, .nginxTLS] {
             for length in [Int64(100 << 20), nil] {
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ["", "&reset=no"], [Int64(100 << 20), nil])
-    func `an HTTP 2 server refuses what is too large, and the connection goes on`(
+    func `an HTTP 2 server refuses a body that is too large and the connection stays usable`(
         reset: String, length: Int64?
     ) async throws {
         for _ in 1...5 {

@@ -9,7 +9,7 @@ import Testing
     private static let count = 20
     private static let size = 1000
 
-    @Test func `an HTTP 1 server answers each piece before the next one is made`() async throws {
+    @Test func `an HTTP 1 server responds to each piece before the next piece is created`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/echo", method: .post) { _, body in
                 .stream { writer in
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: [nil, Int64(count * size)])
-    func `an HTTP 2 server does, too`(length: Int64?) async throws {
+    func `an HTTP 2 server responds to each piece before the next piece is created`(length: Int64?) async throws {
         let session = try TestHarness.trustingSession()
         try await converse(with: try TestServers.misbehavingHTTP2.url("/echo"), in: session, length: length)
         await session.shutdown()

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct LargeUploadTests {
     private static let limitKiB = 32 << 10
 
-    @Test(.measuresMemory) func `100 MiB of a sequence arrive whole and take little memory`() async throws {
+    @Test(.measuresMemory) func `100 MiB of a sequence arrive completely and use little memory`() async throws {
         await #expect(processExitsWith: .success) {
             let server = try await LocalServer { router in
                 router.streaming("/a") { _, body in
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(.measuresMemory, arguments: [true, false])
-    func `a file of 1 GiB in a form takes little memory`(asksFirst: Bool) async throws {
+    func `a file of 1 GiB in a form uses little memory`(asksFirst: Bool) async throws {
         await #expect(processExitsWith: .success) { [asksFirst] in
             let length = 1 << 30
             let directory = try TestDirectory()
