@@ -90,7 +90,7 @@ struct HandlerOrderTests {
         }
     }
 
-    @Test func `one that is added while another is called has its turn`() {
+    @Test func `a handler that is added during a call is called`() {
         var order = HandlerOrder<Int>()
         _ = order.added()
         #expect(Consequence(order.answered(0, with: 0)) == .call(0))
@@ -100,7 +100,7 @@ struct HandlerOrderTests {
         #expect(Consequence(order.returned()) == .end)
     }
 
-    @Test func `Any order of answers gives one order of calls`() {
+    @Test func `Any order of responses results in one order of calls`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             let count = Int.random(in: 1...12, using: &generator)

@@ -43,7 +43,7 @@ import Testing
             transport: StubTransport { request in request.url.path == "/weeds" ? .status(404) : .text("tulips") })
     }
 
-    @Test func `A monitor of a type of its own`() async {
+    @Test func `A monitor of a custom type`() async {
         let gardener = Gardener()
         let session = session(gardener)
         _ = await Examples.answer { done in
@@ -56,7 +56,7 @@ import Testing
         #expect(gardener.notes.entries == ["resumed", "String ", "resumed", "Optional<Data> failed true"])
     }
 
-    @Test func `A log of what begins and what is parsed`() async {
+    @Test func `A log of started requests and parsed responses`() async {
         let logger = Logger()
         let session = session(logger)
         _ = await Examples.answer { done in session.request("http://garden.test/beds").responseString { done($0) } }
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test @available(*, deprecated)
-    func `A session with queues has monitors, too`() {
+    func `A session with queues and monitors`() {
         let session = Session(rootQueue: .main, eventMonitors: [Gardener()])
         #expect(session.eventMonitors.count == 1)
     }

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 5], [ReceiveAction.proceed, .pause])
-    func `What is left when a receiver is taken away is in the outcome`(
+    func `The outcome contains the bytes after a receiver was removed`(
         count: Int, action: ReceiveAction
     ) async throws {
         let observer = RecordingObserver()

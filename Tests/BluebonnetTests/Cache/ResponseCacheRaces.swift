@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPRequest.CachePolicy.useProtocolCachePolicy, .reloadRevalidating, .reloadIgnoringCache])
-    func `Cancelling during a hit, a validation or a store ends it once`(policy: HTTPRequest.CachePolicy) async throws
+    func `Cancelling during a hit, a validation, or a store ends it once`(policy: HTTPRequest.CachePolicy) async throws
     {
         let scene = Self.scene()
         try await race { iteration in

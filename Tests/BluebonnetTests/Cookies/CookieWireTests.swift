@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a secure cookie goes with TLS`() async throws {
+    @Test func `a secure cookie is sent with TLS`() async throws {
         let server = TestServers.httpbinHTTP2
         let session = try TestHarness.trustingSession()
         let set = try server.url("/response-headers?Set-Cookie=__Host-a%3D1%3B%20Secure%3B%20Path%3D/")
@@ -84,7 +84,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a secure cookie does not go without TLS`() async throws {
+    @Test func `a secure cookie is not sent without TLS`() async throws {
         let scene = try await CookieTestSession()
         let https = try #require(URL(string: "https://example.com/"))
         try await scene.session.cookies.set("a=1; Secure", for: https)

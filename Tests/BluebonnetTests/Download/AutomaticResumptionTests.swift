@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: verdicts)
-    func `an intended end, or a failure that would recur, is not an interruption`(_ kind: Kind) {
+    func `an intended end and a permanent failure are not interruptions`(_ kind: Kind) {
         var resumption = AutomaticResumption()
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
     }
@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test(arguments: histories)
-    func `attempts that get nowhere are few and further apart`(_ history: [(Int64, Duration?)]) {
+    func `attempts without progress are few and have longer delays`(_ history: [(Int64, Duration?)]) {
         var resumption = AutomaticResumption()
         for (fetched, verdict) in history {
             let actual = resumption.interrupted(
@@ -69,7 +69,7 @@ import Testing
 
     @Test(
         arguments: [(-1, 500), (0, 500), (0.5, 625), (1, 750), (7, 750)] as [(Double, Int)])
-    func `delays are spread by up to half`(_ spread: Double, milliseconds: Int) {
+    func `delays vary by up to half`(_ spread: Double, milliseconds: Int) {
         var resumption = AutomaticResumption()
         let verdict = resumption.interrupted(by: .timedOut(.idle), fetched: 9999, canResume: true, spread: spread)
         #expect(verdict == .milliseconds(milliseconds))

@@ -50,7 +50,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a directory that vanishes is a clear error, and is not made again`() async throws {
+    @Test func `a removed directory is a clear error and is not created again`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
-    func `a partial file that is taken away leaves nothing, and a retry begins another`(
+    func `a removed partial file leaves nothing, and a retry starts a new file`(
         options: DownloadOptions, isRetried: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a file that appears meanwhile is left alone, unless it is to be replaced`(isReplaced: Bool) async throws {
+    func `a file that appears meanwhile is replaced only if this is enabled`(isReplaced: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -127,7 +127,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a directory in the place of the file is a clear error`() async throws {
+    @Test func `a directory at the destination is a clear error`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -143,7 +143,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `where nothing may be written, nothing is fetched`() async throws {
+    @Test func `nothing is downloaded to a directory that is not writable`() async throws {
         let directory = try TestDirectory()
         try directory.makeReadOnly()
         let origin = try await RangeOrigin()
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `two downloads to one place do not mix`(isReplacing: Bool) async throws {
+    func `two downloads to one destination are not mixed`(isReplacing: Bool) async throws {
         let directory = try TestDirectory()
         let origins = [
             try await RangeOrigin(), try await RangeOrigin { $0.body = Data($0.body.prefix(90_000).reversed()) },
@@ -204,7 +204,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a download that is resumed while it runs begins a file of its own`() async throws {
+    @Test func `a download that is resumed while it runs starts its own file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()

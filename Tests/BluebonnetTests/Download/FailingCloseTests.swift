@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `a cookie file that was not stored does not take the place of the old one`() async {
+    @Test func `a cookie file that was not stored does not replace the old file`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             try directory.write("old", to: "cookies.txt")
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a cached response that was not stored does not take the place of the old one`() async {
+    @Test func `a cached response that was not stored does not replace the old response`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             let files = CacheDirectory(directory.path)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `what a download is of that was not stored does not take the place of the old one`() async {
+    @Test func `a download's description that was not stored does not replace the old description`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             let path = directory.path(".a.part")

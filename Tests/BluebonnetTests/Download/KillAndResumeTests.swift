@@ -15,7 +15,7 @@ import Testing
         if let lastRange { #expect(ranges == [lastRange]) }
     }
 
-    @Test func `a process that is killed 20 times fetches nothing twice`() async throws {
+    @Test func `a process that is killed 20 times receives no byte twice`() async throws {
         let directory = try TestDirectory()
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let size = 2_000_003
@@ -54,7 +54,7 @@ import Testing
         #expect(sent >= size && sent <= size + 20 * RangeOrigin.pieceSize, "\(origin.transmissions)")
     }
 
-    @Test func `from nginx at a limited rate, a process that is killed 20 times fetches nothing twice`() async throws {
+    @Test func `a process that is killed 20 times receives no byte of nginx twice`() async throws {
         let directory = try TestDirectory()
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let (size, rate) = (1_048_576, 32 * 1024)
@@ -137,7 +137,7 @@ import Testing
         #expect(FileSystem.status(partial, followingLinks: false) == nil)
     }
 
-    @Test func `what is another file by now is fetched from its beginning`() async throws {
+    @Test func `a changed file is downloaded from its beginning`() async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")
         let session = TestHarness.session()

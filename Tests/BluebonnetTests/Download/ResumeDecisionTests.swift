@@ -14,7 +14,7 @@ import Testing
         arguments: [
             (0, nil), (0, 0), (0, 10), (11, 10), (-1, nil),
         ] as [(Int64, Int64?)])
-    func `an empty file, or one that is too long, cannot be resumed`(_ size: Int64, total: Int64?) {
+    func `an empty file and a file that is too long cannot be resumed`(_ size: Int64, total: Int64?) {
         #expect(ResumeDecision(size: size, validator: .entityTag("\"a\""), total: total) == nil)
     }
 
@@ -25,7 +25,7 @@ import Testing
             // All of it is there: the last byte tells whether it still is that.
             (10, 10, .entityTag("\"a\""), "bytes=9-", "\"a\""), (1, 1, .entityTag("\"a\""), "bytes=0-", "\"a\""),
         ] as [(Int64, Int64?, ResumeValidator, String, String)])
-    func `the rest is asked for under the condition that nothing changed`(
+    func `the rest is requested on the condition that the file is unchanged`(
         _ size: Int64, total: Int64?, validator: ResumeValidator, range: String, condition: String
     ) throws {
         let decision = try #require(ResumeDecision(size: size, validator: validator, total: total))
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: parts + others + refused)
-    func `an answer is the rest, the whole, or of no use`(_ row: Row) throws {
+    func `a response is the rest, the whole file, or not usable`(_ row: Row) throws {
         let url = try #require(URL(string: "https://example.com/"))
         let decision = try #require(ResumeDecision(size: row.size, validator: row.validator, total: row.total))
         #expect(decision.answer(HTTPResponse(url: url, statusCode: row.status, headers: row.headers)) == row.answer)

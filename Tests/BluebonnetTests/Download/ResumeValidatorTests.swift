@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `only a strong validator is taken`(_ row: Row) throws {
+    func `only a strong validator is used`(_ row: Row) throws {
         #expect(ResumeValidator(try response(row.headers)) == row.validator)
     }
 
@@ -55,7 +55,7 @@ import Testing
             (.lastModified(modified), ["Last-Modified": "today"], true),
             (.lastModified(modified), ["ETag": "\"a\""], false),
         ] as [(ResumeValidator, HTTPHeaders, Bool)])
-    func `another validator contradicts, none does not`(
+    func `another validator prevents resuming, and a missing validator does not`(
         _ validator: ResumeValidator, headers: HTTPHeaders, isContradicted: Bool
     ) throws {
         #expect(validator.isContradicted(by: try response(headers)) == isContradicted)

@@ -13,7 +13,7 @@ import Testing
     /// For a name without a dot, the system's resolver reads the file of host aliases first: here a pipe, for which it
     /// waits. In a process of its own, for its environment and for the case that its loop hangs.
     @Test(arguments: [false, true])
-    func `a session that is shut down meanwhile does not hold up others on its loop`(isCancelled: Bool) async {
+    func `a shutdown during a lookup does not delay other sessions on the loop`(isCancelled: Bool) async {
         await #expect(processExitsWith: .success) { [isCancelled] in
             let directory = try TestDirectory()
             let pipe = directory.path("aliases")

@@ -20,7 +20,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `what is of no use any more is ended`(
+    func `unusable idle connections are closed`(
         _ version: IdleConnections.Version, _ readiness: Readiness, _ action: IdleConnections.Action
     ) {
         #expect(IdleConnections.action(on: version, readiness) == action)
@@ -31,7 +31,7 @@ import Testing
     private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"
 
     @Test(arguments: [false, true])
-    func `an unsolicited answer is not treated as the next one`(closes: Bool) async throws {
+    func `an unsolicited response is not used as the next response`(closes: Bool) async throws {
         let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"]
         for surplus in answers + ["H"] {
             let (begin, sent) = (Gate(), Gate())
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that follow the first answer are not treated as the next one`() async throws {
+    @Test func `bytes after the first response are not used as the next response`() async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let server = try await LocalServer { router in
             router.get("/", .text("right"))
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
-    @Test func `an answer that comes late, after one that came early, is not treated as the next one`() async throws {
+    @Test func `a late response after an early response is not used as the next response`() async throws {
         let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
         let sent = Counter()
         let server = try await LocalServer.scripted(
@@ -95,7 +95,7 @@ import Testing
 
     /// Libcurl has all of the answer when it pauses, and ends it without a look at the socket.
     @Test(arguments: [false, true])
-    func `bytes received while a body is held back are not treated as the next answer`(closes: Bool) async throws {
+    func `bytes received while a body is paused are not used as the next response`(closes: Bool) async throws {
         let head = "HTTP/1.1 200 OK\r\n"
         let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
         let evil = head + "Content-Length: 4\r\n\r\nevil"
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
-    @Test func `bytes behind an answer are not treated as the answer to a waiting request`()
+    @Test func `bytes after a response are not used as the response to a waiting request`()
         async throws
     {
         // Libcurl reads a buffer first, then what is missing of the body; it leaves in the socket what is behind that.
@@ -168,7 +168,7 @@ import Testing
     }
 
     /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
-    @Test func `a status line that claims HTTP/2 does not have requests share a connection`() async throws {
+    @Test func `a status line that claims HTTP/2 does not enable sharing of the connection`() async throws {
         let server = try await LocalServer { router in
             router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
             router.get("/echo") { request in .text(request.query ?? "") }
@@ -195,7 +195,7 @@ import Testing
     @Test(arguments: [
         "HTTP/2 200 OK\r\n", "HTTP/2 103 Early Hints\r\n\r\n", "HTTP/2 200 OK\r\n\tX: y\r\n\r\n",
     ])
-    func `a claim of HTTP/2 in a head that is not complete does not have requests share a connection`(
+    func `an incomplete head that claims HTTP/2 does not enable sharing of the connection`(
         _ head: String
     ) async throws {
         let (claims, claimed) = AsyncStream.makeStream(of: Void.self)
@@ -253,7 +253,7 @@ import Testing
         [IdleTLSServer.Epilogue.ticket], [.keyUpdate(asksBack: false)], [.keyUpdate(asksBack: true)],
         [.ticket, .keyUpdate(asksBack: true), .ticket],
     ])
-    func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+    func `tickets and new keys do not close the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
         let clock = ContinuousClock()
@@ -272,7 +272,7 @@ import Testing
         [IdleTLSServer.Epilogue.bytes(evil)], [.ticket, .bytes(evil)], [.keyUpdate(asksBack: true), .bytes("H")],
         [.bytes("HTTP/1.1 408 Request Timeout\r\n\r\n"), .end], [.ticket, .end],
     ])
-    func `unsolicited bytes cost a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+    func `unsolicited bytes close a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
         #expect(try await Self.connections(of: 20, to: server).count == 20)
@@ -301,7 +301,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `PINGs do not cost the connection`() async throws {
+    @Test func `PINGs do not close the connection`() async throws {
         let session = try TestHarness.trustingSession()
         struct Answer: Decodable { let connection: Int }
         var connections: Set<Int> = []

@@ -5,7 +5,7 @@ import Testing
 
 /// Requests that must not reach a server.
 @Suite(.timeLimit(.minutes(1))) struct NothingIsSentTests {
-    @Test func `a request that is refused by a session on its way down is not sent, though it had to be encoded`()
+    @Test func `an encoded request is not sent by a session that shuts down`()
         async throws
     {
         let gate = Gate()
@@ -37,7 +37,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a request that is suspended at once is not sent before it is resumed, on a handle used before`()
+    @Test func `a request that is suspended at once is sent after it is resumed, on a reused handle`()
         async throws
     {
         let server = try await LocalServer { router in

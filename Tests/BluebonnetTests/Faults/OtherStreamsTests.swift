@@ -17,7 +17,7 @@ import Testing
     /// So that it has no room, the body comes all at once, and libcurl sees to the upload first: the loop is kept busy by
     /// two certificates, the upload ends behind the first, and the body comes behind the second.
     @Test(arguments: [32 << 10, 64 << 10])
-    func `a body is whole when an upload ends beside it`(_ room: Int) async throws {
+    func `a body is complete when an upload ends on the same connection`(_ room: Int) async throws {
         let loop = EventLoop(name: "other streams")
         let session = try TestHarness.trustingSession {
             $0.eventLoop = loop
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// Libcurl may look at either stream first; some bytes arrive while the end is passed to it.
-    @Test func `bodies are whole when uploads end beside them, one after the other`() async throws {
+    @Test func `bodies are complete when uploads end on the same connection`() async throws {
         let session = try TestHarness.trustingSession()
         let origin = TestServers.nghttpd
         let expected = Data.pattern(count: 1 << 20)

@@ -131,7 +131,7 @@ import Testing
             ]),
     ]
 
-    @Test func `each parser gives names back as it is known to`() async throws {
+    @Test func `each parser returns names as expected`() async throws {
         var form = MultipartFormData()
         for name in Self.names { form.append(bytes("x"), withName: name.text, fileName: name.text) }
         for (parser, parts) in try await parse(form) {
@@ -149,7 +149,7 @@ import Testing
 
     // MARK: Contents
 
-    @Test func `every byte comes back, whatever it is and wherever it comes from`() async throws {
+    @Test func `every byte is parsed from any source`() async throws {
         let large = patterned(8 << 20)
         let tricky = bytes("\r\n--\r\n----x\r\n\r\nContent-Disposition: form-data; name=\"y\"\r\n\r\n\0\u{ff}--\r")
         var form = MultipartFormData()
@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "'()+_,-./:=?", "a b", "----", String(repeating: "-", count: 70)])
-    func `a form with a custom boundary is read as well`(boundary: String) async throws {
+    func `a form with a custom boundary is parsed`(boundary: String) async throws {
         var form = MultipartFormData(boundary: boundary)
         form.append("1", withName: "a")
         form.append("\r\n-", withName: "b")

@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func `what goes on, and with what`(_ row: Row) throws {
+    func `the decision and the redirected request are as in the table`(_ row: Row) throws {
         var request = HTTPRequest(
             url: try #require(URL(string: row.from)), method: row.method, headers: row.fields, body: row.body.body)
         request.credential = Credential(username: "u", password: "p")
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `without a location, a redirect is the answer`() throws {
+    @Test func `without a location, a redirect is the response`() throws {
         let request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
         for locations in [[], [""], ["  "], ["", " "]] {
             guard case .deliver = RedirectDecision(request: request).outcome(statusCode: 302, locations: locations)

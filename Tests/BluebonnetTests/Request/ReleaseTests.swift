@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `A value that is forgotten since there is another attempt may use its task`() async {
+    @Test func `A value that is released by the next attempt may use its task`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let released = Gate()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `The outcome of an attempt may use the request when it is dropped`() async {
+    @Test func `The outcome of an attempt may use the request during its release`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             Release.replaceAttempts()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `Values that make room for newer ones may use their broadcast`() async {
+    @Test func `Values that newer values replace may use their broadcast`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let broadcast = Broadcast<DeinitAction>(replaysLatest: false)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `How a body is asked for may use the body when an attempt replaces it`() async {
+    @Test func `The demand for a body may use the body when an attempt replaces it`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let body = BodyFanOut(highWatermark: 1, lowWatermark: 0)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `Pieces of a body may use the upload when they were sent, or are not wanted`() async {
+    @Test func `Pieces of a body may use the upload during their release`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let wakeUps = AsyncStream.makeStream(of: Void.self)

@@ -27,13 +27,13 @@ struct ResendPolicyTests {
             // A challenge is answered on the same connection, as often as it takes.
             ([new, answered, answered, answered], [true, true, true, true]),
         ] as [([Beginning], [Bool])])
-    func `a request that was refused is sent once more`(_ beginnings: [Beginning], answers: [Bool]) {
+    func `a refused request is sent one more time`(_ beginnings: [Beginning], answers: [Bool]) {
         var state = ResendPolicy()
         let given = beginnings.map { state.requestBegins(connections: $0.connections, isAnswered: $0.isAnswered) }
         #expect(given == answers)
     }
 
-    @Test func `whether a connection is new is known`() {
+    @Test func `new connections are distinguished from reused connections`() {
         var state = ResendPolicy()
         var known: [Bool] = []
         for connections in [0, 0, 1, 1, 2] {

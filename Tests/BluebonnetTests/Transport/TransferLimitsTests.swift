@@ -63,13 +63,13 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `A limit runs out as the table says`(row: Row) {
+    func `A limit expires as in the table`(row: Row) {
         var limits = TransferLimits(timeouts: row.timeouts, isInMemory: row.isInMemory, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: row.isWaiting)
         #expect(limits.verdict(in: row.snapshot) == row.verdict)
     }
 
-    @Test func `Connecting is timed from when the wait for a connection ends`() {
+    @Test func `The connect timeout begins when the wait for a connection ends`() {
         var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 3), isInMemory: true, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: true)
         limits.connectionBegan(at: seconds(7))

@@ -53,7 +53,7 @@ import Testing
         #expect(isExpected, "\(error)")
     }
 
-    @Test func `cancelling at any moment answers once`() async throws {
+    @Test func `cancelling at any moment ends a request once`() async throws {
         try await race { iteration, session, url in
             let request = session.request(url)
             let task = request.serializingData()
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `suspending and resuming at any moment loses no answer`() async throws {
+    @Test func `suspending and resuming at any moment loses no response`() async throws {
         try await race { iteration, session, url in
             let request = session.request(url)
             async let response = request.serializingData().response
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `shutting down at any moment answers all`() async throws {
+    @Test func `shutting down at any moment ends all requests`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
         for iteration in 0..<40 * raceMultiplier {
@@ -102,7 +102,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a session that is dropped meanwhile answers, and so does one whose asker is shut down`() async throws {
+    @Test func `requests end if their session is released or the OCSP session is shut down`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         for iteration in 0..<40 * raceMultiplier {
             let (server, asker) = try await Self.responder()

@@ -26,7 +26,7 @@ private enum ScarceMemory {
 
 /// The result of a store that could not be made completely.
 @Suite(.timeLimit(.minutes(1))) struct TrustStoreTests {
-    @Test func `whatever memory is not there, a store that is made has all revocation lists`() async {
+    @Test func `a store has all revocation lists, whichever allocation fails`() async {
         await #expect(processExitsWith: .success) {
             try #require(ScarceMemory.install())
             let files = try RevocationFiles()
