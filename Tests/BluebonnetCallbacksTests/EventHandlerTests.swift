@@ -78,7 +78,7 @@ import Testing
         session.request("no URL at all").cURLDescription(on: queue) { log.note($0) }.response(queue: queue) { _ in }
         #expect(await log.wait(for: 2).last?.hasPrefix("#") == true)
         do { _ = session.request(url).cURLDescription(on: queue) { log.note($0) } }
-        // It is gone without having been started.
+        // The request was released before its start.
         #expect(await log.wait(for: 3).count == 3)
     }
 

@@ -4,9 +4,9 @@ import Testing
 
 /// The order of the handlers of one request, as a table.
 struct HandlerOrderTests {
-    /// What happens to an order of three handlers, or what has to be done about it.
+    /// An event of an order of three handlers, or the expected action.
     enum Step: Sendable {
-        /// It is known what the handler is called with, and then these are the consequences.
+        /// The call of the handler is ready; the values are the expected actions.
         case answered(Int, Consequence)
         /// The handler has nothing to be called with.
         case left(Int, Consequence)

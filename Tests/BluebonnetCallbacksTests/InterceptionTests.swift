@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Says which fields it got.
+    /// Returns the received fields.
     private func echo(_ request: HTTPRequest) -> StubTransport.Response {
         .text(request.headers.values(for: "Bed").joined(separator: ";") + "|" + (request.headers["Water"] ?? ""))
     }

@@ -172,7 +172,8 @@ private struct Rose: Codable, Equatable, Sendable {
     @Test func `A serializer failure retries the request before any handler is called`() async {
         let (session, transport) = session(.text("no JSON"), .json(Rose(name: "Alba", petals: 5)))
         let log = CallLog<String>()
-        // Held back until it has both: one that is added to a request that was answered has it tried again no more.
+        // The request waits until it has both handlers. A handler that is added after the response does not retry the
+        // request.
         session.request(url).suspend()
             .retry(using: Retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
             .responseString(queue: queue) { log.note($0.value ?? "") }

@@ -6,7 +6,7 @@ import Testing
 
 /// Responses as streams of Foundation's.
 @Suite(.timeLimit(.minutes(1))) struct InputStreamDownloadTests {
-    /// Hands a stream to a thread, which alone uses it.
+    /// Passes a stream to the only thread that uses it.
     private static func read(
         _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000
     ) async -> StreamReadResult {

@@ -165,7 +165,7 @@ import Testing
             session.upload(ScriptedInputStream([.wait(gate), .bytes(Data("late".utf8))]), to: server.url("/"))
         }
         let tasks = requests.map { $0.serializingString() }
-        // The pool serves this one, while all those threads are blocked.
+        // The pool runs this task while the threads of the streams are blocked.
         let quick = session.upload(Data("quick".utf8), to: server.url("/")).serializingString()
         #expect(try await quick.value == "5 false")
         gate.open()

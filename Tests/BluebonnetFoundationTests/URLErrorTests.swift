@@ -107,7 +107,7 @@ struct URLErrorTests {
         #expect(Self.all.count > 40)
         for code in Self.all {
             let kind = RequestError(URLError(code)).kind
-            // What the connection failed of has no code of its own.
+            // The reason of the failed connection has no code.
             guard kind != .connection(.failed), let own = RequestError(kind).urlError?.code else { continue }
             #expect(RequestError(URLError(own)).kind == kind, "\(code) is \(kind), which is \(own)")
         }

@@ -5,12 +5,12 @@ import Testing
 
 /// Advanced usage: event monitors; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct EventExamples {
-    /// A monitor with a queue of its own, as code with handlers has it.
+    /// A monitor with its own queue, as in code with completion handlers.
     private final class Gardener: EventMonitor {
         let queue = DispatchQueue(label: "garden.events")
         let notes = CallLog<String>()
 
-        // Swift 5 code says `Request`, which is the same.
+        // Swift 5 code uses `Request`, which has the same meaning.
         func requestDidResume(_ request: any Request) {
             dispatchPrecondition(condition: .onQueue(queue))
             notes.note("resumed")

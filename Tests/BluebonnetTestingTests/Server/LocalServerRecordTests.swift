@@ -40,7 +40,7 @@ import Testing
         let client = try RawClient(server)
         for number in 1...5 {
             await client.send("POST /\(number) HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabc\(number)")
-            // The route gets all of it.
+            // The route receives the whole body.
             _ = await client.receive(until: "abc\(number)")
         }
         #expect(server.requestCount == 5)

@@ -69,7 +69,7 @@ import Testing
         let client = try await RawClient.sending(Self.get, to: server)
         let (text, end) = await client.receiveAll()
         #expect(text == misbehavior.received)
-        // A server that closes without having read the request resets, if the request comes later.
+        // If the request arrives after the server has closed, the connection is reset.
         if misbehavior.end == .closed, misbehavior.received.isEmpty {
             #expect([.closed, .reset].contains(end))
         } else {
@@ -136,7 +136,7 @@ import Testing
         await client.close()
         try await server.waitForOpenConnections(atMost: 0)
 
-        // More than the buffers hold: the client cannot send all of it.
+        // The body is larger than the buffers, so the client cannot send all of it.
         let sender = try RawClient(server)
         let isSent = Gate()
         let sending = Task {

@@ -8,7 +8,7 @@ import Testing
     private struct Oops: Error {}
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    /// More than the buffers of two sockets hold.
+    /// More bytes than the buffers of two sockets can contain.
     private static let large = Data(repeating: 65, count: 48 * 1024 * 1024)
 
     @Test func `A write returns after the socket has accepted the bytes`() async throws {

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LocalServerUploadTests {
     private static let head = "POST / HTTP/1.1\r\nHost: h\r\n"
 
-    /// More than the buffers of two sockets hold.
+    /// More bytes than the buffers of two sockets can contain.
     private static let large = 48 * 1024 * 1024
 
     @Test func `A route starts after the head and reads the body as it arrives`() async throws {

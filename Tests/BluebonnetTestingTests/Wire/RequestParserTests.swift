@@ -5,7 +5,7 @@ import Testing
 @testable import BluebonnetTesting
 
 @Suite struct RequestParserTests {
-    /// A whole request as the parser told it.
+    /// A whole request as reported by the parser.
     struct Parsed: Equatable, CustomStringConvertible {
         var method = ""
         var target = ""

@@ -53,7 +53,7 @@ struct ChallengeTests {
             (["Digest algorithm=SHA-512"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512"))),
             (["Digest algorithm=SHA-512-256"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))),
             (["Digest algorithm=SHA-512-256"], [.basic], false, .deliver),
-            // Libcurl knows the first Digest challenge alone.
+            // Libcurl uses only the first Digest challenge.
             (
                 ["Digest algorithm=SHA-512-256", "Digest algorithm=MD5"], [.digest], false,
                 .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Requests with bodies that are challenged: the body goes again, whole, or the request fails.
+/// Requests with bodies and a challenge: the whole body is sent again, or the request fails.
 @Suite(.timeLimit(.minutes(1))) struct ChallengedBodyTests {
     private static let credential = Credential(username: "user", password: "secret")
 

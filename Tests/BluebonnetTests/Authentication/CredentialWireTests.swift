@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Where credentials go, and where they do not.
+/// The requests that contain credentials.
 @Suite(.timeLimit(.minutes(1))) struct CredentialWireTests {
     /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {

@@ -66,7 +66,7 @@ import Testing
     static let refusals: [Refusal] = [
         Refusal(version: 5, action: .proceed), Refusal(version: 5, isAuthenticated: false, action: .proceed),
         Refusal(version: 15, action: .refresh(2)),
-        // By its looks it has another credential, but it was given this one: no endless retries.
+        // The request seems to have another credential but was sent with this credential. It is not retried endlessly.
         Refusal(version: 15, isAuthenticated: false, action: .refresh(2)),
         Refusal(version: nil, action: .refresh(2)), Refusal(version: nil, isAuthenticated: false, action: .proceed),
         Refusal(version: nil, isAuthenticated: false, isRepeated: true, action: .refresh(2)),

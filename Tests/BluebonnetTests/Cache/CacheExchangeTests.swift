@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A session with a cache, before a transport that answers what the test says.
+/// A session with a cache and a transport whose responses the test specifies.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheExchangeTests {
     @Test func `a fresh response is the response to the next request, with its age`() async throws {

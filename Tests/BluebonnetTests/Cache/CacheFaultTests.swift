@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// File systems that fail: what was to be replaced or forgotten is not answered any more.
+/// Failing file systems: a response that should be replaced or removed is no longer used.
 @Suite(.timeLimit(.minutes(1))) struct CacheFaultTests {
-    /// A scene whose server counts its answers to GET, and says 204 to everything else.
+    /// A scene whose server counts its responses to GET and responds with 204 to other methods.
     private static func scene(_ directory: URL, memory: Int = 16 << 20, begin: Int = 0) -> CacheTestSession {
         let count = Locked(begin)
         return CacheTestSession(memoryCapacity: memory, directory: directory) { request in

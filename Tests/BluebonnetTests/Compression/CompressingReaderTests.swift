@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `pieces stay small for any amount of input`() async throws {
-        // One piece of 30 MB that cannot be made smaller, and a hundred of them that can.
+        // One piece of 30 MB that cannot be compressed, and a hundred pieces that can be compressed.
         let noise = Sample.noise(3_000_000)
         let (result, longest) = try await compressed(.data(noise), .deflate)
         #expect(result.count >= noise.count)

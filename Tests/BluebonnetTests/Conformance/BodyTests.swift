@@ -120,7 +120,7 @@ struct `Conformance of request bodies` {
 }
 
 extension Data {
-    /// Returns bytes of which no part of 64 KiB is like the one before it: byte `i` is `i % 251`.
+    /// Returns bytes in which each part of 64 KiB differs from the previous part; byte `i` is `i % 251`.
     static func pattern(count: Int) -> Data {
         let period = Data((0..<251).map { UInt8($0) })
         var data = Data(capacity: count)

@@ -24,7 +24,7 @@ struct `Conformance of many requests at once` {
         return Session(configuration: configuration)
     }
 
-    /// Expects all exchanges to have gone over one connection, which the first of them made.
+    /// Expects that all exchanges used one connection, which the first exchange opened.
     private static func expectOneConnection(_ metrics: [TransferMetrics]) {
         #expect(Set(metrics.map(\.localAddress)).count == 1)
         #expect(metrics.allSatisfy { $0.localAddress != nil && $0.remoteAddress != nil })
@@ -138,7 +138,7 @@ struct `Conformance of many requests at once` {
     func `a request uses its preferred version`(
         server: TestServers, path: String, preference: HTTPVersionPreference, version: HTTPVersion
     ) async throws {
-        // A session of its own: a connection that another request has made may be shared whatever its version.
+        // The test has its own session, because a connection of another request may be shared with any HTTP version.
         let session = Session(configuration: .conformance)
         var request = HTTPRequest(url: try server.url(path))
         request.httpVersion = preference

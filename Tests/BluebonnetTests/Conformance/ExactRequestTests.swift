@@ -7,7 +7,7 @@ import Testing
 /// Requests as they are on the wire, byte for byte where that matters.
 @Suite(.timeLimit(.minutes(1)))
 struct `Conformance of what is sent` {
-    /// Sends a request to a server of its own, and returns it as received.
+    /// Sends a request to its own server, and returns the received request.
     private static func received(
         in session: Session = .conformance, _ make: (LocalServer) -> HTTPRequest
     ) async throws -> LocalServer.Request {

@@ -54,7 +54,7 @@ struct `Conformance of fields` {
         configuration.headers[name] = ""
         let session = Session(configuration: configuration)
         #expect(try await server.answer("/headers", in: session).echoedField(name) == nil)
-        // A request with fields of its own goes another way.
+        // A request with its own fields uses another code path.
         let other = try await server.answer("/headers", headers: ["X-Own": "1"], in: session)
         #expect(try other.echoedField(name) == nil)
         #expect(try other.echoedField("X-Own") == "1")
@@ -127,7 +127,7 @@ struct `Conformance of fields` {
             #expect(try answer.echoedField("Transfer-Encoding") == nil)
             if body != nil { #expect(try answer.echoedField("Content-Length") == "10") }
         }
-        // What comes after on the connection is read as a request of its own.
+        // Further bytes on the connection are read as another request.
         let next = try await server.answer("/get?next=1", headers: headers, in: session)
         #expect(try next.json()["args"] == ["next": "1"])
         #expect(next.metrics.isReusedConnection)

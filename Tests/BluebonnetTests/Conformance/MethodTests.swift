@@ -84,7 +84,7 @@ struct `Conformance of methods` {
         #expect(head.head.mimeType == get.head.mimeType)
         #expect(head.head.headers["Content-Encoding"] == get.head.headers["Content-Encoding"])
         if get.head.expectedContentLength != nil {
-            // httpbin's echoes say which method it was; the others have the length of GET.
+            // The echoes of httpbin contain the method. The other responses have the length of GET.
             #expect(head.head.expectedContentLength != nil)
         }
     }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Values made of what came over the wire.
+/// Values that are serialized from received bodies.
 @Suite(.timeLimit(.minutes(1)))
 struct `Conformance of serializers` {
     static let texts: [(charset: String?, bytes: [UInt8], text: String)] = [

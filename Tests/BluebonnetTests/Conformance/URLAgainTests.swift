@@ -23,7 +23,7 @@ struct `Conformance of URLs that are used again` {
         }
         let targets = server.requests.map(\.target)
         #expect(targets == order.map { $0 == "/other" ? $0 : target })
-        // One handle, one connection: it was the same one that was used again.
+        // There is one handle and one connection, so the same handle was used again.
         #expect(server.connectionCount == 1)
         await session.shutdown()
         await server.stop()

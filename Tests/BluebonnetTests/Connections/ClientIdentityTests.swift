@@ -15,7 +15,7 @@ import Testing
         try TestHarness.trustingSession { $0.tls.clientIdentity = identity }
     }
 
-    /// The ways to give the same identity.
+    /// The ways to configure the same identity.
     enum IdentitySource: String, CaseIterable {
         case pemFiles, oneEncryptedKey, pemData, encryptedData, oneText, derFiles, derData, pkcs12File, pkcs12Data
 
@@ -77,7 +77,7 @@ import Testing
     {
         let files = try TestCertificates()
         let url = try TestServers.handshakeEnder.url("/")
-        // TLS 1.2 has no alert that says that a certificate is missing.
+        // TLS 1.2 has no alert for a missing certificate.
         let missing: RequestError.TrustReason = version == .v1_2 ? .handshake : .clientCertificateRequired
         for (identity, reason) in [
             (nil, missing),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is wrong with a configuration is found before anything is sent, and named.
+/// Issues of a configuration are detected and named before anything is sent.
 @Suite struct ConfigurationIssueTests {
     typealias Configuration = Session.Configuration
 

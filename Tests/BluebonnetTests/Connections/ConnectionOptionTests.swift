@@ -182,7 +182,7 @@ import Testing
         let table = try await Subprocess.run("/bin/cat", ["/proc/net/tcp"])
         for line in String(decoding: table.output, as: UTF8.self).split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
-            // One that is established: an older connection from the same port to elsewhere may be about to go.
+            // Only an established connection counts, because an older connection from the same port may be closing.
             guard columns[3] == "01", columns[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port
             else { continue }
             let timer = columns[5].split(separator: ":")

@@ -144,7 +144,7 @@ import Testing
         #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
         try await first.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
-        // A session that makes no request leaves the file as it is.
+        // A session without requests does not change the file.
         try await FixtureSession(.file(file)).end()
         let second = try await FixtureSession(.file(file), cookies: withCookies)
         #expect(try await second.get("http://named.test/port").text == second.securePort)

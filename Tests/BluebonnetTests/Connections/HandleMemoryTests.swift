@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What libcurl keeps in its handles serves the requests that come later.
+/// Later requests use the information that libcurl keeps in its handles.
 @Suite(.timeLimit(.minutes(2))) struct HandleMemoryTests {
     /// How many of so many new connections, one after the other, resume a TLS session.
     private static func resumed(_ count: Int, from url: String, _ session: Session) async throws -> Int {

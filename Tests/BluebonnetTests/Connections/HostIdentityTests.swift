@@ -129,7 +129,7 @@ import Testing
                 .response
             #expect(response.value?.hasSuffix(subject) == true)
             #expect(response.response?.httpVersion == (http == .http1_1 ? .http1_1 : .http2))
-            // Another host of the same server gets nothing, and so says no.
+            // Another host of the same server receives no certificate, and therefore refuses the request.
             let other = await session.request(try Self.url("a.named.test", "/tls", on: server)).serializingString()
                 .response
             #expect(other.response?.statusCode == 400)

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Which exchanges take part, and what goes beside the session's cookies.
+/// The exchanges that use cookies, and cookies in fields of a request.
 @Suite(.timeLimit(.minutes(1))) struct CookieExchangeTests {
     private func request(_ url: String, setting cookies: [String] = []) throws -> HTTPRequest {
         HTTPRequest(
@@ -96,7 +96,7 @@ import Testing
                 == ["old=1", isAlways ? "old=1" : nil, isAlways ? "old=1" : nil, "old=1"])
         let foreign: Set = isAlways ? ["track", "more"] : []
         #expect(Set(try await cookies.all().map(\.name)) == foreign.union(["old", "start"]))
-        // Asked first, the other site is the one that is visited.
+        // The other site receives the first request, so it is the visited site.
         _ = try await scene.get("http://tracker.example.org/track")
         #expect(scene.server.requests.dropFirst(4).first?.headers["Cookie"] == (isAlways ? "track=1; old=1" : "old=1"))
         try await scene.end()

@@ -68,7 +68,7 @@ import Testing
         let second = TestHarness.session()
         #expect(try await second.cookies.load(from: file) == cookies.count)
         #expect(Set(try await second.cookies.all()) == Set(cookies))
-        // Once more, without those that end with the session.
+        // The same without session cookies.
         try await second.cookies.save(to: file, includingSessionCookies: false)
         #expect(try Cookie.load(from: file) == cookies.filter { !$0.isSessionCookie })
         await second.shutdown()
@@ -126,7 +126,7 @@ import Testing
 
     // MARK: Processes
 
-    /// A server, as a proxy, that sets two cookies for `/set` and shows those that it is sent elsewhere.
+    /// A server, used as a proxy, that sets two cookies for `/set` and returns the received cookies for other paths.
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.fallback { request in

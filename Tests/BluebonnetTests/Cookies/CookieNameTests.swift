@@ -6,7 +6,7 @@ import Testing
 
 /// Cookies that break the rules of their name prefix, and the effect on other cookies when one of them is removed.
 ///
-/// Libcurl 7.88.1 does not take them; without ``CookieNames``, newer ones do.
+/// Libcurl 7.88.1 does not accept these cookies. Newer versions accept them without ``CookieNames``.
 @Suite(.timeLimit(.minutes(1))) struct CookieNameTests {
     @Test(arguments: [
         "__HOST-a=1", "__host-a=1; Path=/", "__SECURE-a=1", "__secure-=1", " \t__sEcure-a=1", "__HOST-", "=1", " =1",

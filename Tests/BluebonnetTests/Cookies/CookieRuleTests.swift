@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// The rules of RFC 6265 on the wire, and the same ones where cookies are given to a session by hand.
+/// The rules of RFC 6265 for received cookies, and for cookies that a session stores explicitly.
 ///
 /// Without ``CookiePaths``, a cookie for `/p/` is sent to `/p`; without ``CookieNames``, a newer libcurl sends one with
 /// the name `__HOST-a` that was set without TLS.
@@ -48,7 +48,7 @@ import Testing
             #expect(try await scene.get("http://example.com/p") == nil)
             #expect(try await scene.get("http://example.com/p/q") == "b=2; a=1")
         }
-        // What the response to such a request sets is the newer.
+        // The cookie of the response to this request is newer.
         let changes = ["a=3; Path=/p/", "b=; Path=/p/; Max-Age=0"]
         #expect(try await scene.get("http://example.com/p", setting: changes) == nil)
         #expect(try await scene.get("http://example.com/p/q") == "a=3")

@@ -172,7 +172,7 @@ import Testing
         let store = try #require(session).cookies
         try await store.set(a)
         session = nil
-        // The transport is shut down by a task of its own.
+        // A separate task shuts the transport down.
         while let cookies = try? await store.all() { #expect(cookies == [a]) }
     }
 

@@ -15,7 +15,7 @@ import Testing
         var testDescription: String { "\(host) of \(site ?? "nobody")" }
     }
 
-    /// Hosts of sites, each line those of one, which comes first.
+    /// The hosts of sites; each line has the site first and then its hosts.
     private static let sites = """
         domain.biz b.domain.biz a.b.domain.biz
         example.com b.example.com a.b.example.com
@@ -69,7 +69,7 @@ import Testing
         let site = name.site ?? name.host
         let sent = try await scene.get("http://beside.\(site)")
         #expect((sent != nil) == (name.site != nil), "\(sent ?? "")")
-        // A suffix has cookies of its own all the same.
+        // A suffix can still have its own cookies.
         if name.site == nil { #expect(try await scene.get("http://\(name.host)") == "n0=1") }
         try await scene.end()
     }

@@ -75,7 +75,7 @@ import Testing
         #expect(try await sent(secure, to: shop) == ["a": "1", "__Host-b": "1", "__Secure-c": "1"])
         #expect(try await sent(secure, to: below) == ["a": "1"])
         #expect(try await sent(plain, to: shop) == [:])
-        // Cookies that come without TLS neither replace nor expire them.
+        // Cookies without TLS do not replace or expire these cookies.
         try await set("a=3; Path=/; Domain=\(shop)", by: plain)
         try await set("a=; Max-Age=0; Path=/; Domain=\(shop)", by: plain)
         #expect(try await sent(secure, to: below) == ["a": "1"])

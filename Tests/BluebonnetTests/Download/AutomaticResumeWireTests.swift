@@ -6,9 +6,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Downloads that resume automatically, and those that do not.
+/// Downloads with and without automatic resumption.
 @Suite(.timeLimit(.minutes(1))) struct AutomaticResumeWireTests {
-    /// Makes no one wait, and remembers for how long it would have.
+    /// A clock that does not wait, and records the requested delays.
     private final class Delays: Sendable {
         private let kept = Mutex<[Duration]>([])
 
@@ -40,7 +40,7 @@ import Testing
         #expect(origin.ranges == ["all", "bytes=10000-", "bytes=30000-", "bytes=31024-", "bytes=61024-"])
         #expect(origin.transmissions.map(\.count).reduce(0, +) == 100_000, "no byte twice")
         #expect(request.retryCount == 4 && request.requests.count == 5 && directory.names == ["a"])
-        // Each attempt got on, so that none has to wait longer than the first.
+        // Each attempt made progress, so all delays are as long as the first delay.
         #expect(delays.all.count == 4)
         #expect(delays.all.allSatisfy { $0 >= .milliseconds(500) && $0 <= .milliseconds(750) })
         var last: Int64 = 0
@@ -97,7 +97,7 @@ import Testing
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
             sleep: { _ in
                 waits.open()
-                // A task that is never cancelled, or one that is.
+                // A task that is never cancelled, and a task that is cancelled.
                 if isHeeded { await gate.wait() } else { await Task.detached { await gate.wait() }.value }
             })
         let task = request.serializingURL()

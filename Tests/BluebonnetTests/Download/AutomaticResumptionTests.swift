@@ -41,14 +41,14 @@ import Testing
 
     /// The bytes that each attempt fetched, and the decision after it.
     static let histories: [[(Int64, Duration?)]] = [
-        // Attempts that get on: without end, and without growing delays.
+        // Attempts that make progress continue without a limit and without growing delays.
         Array(repeating: (1024, .milliseconds(500)), count: 50),
-        // Attempts that get nowhere, or as good as.
+        // Attempts with little or no progress.
         [
             (0, .seconds(1)), (1023, .seconds(2)), (0, .seconds(4)),
             (1, .seconds(8)), (0, nil),
         ],
-        // One that gets on makes up for those that did not.
+        // An attempt with progress resets the count of attempts without progress.
         [
             (0, .seconds(1)), (0, .seconds(2)),
             (4096, .milliseconds(500)),

@@ -7,7 +7,7 @@ import Testing
 
 /// File systems that fail while a download is under way.
 @Suite(.timeLimit(.minutes(1))) struct DownloadFaultTests {
-    /// Begins a download to a file, which the gate holds back when some of it is there.
+    /// Begins a download to a file; the gate pauses it after a part was received.
     private func held(
         _ origin: RangeOrigin, by gate: Gate, to destination: DownloadRequest.Destination, partial: String,
         in session: Session
@@ -23,7 +23,8 @@ import Testing
         let directory = try TestDirectory()
         // Without the right to mount, there is no small disk.
         guard directory.mountSmallDisk() else { return }
-        // More than the disk and the session hold together, or the response may be complete when the disk is full.
+        // The body is larger than the disk and the session's buffers together. Otherwise, the response may be complete
+        // when the disk is full.
         let size = 4 << 20
         let origin = try await RangeOrigin { $0.body = .pattern(count: size) }
         let session = TestHarness.session()

@@ -11,7 +11,7 @@ import Testing
         var name: String
     }
 
-    /// Wants the file, and says how large it and the body are.
+    /// Reads the file, and returns the sizes of the file and of the body.
     private struct Sizes: SynchronousResponseSerializer {
         func serialize(_ input: SerializerInput) throws -> [Int64] {
             let size = input.fileURL.flatMap { FileSystem.status($0.path, followingLinks: false)?.size }

@@ -67,7 +67,7 @@ import Testing
         #expect(sink.headReceived(try response(206, ["Content-Range": "bytes 5-9/10"])).isSendAgain)
         #expect(!sink.canResume && sink.resumeData != nil)
         for _ in 0..<2 {
-            // Also after an exchange that never came to a head.
+            // This also applies after an exchange without a response head.
             #expect(sink.fields(for: request) == ["Accept-Encoding": "identity"])
         }
         #expect(sink.headReceived(try response(200, Self.tagged)).isWrite)

@@ -128,7 +128,7 @@ import Testing
             .validate { _, _, _ in throw Refusal() }
             .retry { request, _, _ in isRetried && request.retryCount == 0 ? .retry : .doNotRetry }
             .adapt { request, state in
-                // What keeps the second attempt from being sent does not bring back what was refused.
+                // A failure before the second attempt is sent does not restore the refused file.
                 if state.retryCount == 1 { throw Refusal() }
                 return request
             }

@@ -4,8 +4,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Files that are written beside the one that they are to replace: they do not if the system says at their closing that
-/// something could not be stored.
+/// Files that are written before they replace another file.
+///
+/// If closing such a file reports an error, it does not replace the other file.
 @Suite(.timeLimit(.minutes(1))) struct FailingCloseTests {
     @Test func `closing a file throws the system's error`() async {
         await #expect(processExitsWith: .success) {

@@ -275,7 +275,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(1)))
     func `a limit of the file size is a clear error and the written bytes stay`() async {
-        // For the whole process: so one of its own.
+        // This affects the whole process, so the test has its own process.
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit()
@@ -307,7 +307,7 @@ import Testing
 
     // MARK: Helpers
 
-    /// Writes a partial file as a process would that ends then, and returns what it left.
+    /// Writes a partial file like a process that ends afterwards, and returns the remaining files.
     @discardableResult
     private func write(_ text: String, named name: String, in directory: String) throws -> ResumeData {
         let partial = try #require(try PartialFile.named(name, in: directory))

@@ -13,7 +13,7 @@ import Testing
     /// A response to `Range: bytes=45000-`, and the result of the download.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
-        /// The ranges that are asked for after the interruption.
+        /// The ranges that are requested after the interruption.
         let ranges: [String]
         /// The file that is there in the end.
         var result = ResumeAnswerTests.body
@@ -134,7 +134,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    /// Fields that do not tell one state of the file from another.
+    /// Fields that do not identify the state of the file.
     static let weak: [HTTPHeaders] = [
         [:], ["ETag": "W/\"one\""], ["Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"],
         ["ETag": "\"one\"", "Content-Encoding": "gzip"],

@@ -30,7 +30,7 @@ import Testing
         Row(headers: ["Last-Modified": modified, "Date": "Sat, 05 Nov 1994 08:50:37 GMT"], validator: nil),
         Row(headers: ["Last-Modified": modified, "Date": "soon"], validator: nil),
         Row(headers: ["Last-Modified": "long ago", "Date": "Sun, 06 Nov 1994 09:50:37 GMT"], validator: nil),
-        // A date is no use beside a tag, a weak one included.
+        // A date is not used if there is an entity tag, even a weak one.
         Row(
             headers: ["ETag": "W/\"a\"", "Last-Modified": modified, "Date": "Mon, 07 Nov 1994 08:49:37 GMT"],
             validator: nil),

@@ -141,7 +141,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    /// When a resumed download is cancelled before it has asked for anything.
+    /// The ways to cancel a resumed download before it has sent a request.
     enum Moment {
         /// Before it was started, with all requests.
         case beforeStart
@@ -235,7 +235,7 @@ import Testing
         let answer = await task.response
         var partial = try ResumeData(decoding: try #require(answer.resumeData))
         #expect(partial.bytes < 1_048_576)
-        // The rest comes from the fast one, which has the same validator.
+        // The rest is sent by the fast server, which has the same validator.
         partial.url = try server.url("/bytes/1048576")
         try ResumeSidecar(besides: partial.path).write(partial)
         let request = session.download(resumingWith: partial.encoded(), to: .file(file)).validate()

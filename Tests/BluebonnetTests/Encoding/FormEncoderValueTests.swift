@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// What the form encoder makes of values of all shapes, with its default options unless said otherwise.
+/// The form encoder with values of all shapes, usually with the default options.
 struct FormEncoderValueTests {
     private static func encode(_ value: any Encodable, _ encoder: URLEncodedFormEncoder = .init()) throws -> String {
         try encoder.encode(value)

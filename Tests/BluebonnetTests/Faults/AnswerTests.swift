@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-/// Runs a closure, and makes text of the body.
+/// Runs a closure, and returns the body as text.
 private struct CountingSerializer: ResponseSerializer {
     let action: @Sendable () throws -> Void
 

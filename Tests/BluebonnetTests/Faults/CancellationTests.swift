@@ -69,7 +69,7 @@ import Testing
         let loop = EventLoop(name: "connecting")
         let session = TestHarness.session { $0.eventLoop = loop }
         let task = session.request(hole + "/a").serializingData()
-        // The loop has taken the request, and in the next turn begun to connect.
+        // The loop has received the request and, in the next turn, begun to connect.
         for _ in 1...3 { await withCheckedContinuation { done in loop.submit { done.resume() } } }
         try await expectCancellation(of: task, in: session, by: canceller)
     }
@@ -93,7 +93,7 @@ import Testing
         let task = request.serializingData()
         _ = try await server.nextRequest()
         try await expectCancellation(of: task, in: session, by: canceller)
-        // The server, which has not read what was sent, learns of no end.
+        // The server has not read the sent bytes, so it does not notice the end.
         await server.closeConnections()
     }
 

@@ -4,9 +4,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Other requests of a session, while a server sends what takes libcurl long.
+/// Other requests of a session while a server sends bytes that occupy libcurl for a long time.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct FairnessTests {
-    /// Libcurl keeps reading as long as there are bytes in the socket: here, for much longer than any request waits.
+    /// Libcurl reads while the socket has bytes.
+    ///
+    /// In this test, this takes much longer than any request waits.
     @Test func `a body in chunks of one byte does not delay other requests`() async throws {
         let (begins, begin) = AsyncStream.makeStream(of: Void.self)
         let isSent = Locked(false)

@@ -174,7 +174,7 @@ import Testing
             .waitForRequest, .bytes("\(second)\(blank)X: y\r\nContent-Length: 2\r\n\r\nok"), .stall)
     }
 
-    /// Makes requests on one connection, the last of which has to be refused, then one to another server that is in order.
+    /// Sends requests on one connection, the last of which must fail, and then a request to a correct server.
     private static func expectLife(of server: LocalServer, requests: [String]) async throws {
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Peers that keep libcurl busy with frames that belong to no response.
+/// Peers that occupy libcurl with frames that belong to no response.
 ///
 /// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs
 /// last until the server ends them, after 20 s; nghttp2 ends the flood of PINGs by itself.
@@ -59,7 +59,7 @@ import Testing
 
     static let kinds = ["data", "priority", "altsvc", "ping", "window"]
 
-    /// The limits are compared with those of a server that is silent, in the same run.
+    /// The limits are compared with the limits for a silent server in the same run.
     @Test(arguments: kinds) func `a flood ends with a typed error, within the time of a silent server`(
         _ kind: String
     ) async throws {
@@ -95,7 +95,7 @@ import Testing
             #expect(try await session.request(control.url("/")).serializingString().value == "right")
             return clock.now - start
         }
-        // How much longer it takes than on a session without a flood, at the same time.
+        // The additional time compared with a session without a flood.
         var slowest = Duration.zero
         while !flood.isFinished {
             async let beside = delay(of: session)

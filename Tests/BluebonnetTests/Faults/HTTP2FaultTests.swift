@@ -7,7 +7,7 @@ import Testing
 
 /// Faults of HTTP/2, by the origin that `Tests/Support/servers/h2_origin.py` is.
 ///
-/// Without ``ResendPolicy``, a server that refuses a stream is asked five times more.
+/// Without ``ResendPolicy``, a refused stream is repeated five times.
 @Suite(.timeLimit(.minutes(1))) struct HTTP2FaultTests {
     /// Libcurl's text for a fault: of 7.88, of versions since HTTP/2 was rewritten for 8.1.0, and of those after
     /// 8.14.1.
@@ -176,7 +176,7 @@ import Testing
         let task = session.request(try TestServers.misbehavingHTTP2.url(path)).validate().serializingData()
         try await TestHarness.expect(task, in: session, failsWith: kind, saying: words)
         let answer = await task.response
-        // Bytes that came in one piece with the fault are not delivered.
+        // Bytes in the same piece as the fault are not delivered.
         #expect(answer.response?.statusCode == 200 || path == "/long" || path == "/aborted")
         #expect((answer.data?.count ?? 0) <= 200)
         try await expectToGoOn(session)
@@ -256,7 +256,9 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// With TLS, the handshake says whether it is HTTP/2 (RFC 9113 §3.2), and this server's says nothing.
+    /// With TLS, the handshake negotiates HTTP/2 (RFC 9113 §3.2).
+    ///
+    /// This server negotiates no version.
     @Test func `prior knowledge is ignored with TLS, where the handshake negotiates the version`() async throws {
         let files = try TestCertificates()
         let session = try TestHarness.trustingSession {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Bytes that come in on idle connections.
+/// Bytes that arrive on idle connections.
 ///
 /// Without ``IdleConnections``, it is the answer to the next request.
 @Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
@@ -72,7 +72,7 @@ import Testing
         await server.stop()
     }
 
-    /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
+    /// The response is read when the connection is made, before the loop has begun to wait for it.
     @Test func `a late response after an early response is not used as the next response`() async throws {
         let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
         let sent = Counter()
@@ -82,7 +82,7 @@ import Testing
         let session = TestHarness.session()
         for number in 1...50 {
             let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [200, 404]).response
-            // The order of the two is a race that cannot be decided, unless the late one came before the request.
+            // The order of the two responses is undetermined, unless the late response arrived before the request.
             try #require(answer.response?.statusCode == 200, "\(number): \(answer)")
             while sent.value < number {
                 try Task.checkCancellation()
@@ -112,7 +112,7 @@ import Testing
             let session = TestHarness.session()
             let task = session.streamRequest(server.url("/first")).validate { _, _ in
                 validated.open()
-                // It comes before the head is accepted, unless the server has no thread for that long.
+                // It arrives before the head is accepted, unless the server gets no thread for this long.
                 for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
                 return .success(())
             }.streamTask()
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
+    /// The waiting request gets the connection during the call of libcurl in which the first request ends.
     @Test func `bytes after a response are not used as the response to a waiting request`()
         async throws
     {
@@ -156,7 +156,7 @@ import Testing
             await asked.wait()
             let second = session.request(server.url("/")).serializingString()
             second.resume()
-            // The loop has given it to libcurl.
+            // The loop has passed it to libcurl.
             _ = try await session.cookies.all()
             gate.open()
             #expect(try await first.value == body)
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
+    /// Libcurl then assumes that the host supports multiplexing, and shares connections that do not support it.
     @Test func `a status line that claims HTTP/2 does not enable sharing of the connection`() async throws {
         let server = try await LocalServer { router in
             router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
@@ -214,7 +214,7 @@ import Testing
         async let heldAnswer = held.response
         async let claim = session.request(server.url("/claim")).serializingString().response
         for await _ in claims { break }
-        // What has come in before this answer has been read, too.
+        // Bytes that arrived before this response have been read too.
         #expect(try await session.request(control.url("/")).serializingString().value == "right")
         for number in 0..<3 {
             let answer = await session.request(server.url("/echo?\(number)")).serializingString().response

@@ -65,7 +65,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Libcurl reads 1030 and takes the head for a final one, the three digits in front of it are of an informational one.
+    /// Libcurl reads 1030 as a final status code, although the first three digits are an informational status code.
     @Test func `a body after a status code of four digits is not treated as an endless head`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/2 1030\r\n\r\n"),
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: Bodies
 
-    /// Bytes keep coming, of which none belongs to the body.
+    /// Bytes keep arriving, but no byte belongs to the body.
     @Test func `an endless chunk extension causes an idle timeout`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;"),
@@ -185,7 +185,7 @@ import Testing
 
     @Test(.measuresMemory)
     func `a gibibyte of zeros, compressed to a megabyte, fails at the limit with little memory`() async {
-        // In a process of its own, for its memory to be measured.
+        // The test has its own process, so that its memory can be measured.
         await #expect(processExitsWith: .success) {
             let limit = 16 << 20
             let session = TestHarness.session { $0.maximumResponseBytes = Int64(limit) }
@@ -214,7 +214,7 @@ import Testing
     }
 }
 
-/// Reads how much memory this process takes, or took.
+/// Returns the current or the maximum memory of this process.
 enum ProcessMemory {
     /// The most that was resident at once, in bytes.
     static func peak() throws -> Int {

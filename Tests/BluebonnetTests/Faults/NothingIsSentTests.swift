@@ -16,12 +16,12 @@ import Testing
             }
             router.post("/second", .text("second"))
         }
-        // The first is held back for as long as the machine takes for the others.
+        // The first request waits until the machine has handled the others.
         let session = TestHarness.session { $0.timeouts.idle = nil }
         let first = session.request(server.url("/first")).serializingString()
         _ = try await server.nextRequest()
         async let shutdown: Void = session.shutdown()
-        // Requests are taken until the shutdown has begun, and refused from then on.
+        // Requests are accepted until the shutdown has begun, and then refused.
         var kind: RequestError.Kind?
         var answered = 0
         repeat {

@@ -3,12 +3,12 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Where secrets go in, and where they must not come out.
+/// The inputs of secrets, and the outputs that must not contain them.
 @Suite(.timeLimit(.minutes(1))) struct SecretTests {
     /// The secrets of every test.
     private static let secret = "hunter2-Xk9"
 
-    /// A place where a secret goes in.
+    /// An input of a secret.
     struct Place: Sendable, CustomTestStringConvertible {
         let name: String
         var url = "http://127.0.0.1:PORT/a"
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Every text that is made of a request and its answer.
+    /// Every text about a request and its response.
     private func texts<Value>(_ task: DataTask<Value>) async -> [(String, String)] {
         let answer = await task.response
         var texts = [

@@ -72,7 +72,7 @@ import Testing
         _ = try await server.request(5)
         gate.open()
         for task in tasks { #expect(try await task?.value == "late") }
-        // With the last of them, the connections go.
+        // The connections are closed after the last request.
         try await server.waitForOpenConnections(atMost: 0)
     }
 
@@ -92,7 +92,7 @@ import Testing
         let task = request.serializingString()
         request.resume()
         let answer = await task.response
-        // Its session's connections may be gone by now; either way it is an answer.
+        // The connections of its session may already be closed. The request ends in both cases.
         #expect(answer.value == "late" || answer.error?.kind == .sessionShutDown, "\(answer)")
         try await server.waitForOpenConnections(atMost: 0)
     }

@@ -3,7 +3,7 @@ import Testing
 
 /// Constructs that the sources must not contain, even if they compile.
 struct SourceRulesTests {
-    /// The files that may step outside of what the compiler checks, each with a line that says why it is safe.
+    /// The files that may contain unchecked code with a safety comment.
     private static let unsafeFiles: Set<String> = [
         "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
         "Sources/Bluebonnet/Serialization/Streams/LineFramer.swift",

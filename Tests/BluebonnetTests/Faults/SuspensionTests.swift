@@ -65,7 +65,7 @@ import Testing
         // Many turns of the same loop.
         try await passTime(in: session, on: server, for: .milliseconds(300))
         #expect(request.downloadProgress.completed == Int64(piece.count))
-        // The sockets' buffers hold some of it, but by far not all.
+        // The buffers of the sockets contain only a small part of the body.
         #expect(written.withLock { $0 } < total - piece.count)
         #expect(request.state == .suspended)
         task.resume()
@@ -201,15 +201,15 @@ import Testing
         #expect(request.cancel().isFinished)
     }
 
-    /// Bytes in which what is missing or twice would show.
+    /// Bytes in which missing or repeated bytes are detected.
     private static func pattern(_ count: Int) -> Data {
         var data = Data((0..<251).map { UInt8($0) })
-        // Cheaply, since a test that computes for long holds up the others.
+        // The check is cheap, because a long computation delays other tests.
         while data.count < count { data += data }
         return data.prefix(count)
     }
 
-    /// Makes requests, one after the other, until the time has passed.
+    /// Sends requests, one after the other, until the time has passed.
     private func passTime(in session: Session, on server: LocalServer, for duration: Duration) async throws {
         let end = ContinuousClock.now + duration
         repeat {

@@ -67,7 +67,7 @@ import Testing
             request.serializingData(), in: session, failsWith: .timedOut(.idle),
             saying: "nothing was sent or received for too long")
         await session.shutdown()
-        // The server, which has not read what was sent, learns of no end.
+        // The server has not read the sent bytes, so it does not notice the end.
         await server.closeConnections()
     }
 
@@ -75,7 +75,7 @@ import Testing
         let server = try await LocalServer.scripted(
             .waitForRequest, .drip(Self.head + "01234567890123456789", piece: 2, every: .milliseconds(50)))
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(1)) }
-        // The pieces take longer than the limit, but no pause does.
+        // All pieces together take longer than the timeout, but no pause is longer than the timeout.
         #expect(try await session.request(server.url("/a")).serializingString().value == "01234567890123456789")
         try await TestHarness.end(session, server)
     }
@@ -229,7 +229,7 @@ import Testing
         let server = try await LocalServer.scripted(.stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .milliseconds(300)) }
         let url = "https://127.0.0.1:\(server.port)/"
-        // One after the other they would take longer than the suite may.
+        // One after the other, the requests would exceed the time limit of the suite.
         let kinds = await withTaskGroup(of: RequestError.Kind?.self) { tasks in
             for _ in 0..<250 { tasks.addTask { await session.request(url).serializingData().response.error?.kind } }
             return await tasks.reduce(into: []) { $0.append($1) }

@@ -6,7 +6,7 @@ import Testing
 
 /// Trailers of a proxy's answer to CONNECT.
 ///
-/// Without ``TunnelTrailers``, libcurl takes them in as fields of the response, as many as come.
+/// Without ``TunnelTrailers``, libcurl stores any number of trailers as fields of the response.
 @Suite(.timeLimit(.minutes(2))) struct TunnelTrailerTests {
     /// Begins an answer to CONNECT that has trailers.
     private static let refusal =

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Adds its name to a field, so that the order of adapters can be read from what was sent.
+/// Adds its name to a field, so that the sent field shows the order of the adapters.
 private func adding(_ name: String) -> Adapter {
     Adapter { request, _ in
         var request = request

@@ -6,9 +6,9 @@ import Testing
 
 /// Requests that were cancelled before anything was done for them: no code of the user's runs.
 ///
-/// A request that was made before `cancelAllRequests()` and is started after it is one, whatever the tasks do meanwhile.
+/// A request that was created before `cancelAllRequests()` and started afterwards is cancelled.
 @Suite(.timeLimit(.minutes(1))) struct CancelledBeforeTests {
-    /// The user's code that takes part in making a request.
+    /// The user's code that runs while a request is created.
     enum Part: CaseIterable, Sendable {
         case request, url, modifier, encoder, sessionAdapter, adapter
     }

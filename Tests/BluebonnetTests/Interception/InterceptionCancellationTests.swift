@@ -72,7 +72,7 @@ private struct TrappingRedirects: RedirectHandler {
     }
 }
 
-/// A session whose requests come to a point and stay there.
+/// A session whose requests stop in a certain phase.
 private struct FixtureSession {
     let trap = Trap()
     let session: Session
@@ -126,7 +126,7 @@ private struct FixtureSession {
 
     private let allowed = 200..<400
 
-    /// Makes a request of a kind; returns it, and how it ends.
+    /// Starts a request of a kind; returns the request and a closure that waits for its result.
     func request(_ kind: RequestKind) -> (any Request, @Sendable () async -> RequestError?) {
         switch kind {
         case .data:

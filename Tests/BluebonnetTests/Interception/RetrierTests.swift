@@ -6,7 +6,7 @@ import Testing
 
 private struct Reason: Error, Equatable {}
 
-/// Counts how often it is asked, and gives one answer after the other.
+/// Counts its calls, and returns one decision after the other.
 private final class Counting: RequestInterceptor {
     private let answers: [RetryResult]
     private let errors = Locked<[any Error]>([])
@@ -33,7 +33,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         let tasks = (request.serializingString(), request.serializingData(), request.serializingString())
         _ = await (tasks.0.response, tasks.1.response, tasks.2.response)
         #expect(retrier.asked.count == 1)
-        // A serializer that is attached later gets the same answer, and no retrier is asked.
+        // A serializer that is attached later gets the same response, and no retrier is called.
         #expect(await request.serializingString().response.error?.kind == .connection(.lost))
         #expect(retrier.asked.count == 1)
     }
@@ -217,7 +217,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
                     return .script(
                         .text("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 100000\r\n\r\n"),
                         .bytes(Data(body.prefix(60_000))), .close)
-                // A refusal that the download itself does not take for an interruption.
+                // A refusal that the download does not treat as an interruption.
                 case (2, _): return .status(503)
                 case (_, let range?):
                     let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0

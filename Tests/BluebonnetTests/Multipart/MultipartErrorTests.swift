@@ -16,7 +16,7 @@ import Testing
         await #expect(throws: RequestError.self) { try await form.encode() }
     }
 
-    /// Reads until the form fails; returns the bytes that came before.
+    /// Reads until the form fails; returns the bytes before the failure.
     private func failure(of reader: FormReading) async -> (error: RequestError?, bytes: Data) {
         var received = Data()
         do {

@@ -10,7 +10,7 @@ import Testing
         folder = try FormFolder()
     }
 
-    /// Reads a form to its end and checks what is true of every form.
+    /// Reads a form to its end and checks the conditions that every form fulfills.
     private func pieces(of form: MultipartFormData) async throws -> [Data] {
         let body = try form.open()
         var reader = body.makeReader()

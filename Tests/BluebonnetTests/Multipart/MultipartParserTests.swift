@@ -6,13 +6,13 @@ import Testing
 
 /// The results of third-party parsers for the forms; `Tests/Support/multipart/parse.py` runs them.
 @Suite(.timeLimit(.minutes(1))) struct MultipartParserTests {
-    /// The parsers, by the names that the program gives them.
+    /// The parsers, by their names in the program.
     enum Parser: String, CaseIterable {
         case werkzeug, multipart, email
         case pythonMultipart = "python-multipart"
     }
 
-    /// A part as a parser gives it back.
+    /// A part as returned by a parser.
     struct Part: Decodable, Equatable {
         let name: String?
         let fileName: String?
@@ -58,7 +58,7 @@ import Testing
 
     // MARK: Names
 
-    /// A name for a field and a file, and what parsers give back instead of it.
+    /// A name for a field and a file, and the names that the parsers return.
     struct Name {
         let text: String
         /// The result of any parser that is not listed.
@@ -67,7 +67,7 @@ import Testing
         /// The results of these parsers for the field and the file.
         var others: [Parser: (String, String?)] = [:]
 
-        /// A name that comes back as it is.
+        /// A name that parsers return unchanged.
         init(_ text: String, others: [Parser: (String, String?)] = [:]) {
             self.text = text
             asField = text

@@ -60,7 +60,7 @@ import Testing
         for url in ["http://example.com/", "https://example.com/"] {
             var request = try request(url)
             request.httpVersion = version
-            // With TLS, what is known beforehand does not count.
+            // With TLS, prior knowledge is ignored.
             let isInsisted = version == .http1_1 || url.hasPrefix("http:")
             #expect(request.cURLDescription().contains(option) == isInsisted)
         }

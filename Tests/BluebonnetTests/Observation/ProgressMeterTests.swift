@@ -25,7 +25,7 @@ import Testing
         // 3 s at 1000, then 3 s at 0: of the first a weight of (1 - 1/e)/e is left, of the second 1 - 1/e.
         let rate = run([(3000, 3000), (3000, 6000)]).bytesPerSecond ?? -1
         #expect(rate.isClose(to: 1000 / (1 + 2.718281828459045)))
-        // It makes no difference in how many measurements the time is divided.
+        // The number of measurements in the time does not affect the rate.
         let steps = (1...60).map { Step(completed: min(3000, $0 * 100), at: $0 * 100) }
         #expect((run(steps).bytesPerSecond ?? -1).isClose(to: rate))
     }

@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Proxies
 
-    /// What the environment and the program's arguments say, in which `PROXY` stands for one that answers by itself.
+    /// The environment and the arguments of the program; `PROXY` is replaced with a proxy that responds itself.
     struct Row: Sendable {
         var environment: [String: String]
         var arguments: [String] = []
@@ -44,7 +44,7 @@ import Testing
         #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
-    /// Whom the evaluators are asked about was found out when the session was made.
+    /// The hosts of the evaluators were determined when the session was created.
     @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.2"])
     func `a change of the environment does not affect an existing session`(
         _ change: String

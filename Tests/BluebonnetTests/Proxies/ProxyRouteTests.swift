@@ -89,11 +89,11 @@ import Testing
             (["all_proxy": "socks5://a"], false, []),
             (["http_proxy": "http://a", "ALL_PROXY": "HTTPS://B.example:3128"], false, ["b.example"]),
             (["https_proxy": "https://user:word@d", "http_proxy": "https://c"], false, ["c", "d"]),
-            // Read as libcurl reads it, which is who goes there.
+            // The URL is parsed like in libcurl, because libcurl connects to the proxy.
             (["all_proxy": "https://us{e|r:word@E.example.:1"], false, ["e.example"]),
             (["all_proxy": "https://[0::1]:1"], false, ["::1"]),
             (["all_proxy": "https://127.1"], false, ["127.0.0.1"]),
-            // Libcurl takes one slash for two, and three.
+            // Libcurl treats one slash and three slashes as two slashes.
             (["all_proxy": "https:/a:1"], false, ["a"]),
             (["https_proxy": "HttpS:/u:w@a", "http_proxy": "https:///b"], false, ["a", "b"]),
             (["all_proxy": "https:a"], false, []),

@@ -50,7 +50,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
 
     private static func isThere(_ path: String) -> Bool { FileSystem.status(path, followingLinks: false) != nil }
 
-    /// Expects the file if the answer reports it, complete if it exists, and beside it only files that were promised.
+    /// Expects a complete file if the response reports a file, and no files other than announced partial files.
     private static func expect(_ answer: DownloadResponse<URL, RequestError>, _ file: URL, isDiscarded: Bool = false) {
         let directory = file.deletingLastPathComponent().path
         let partial = FileSystem.path(".\(file.lastPathComponent).part", in: directory)
@@ -64,7 +64,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
             #expect(isThere(partial) == isKept && isThere(partial + ".resume") == isKept)
             #expect(!isKept || !isDiscarded)
         }
-        // It may have come to its place before it was cancelled.
+        // The file may have been moved before the cancellation.
         if isThere(file.path) {
             #expect((try? Data(contentsOf: file)) == DownloadRaceTransport.body)
         }

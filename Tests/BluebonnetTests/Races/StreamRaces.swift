@@ -6,13 +6,13 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Streams that are left, cancelled, held back and shut down at any moment.
+/// Streams that are abandoned, cancelled, paused and shut down at any moment.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct StreamRaces {
     /// Where the races are run: on the engine against `LocalServer`, and without a network.
     enum StreamRaceTransport: CaseIterable {
         case engine, stub
 
-        // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
+        // The body is not read as text, because repairing its bytes is slow.
         static let size = 200_000
 
         func scene(startRequestsImmediately: Bool = true) async throws -> RaceFixture {
@@ -49,7 +49,7 @@ import Testing
             session.streamRequest(url).validate().streamTask(automaticallyCancelling: automaticallyCancelling)
         }
 
-        /// Expects that everything comes to rest.
+        /// Expects that all activity ends.
         func end() async throws {
             await session.shutdown()
             #expect(await session.withAllRequests { $0.count } == 0)

@@ -6,7 +6,7 @@ import Testing
 
 /// Uploads that are interrupted at moments that differ from one to the next.
 ///
-/// Every request gets an answer, every sequence is released, and every connection and file is closed.
+/// Every request ends, every sequence is released, and every connection and file is closed.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct UploadRaces {
     /// The source of the interruption.
     enum Interruption: CaseIterable {
@@ -17,7 +17,7 @@ import Testing
     private static let count = 12
     private static var length: Int { piece * count }
 
-    /// Reads bodies: to the end, or no further than the path says, and then answers or aborts.
+    /// Reads bodies to the end or up to the length in the path, and then responds or aborts.
     private static func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.streaming("/:end/:limit") { request, body in
@@ -36,7 +36,7 @@ import Testing
         for _ in 0..<iteration * 7 % 53 { await Task.yield() }
     }
 
-    /// Makes a body of a sequence or of a file, with or without its length.
+    /// Creates a body from a sequence or a file, with or without its length.
     private static func body(_ iteration: Int, _ file: URL) -> (body: RequestBody, record: Pieces.Record?) {
         let pieces = Pieces(count, of: piece) { number in
             if number.isMultiple(of: 3) { await dawdle(number + iteration) }

@@ -112,7 +112,7 @@ import Testing
         for error in [EPERM, ENOMEM, ENOBUFS, EBUSY] { #expect(NetworkPath(error: error) == .unknown) }
     }
 
-    /// The beginning of what the kernel says about a link, up to its name, and what kind it is.
+    /// The beginning of the kernel's message about a link up to its name, and the kind of the link.
     private static func link(_ head: String, _ name: String, kind: String?) -> [UInt8] {
         var body = bytes(head)
         body.append(attribute: bb_ifla_name, Array(name.utf8) + [0])

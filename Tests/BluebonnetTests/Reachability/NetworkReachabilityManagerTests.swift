@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Managers in a made-up world: routes, names and the kernel's messages come from the tests.
+/// Managers in a simulated environment: the tests provide routes, names and the kernel's messages.
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
@@ -45,7 +45,7 @@ import Testing
         #expect(await statuses.next() == nil)
     }
 
-    /// A change of the network that makes no difference, once it has been looked at.
+    /// Simulates a change of the network without an effect, and waits until it was processed.
     private func unchangedChange() async {
         let questions = routes.questions
         kernel.change()

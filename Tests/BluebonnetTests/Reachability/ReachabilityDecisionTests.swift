@@ -3,7 +3,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// What is concluded from what the kernel says.
+/// The decisions from the kernel's replies.
 @Suite struct ReachabilityDecisionTests {
     private static let host = IPAddress(bytes: [10, 0, 0, 1])
     private static let lo = NetworkLink(number: 1, name: "lo", hardware: 772, isLoopback: true)
@@ -31,7 +31,7 @@ import Testing
         (.through(local, lo), .loopback4, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(local, lo), .loopback6, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(sent, lo), host, .reachable(.ethernetOrWiFi), .notReachable),
-        // With the loopback link down its addresses would go by the default route, where no host accepts them.
+        // If the loopback link is down, its addresses use the default route, where no host accepts them.
         (.through(sent, eth), .loopback4, .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(sent, eth), IPAddress(bytes: [127, 9, 9, 9]), .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),

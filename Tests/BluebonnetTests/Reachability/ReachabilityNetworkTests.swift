@@ -20,7 +20,7 @@ import Testing
             #expect(await statuses.next() == "notReachable")
             try await network.ip("link set p-eth0 up")
             #expect(await statuses.next() == "ethernetOrWiFi")
-            // Switching the link off takes its routes along.
+            // Switching off the link removes its routes.
             try await network.ip("link set eth0 down")
             #expect(await statuses.next() == "notReachable")
             try await network.ip("link set eth0 up")
@@ -136,7 +136,7 @@ import Testing
             var statuses = try network.watch()
             #expect(await statuses.next() == "ethernetOrWiFi")
             statuses.program.send(SIGSTOP)
-            // More than the socket holds, and then what matters.
+            // More messages than the socket can store, and then the important message.
             let routes = (0..<6_000).map { "route add 10.\(100 + $0 / 200).\($0 % 200).0/24 via 10.0.0.2\n" }
             let file = NSTemporaryDirectory() + network.name
             try routes.joined().write(toFile: file, atomically: false, encoding: .utf8)
@@ -161,7 +161,7 @@ import Testing
                 .write(toFile: file, atomically: false, encoding: .utf8)
             defer { try? FileManager.default.removeItem(atPath: file) }
             try await network.ip("-batch \(file)")
-            // Once it is quiet, the last word counts; there is no other to come until the next change.
+            // After the changes, the last printed status is final until the next change.
             try await network.connect("wwan0", address: "10.1.0.1")
             try await network.ip("route replace default via 10.1.0.2")
             #expect(await statuses.reaches("cellular"))

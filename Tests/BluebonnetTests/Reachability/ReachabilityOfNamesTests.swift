@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Managers of hosts with names, in a made-up world.
+/// Managers for host names in a simulated environment.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
@@ -41,7 +41,7 @@ import Testing
         routes.set(.none, to: Self.first)
         kernel.change()
         #expect(await statuses.next() == .notReachable)
-        // No name server answers without a network, which says nothing about the addresses.
+        // Without a network, no name server responds. This does not affect the known addresses.
         await until { names.waiting == 1 }
         names.answer(.noAnswer)
         routes.set(.ethernet, to: Self.first)

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Beginning, ending and changes at once; each with a made-up kernel, and with the real one.
+/// Concurrent starts, stops and changes, with a simulated kernel and with the real kernel.
 @Suite(.timeLimit(.minutes(5 * raceMultiplier)), .serialized) struct ReachabilityRaces {
     private static let iterations = Sanitizer.current == nil ? 10_000 : 2_000
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What holds from one redirect to the next.
+/// The rules for chains of redirects.
 @Suite struct RedirectChainTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is left of a request that is redirected, as a table.
+/// The table of redirected requests.
 @Suite struct RedirectDecisionTests {
     /// The kind of a request's body, and whether it is sent with the redirect.
     enum Body: Sendable {
@@ -74,7 +74,7 @@ import Testing
         Row(
             status: 302, method: HTTPMethod(rawValue: "post"), body: .none, next: HTTPMethod(rawValue: "post"),
             hasBody: false),
-        // A body that is not sent again needs not be one that could be.
+        // A body that is not sent again may be a body that is not replayable.
         Row(status: 302, method: .post, body: .once, next: .get, hasBody: false),
         Row(status: 303, method: .put, body: .once, next: .get, hasBody: false),
     ]
@@ -111,7 +111,7 @@ import Testing
         Row(
             status: 302, method: .put, body: .data, fields: content, next: .put, hasBody: true,
             remaining: content.map(\.name)),
-        // GET stays GET: content fields without a body are left alone.
+        // GET stays GET, and content fields without a body are kept.
         Row(
             status: 303, method: .get, body: .none, fields: ["Content-Type": "a/b"], next: .get, hasBody: false,
             remaining: ["Content-Type"]),

@@ -46,7 +46,7 @@ import Testing
         // A host without a scheme is a path.
         ("x.example/p", "http://u@h.example:8080/a/b/x.example/p#f"), ("x:1", ""),
         ("1:x", "http://u@h.example:8080/a/b/1:x#f"),
-        // What a URL cannot have.
+        // Text that a URL cannot contain.
         ("/a b", "http://u@h.example:8080/a%20b#f"), ("  /p\t ", "http://u@h.example:8080/p#f"),
         ("/a\tb", "http://u@h.example:8080/ab#f"), ("/ü", "http://u@h.example:8080/%C3%BC#f"),
         ("/p?q=ü ü", "http://u@h.example:8080/p?q=%C3%BC%20%C3%BC#f"),

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Redirects between servers of the test's own, which keep what they receive.
+/// Redirects between local servers that record their requests.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectServerTests {
     // MARK: Kinds of request
@@ -207,7 +207,7 @@ struct RedirectServerTests {
 
     // MARK: Origins
 
-    /// Sends everything secret there is to the first of two servers, and expects the second to receive none of it.
+    /// Sends all kinds of secrets to the first of two servers, and expects that the second server receives no secret.
     @Test(arguments: Kind.allCases)
     func `no secret is sent to another origin, or back to the first origin`(_ kind: Kind) async throws {
         let away = try await LocalServer { _ in }

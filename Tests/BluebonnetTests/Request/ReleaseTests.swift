@@ -8,7 +8,7 @@ import Testing
 
 /// Values of the user's are never released under a lock that their `deinit` may need.
 ///
-/// A deadlock shows in a process of its own, which a signal ends then.
+/// The test runs in its own process, so that a signal can end a deadlock.
 @Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
     @Test func `A value that is replaced by a cancellation may use its task`() async {
         await #expect(processExitsWith: .success) {
@@ -153,7 +153,7 @@ import Testing
     }
 }
 
-/// What the tests of releases share.
+/// The shared functions of the release tests.
 private enum Release {
     /// Has a signal end the process if it hangs.
     static func endOnDeadlock() { alarm(30) }
@@ -178,7 +178,7 @@ private enum Release {
         #expect(machine.withLock { $0.record.last } == nil)
     }
 
-    /// Some bytes, with what happens when they go.
+    /// Some bytes with a closure that runs at their release.
     static func piece(_ touch: @escaping @Sendable () -> Void) -> Data {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 100, alignment: 1)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: 100)
@@ -191,7 +191,7 @@ private enum Release {
     }
 }
 
-/// Does something when it goes.
+/// Calls a closure at its release.
 private final class DeinitAction: Sendable {
     private let touch: @Sendable () -> Void
 

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Every event in every situation: what is to be done, and where the request is then.
+/// The table of all events in all situations, with the actions and the next situations.
 @Suite struct RequestMachineTests {
     typealias Machine = RequestMachine<Int>
 
-    /// A combination of phase, driver and requested state, and how a request comes there.
+    /// A combination of phase, driver and requested state, and the events that lead to it.
     enum PhaseCase: String, CaseIterable, Sendable {
         case idle, heldBack, beginning, called, preparing, adapting
         case sending, driverSending, underWay, suspended, awaited, hasHead, judging, hasOutcome, unheard

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A retry policy before an HTTP/2 server that fails, which counts what it gets.
+/// A retry policy with a failing HTTP/2 server, which counts its requests.
 @Suite(.timeLimit(.minutes(1))) struct RetryHTTP2Tests {
     private let sleeps = RecordedSleeps()
     private let key = UUID().uuidString
@@ -35,7 +35,7 @@ import Testing
     /// A fault, the resulting error, the number of attempts, and how often each attempt is sent.
     typealias Row = (path: String, kind: RequestError.Kind, attempts: Int, sendings: Int)
 
-    /// Libcurl before 8.1.0 does not tell a request that was not processed.
+    /// Libcurl before 8.1.0 does not report that a request was not processed.
     ///
     /// So each attempt is sent twice, and then tried again. Later ones send it again themselves; 8.23 does not if the
     /// GOAWAY has an error code.
@@ -92,7 +92,7 @@ import Testing
         let request = try request("/refused", in: session)
         #expect(await request.serializingData().response.error?.kind == .connection(.lost))
         #expect(request.retryCount == 0 && sleeps.all.isEmpty)
-        // Once more, although libcurl alone would do that five times.
+        // The request is repeated once, although libcurl alone would repeat it five times.
         #expect(try await requestCount() == 2)
         await session.shutdown()
     }

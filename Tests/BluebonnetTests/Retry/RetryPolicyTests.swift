@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What a policy makes of failures, as tables.
+/// The decisions of a policy about failures, as tables.
 struct RetryPolicyTests {
     private static let unmoved = RetryPolicy(jitter: .none)
     private static let now = Date(timeIntervalSince1970: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
@@ -37,7 +37,7 @@ struct RetryPolicyTests {
             decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == nil
         )
         #expect(decision(RetryCase(methods: [.put, .get], kind: .connection(.lost))) != nil)
-        // An error before anything was sent is no reason to hold it against a method.
+        // If nothing was sent, the request is retried with any method.
         #expect(decision(RetryCase(methods: [], kind: .connection(.lost))) != nil)
     }
 

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// Makes a server that fails so many times and then works.
+    /// Starts a server that fails a number of times and then works.
     private func server(failing times: Int, by fault: RetryFault) async throws -> LocalServer {
         let counter = Counter()
         let answer: @Sendable (LocalServer.Request) async throws -> LocalServer.Response = { request in

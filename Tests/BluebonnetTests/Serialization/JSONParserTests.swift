@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// A text and what it is parsed to.
+/// A text and its parsed value.
 struct ParsedJSON: Sendable {
     let text: String
     let value: JSONValue

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// Makes the input of a serializer from what matters to it.
+/// Creates the input of a serializer.
 func serializerInput(
     _ data: Data, method: HTTPMethod = .get, statusCode: Int = 200, contentType: String? = nil
 ) throws -> SerializerInput {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A reader that waits holds the server back.
+/// A waiting reader slows down the server.
 @Suite(.timeLimit(.minutes(1))) struct BackPressureTests {
     private static let MiB = 1 << 20
 
@@ -18,7 +18,7 @@ import Testing
         var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         #expect(sent < 16 * Self.MiB)
-        // What has come in is bounded, too: the high watermark, and what one turn of the loop brings at most.
+        // The received bytes are bounded by the high watermark and the bytes of one turn of the loop.
         #expect(task.request.downloadProgress.completed <= Int64(offset + (1024 + 3 * 256) * 1024))
         offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 2 * sent + 8 * Self.MiB)
         #expect(server.traffic.bytesSent > sent)
@@ -57,7 +57,7 @@ import Testing
                 break
             }
             let received = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
-            // No more is taken from the network in one turn than a piece and a buffer of libcurl's.
+            // In one turn, at most a piece and a buffer of libcurl are read from the network.
             let piece = min(max(high / 2, 64 * 1024), 512 * 1024)
             let waiting = received - offset
             #expect((high...high + piece + 64 * 1024).contains(waiting), "\(waiting) of \(high)")

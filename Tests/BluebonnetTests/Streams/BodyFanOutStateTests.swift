@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct BodyFanOutStateTests {
-    /// Larger than what is joined to one piece.
+    /// Larger than the limit for joining pieces.
     private let piece = Data(repeating: 1, count: 5000)
 
     private func state(high: Int = 10_000, low: Int = 5000) -> BodyFanOutState {
@@ -128,7 +128,7 @@ import Testing
         let second = state.joined(cancelsRequest: cancels)
         #expect(state.left(first) == .nothing)
         #expect(state.left(second) == action)
-        // What comes now is dropped.
+        // Later bytes are dropped.
         #expect(state.received(piece) == .proceed)
         #expect(state.heldBytes == 0)
     }
@@ -180,7 +180,7 @@ import Testing
         for number in 0..<8192 { queue.append(Data([UInt8(truncatingIfNeeded: number)]), joiningFrom: 0) }
         #expect(queue.endNumber == 2)
         #expect(queue[0] + queue[1] == Data((0..<8192).map { UInt8(truncatingIfNeeded: $0) }))
-        // What a reader has taken stays as it is.
+        // Pieces that a reader has received do not change.
         queue.append(Data([1]), joiningFrom: 2)
         #expect(queue.endNumber == 3)
     }

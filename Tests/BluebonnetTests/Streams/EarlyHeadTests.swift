@@ -32,7 +32,7 @@ import Testing
     }
 }
 
-/// Tells heads, and what it can of bodies, before it returns the exchange.
+/// Reports heads, and the beginnings of bodies, before it returns the exchange.
 private struct EarlyHeadTransport: Transport {
     let status: Int
     var executor: (any TaskExecutor)? { nil }
@@ -41,7 +41,7 @@ private struct EarlyHeadTransport: Transport {
         let response = HTTPResponse(url: request.url, statusCode: status, headers: [:])
         let exchange = EarlyHeadExchange(response: response, observer: observer)
         if options.pausesBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
-        // Others get their chance to go on meanwhile.
+        // Other tasks can continue meanwhile.
         for _ in 1...1000 { sched_yield() }
         return exchange
     }

@@ -135,7 +135,7 @@ import Testing
     func `the time for many lines is proportional to their number`(_ lineEnd: LineFramer.LineTerminator)
         throws
     {
-        // Quadratic work would take minutes for these.
+        // Quadratic work would take minutes.
         let text = String(repeating: lineEnd == .any ? "x\r" : "x\n", count: 200_000)
         let data = Data(text.utf8)
         #expect(try Self.lines([data], lineEnd: lineEnd).count == 200_000)

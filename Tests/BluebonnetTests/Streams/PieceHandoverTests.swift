@@ -64,7 +64,7 @@ import Testing
         let receiver = PieceReceiver { _ in .pause }
         exchange.receiveBody(with: receiver)
         _ = try await StreamFixture.settled(session) { receiver.body.count }
-        // What had come in already may follow the first piece.
+        // Bytes that have already arrived may follow the first piece.
         #expect((1...2).contains(receiver.pieces))
         exchange.cancel()
         #expect(await observer.outcome.error?.kind == .cancelled)

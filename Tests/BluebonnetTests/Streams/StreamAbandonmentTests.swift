@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Readers that leave early, and requests that are held back in mid-stream.
+/// Readers that leave early, and requests that are paused within the stream.
 @Suite(.timeLimit(.minutes(1))) struct StreamAbandonmentTests {
     /// The ways to read a part of a stream and no more.
     enum Loop: CaseIterable {
@@ -119,7 +119,7 @@ import Testing
             #expect(task.request.isCancelled)
         } else {
             #expect(task.request.isResumed)
-            // It goes on, and what it brings is dropped.
+            // The request continues, and its bytes are dropped.
             let received = task.request.downloadProgress.completed
             for await progress in task.request.downloadProgressUpdates()
             where progress.completed > received + 8 << 20 { break }
@@ -200,7 +200,7 @@ import Testing
             _ = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             task.suspend()
             let end = Int(task.request.downloadProgress.completed)
-            // Resumed first, or room made first.
+            // The order of resuming and making room.
             if order.isMultiple(of: 2) { task.resume() }
             offset = try await StreamFixture.readPattern(&iterator, from: offset, count: end - offset)
             task.resume()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Bodies that are cut off: what came before is delivered, then the error.
+/// Truncated bodies: the received bytes are delivered before the error.
 @Suite(.timeLimit(.minutes(1))) struct StreamFailureTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
 
@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         let pace = Pace()
         let server = try await LocalServer.scripted { _ in
-            // A reset would take back what the client has not read yet.
+            // A reset would discard the bytes that the client has not read.
             LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
         }
         let session = TestHarness.session(startRequestsImmediately: false) {
@@ -62,7 +62,7 @@ import Testing
     @Test func `a chunked body that is malformed`() async throws {
         let pace = Pace()
         let server = try await LocalServer.scripted { _ in
-            // Libcurl forgets what came in one piece with what is wrong, while the body was held back.
+            // Libcurl drops bytes that arrived in one piece with the fault while the body was paused.
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
             return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// The head of a streamed response: what is asked and told before the body.
+/// The head of a streamed response, and the closures that run before the body.
 @Suite(.timeLimit(.minutes(1))) struct StreamHeadTests {
     // MARK: Validators
 

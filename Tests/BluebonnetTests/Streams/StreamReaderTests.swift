@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Several who read one body.
+/// Several readers of one body.
 @Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
     private static let size = 5 << 20
 
@@ -54,7 +54,7 @@ import Testing
             #expect(received <= offset + (1024 + 3 * 256) * 1024)
             return reader
         }()
-        // The slow one is gone, and the other goes on, undisturbed.
+        // The slow reader has left, and the other reader continues.
         for await progress in task.request.downloadProgressUpdates() where progress.completed > 8 << 20 { break }
         task.cancel()
         let error = await #expect(throws: RequestError.self) { try await reader.value }

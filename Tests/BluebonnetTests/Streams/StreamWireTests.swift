@@ -12,7 +12,7 @@ import Testing
         return bytes
     }()
 
-    /// What the servers' files hold, from a place in the pattern on.
+    /// Returns the contents of the servers' files from an offset in the pattern.
     private static func pattern(from start: Int, _ count: Int) -> Data { pattern[start..<start + count] }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS, .nghttpd], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])

@@ -16,7 +16,7 @@ import Testing
         Session(startRequestsImmediately: startRequestsImmediately, transport: StubTransport { _ in answer })
     }
 
-    /// Waits for what the closures were called with.
+    /// Waits for the values that the closures received.
     private final class Calls<Value: Sendable>: Sendable {
         private let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
 

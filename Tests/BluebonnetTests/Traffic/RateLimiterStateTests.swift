@@ -28,7 +28,7 @@ struct RateLimiterStateTests {
         #expect(wait >= .milliseconds(250) && wait < .milliseconds(251))
         let third = bucket.take(now: .seconds(100) + wait)
         #expect(third)
-        // Time that goes back changes nothing.
+        // A time in the past has no effect.
         let fourth = bucket.take(now: .seconds(50))
         #expect(!fourth)
     }

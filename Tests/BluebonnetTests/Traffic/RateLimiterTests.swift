@@ -53,7 +53,7 @@ import Testing
         var tasks: [DataTask<String>] = []
         for number in 0..<5 {
             tasks.append(session.request("http://example.com/\(number)").serializingString())
-            // Each waits, or has gone, before the next comes.
+            // Each request waits or was sent before the next request starts.
             await until {
                 transport.requests.count == min(number + 1, 2) && limiter.waitingCount(for: url) == max(0, number - 1)
             }

@@ -8,7 +8,7 @@ import Testing
     typealias FailureContext = CurlErrorTable.FailureContext
 
     @Test func `Every code that HTTP can cause has its own kind`() {
-        // Codes of other protocols, of options and of memory, which say something about us rather than the exchange.
+        // Codes of other protocols, of options and of memory, which do not describe the exchange.
         let internals: Set<UInt32> = Set(
             [
                 CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_OUT_OF_MEMORY,

@@ -62,7 +62,7 @@ import Testing
 
     // MARK: The process's end
 
-    /// What the thread is doing when the process begins to end.
+    /// The activity of the thread when the process begins to end.
     enum ThreadActivity: CaseIterable, Sendable { case nothing, working, sleeping, wakingUp }
 
     private func inbox(_ activity: ThreadActivity) -> LoopInbox {

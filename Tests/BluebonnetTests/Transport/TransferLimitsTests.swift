@@ -14,9 +14,9 @@ import Testing
         let verdict: TransferLimits.Verdict
     }
 
-    /// Started at 1 s, given to libcurl at 2 s.
+    /// The transfer starts at 1 s and is passed to libcurl at 2 s.
     static let rows: [Row] = [
-        // pool: from when libcurl was given the transfer, until a connection is opened for it
+        // pool: from the time at which libcurl receives the transfer until it opens a connection for it
         Row(
             timeouts: .limits(pool: 3, connect: 2), isWaiting: true, snapshot: .at(4),
             verdict: .within(nextCheck: seconds(5))),

@@ -9,7 +9,7 @@ import Testing
         TransferState(hasStreamedBody: streamed, isSuspended: suspended, headLimit: headLimit, bodyLimit: bodyLimit)
     }
 
-    /// A line of a head: its text, the status code of the head it is in, and what is to be done with it.
+    /// A line of a head, with its text, the status code of the head, and the expected action.
     typealias Line = (text: String, status: Int?, action: TransferState.HeadAction)
 
     private func feed(_ lines: [Line], into state: inout TransferState) {

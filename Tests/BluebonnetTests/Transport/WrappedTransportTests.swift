@@ -4,7 +4,7 @@ import FoundationEssentials
 import Synchronization
 import Testing
 
-/// The transport with libcurl within one of the user's, which knows of the library what is public.
+/// The libcurl transport inside a custom transport, which uses only the public API.
 @Suite(.timeLimit(.minutes(1))) struct WrappedTransportTests {
     @Test func `a recorded exchange is replayed without a network`() async throws {
         let recorder = RecordingTransport()
@@ -77,7 +77,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// Connections that were made before would not have been evaluated.
+    /// Earlier connections would not have been evaluated.
     @Test func `a manager that is set after the first exchange is refused, and its session sends nothing`()
         async throws
     {
@@ -149,7 +149,7 @@ import Testing
         #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
-        // Where the session is to have none, and the transport has none, they choose nothing.
+        // If the session and the transport have no cookies, responses do not depend on cookies.
         configuration.cookies.policy = .never
         let without = Session(configuration: configuration)
         for _ in 1...2 {
@@ -188,7 +188,7 @@ import Testing
 
 private func key(_ request: HTTPRequest) -> String { "\(request.method) \(request.url)" }
 
-/// Records outcomes, as a user would, and has the first exchanges fail if asked to.
+/// Records outcomes, and can make the first exchanges fail.
 private final class RecordingTransport: Transport {
     private let inner = CurlTransport()
     private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
@@ -242,7 +242,7 @@ private final class Listener: ExchangeObserver {
     }
 }
 
-/// Answers with what was recorded.
+/// Returns the recorded outcomes.
 private struct ReplayingTransport: Transport {
     private let outcomes: [String: ExchangeOutcome]
 

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Where the authorities come from that a session trusts.
+/// The sources of a session's authorities.
 ///
-/// Two servers are right but for their authorities, of which each has its own.
+/// Two valid servers with certificates of different authorities.
 @Suite(.timeLimit(.minutes(1))) struct AuthorityTests {
     typealias TLS = Session.Configuration.TLS
 

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Certificates and keys beside what the openssl command says of them.
+/// Certificates and keys, compared with the output of the openssl command.
 @Suite struct CertificateTests {
     private static func file(_ name: String) throws -> URL {
         URL(filePath: try TestCertificates().authority).deletingLastPathComponent().appending(path: name)

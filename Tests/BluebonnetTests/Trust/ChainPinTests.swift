@@ -5,7 +5,7 @@ import Testing
 
 /// Pins of a real chain: a server, an intermediate authority, a root.
 @Suite(.timeLimit(.minutes(1))) struct ChainPinTests {
-    /// What is pinned of the chain.
+    /// The pinned certificate or key of the chain.
     enum Pin: String, CaseIterable, Sendable {
         case leaf = "three-levels"
         case intermediate
@@ -155,7 +155,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// There is more than one way to write an address, and what is connected to is always the same.
+    /// An address has several spellings, which all connect to the same server.
     @Test(arguments: ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1"])
     func `the pin of an address applies in any spelling`(_ host: String) async throws {
         let manager = ServerTrustManager(

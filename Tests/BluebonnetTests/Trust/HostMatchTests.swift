@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Whom a certificate is for, and how hosts are compared.
+/// The hosts of a certificate, and the comparison of hosts.
 @Suite struct HostMatchTests {
     private static func match(_ names: [String], _ addresses: [[UInt8]] = [], commonName: String? = nil) -> HostMatch {
         let commonName = commonName.map { Array($0.utf8) }
@@ -96,7 +96,7 @@ import Testing
         #expect(HostName.hasNoDomains(host) == hasNone)
     }
 
-    /// A manager or a cookie is made on the caller's thread, whose locale must not change.
+    /// A manager or a cookie is created on the caller's thread, whose locale must not change.
     @Test func `a Unicode name does not change the thread's locale`() {
         let before = unsafe uselocale(nil)
         #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")

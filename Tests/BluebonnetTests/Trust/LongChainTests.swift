@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Chains that are made to cost time.
+/// Chains that are designed to take a long time.
 @Suite(.timeLimit(.minutes(1))) struct LongChainTests {
     // MARK: The search
 
@@ -28,7 +28,9 @@ import Testing
         }
     }
 
-    /// Two names for all but the first and the last, which stands where it belongs.
+    /// All certificates except the first and the last have two names.
+    ///
+    /// The last certificate is in the correct position.
     private static func namesakes(_ count: Int) -> [Link] {
         links(count) { $0 == 0 ? "leaf" : $0 == count - 1 ? "root" : "\($0 % 2)" }
     }
@@ -76,7 +78,7 @@ import Testing
 
     // MARK: On the wire
 
-    /// How evaluators come to look for a chain of their own.
+    /// The ways in which evaluators search for their own chain.
     enum PinSearch: CaseIterable, Sendable {
         case ownAuthorities, certificatesAlone, keysAlone, closure, awaitedClosure, composite, revocation
 
@@ -157,7 +159,7 @@ import Testing
         }
     }
 
-    /// Who is trusted does not have to be looked for.
+    /// A trusted server needs no search.
     @Test func `a server that sends 210 unnecessary certificates is accepted without a search`() async throws {
         try await Self.withServer("line", 209) { server, _ in
             let session = try TrustFixture.session(.disabled)

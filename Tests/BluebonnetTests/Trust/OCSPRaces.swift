@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Requests whose servers are asked about, and that are cancelled, suspended, shut down or dropped at any moment.
+/// Requests with OCSP queries that are cancelled, suspended, shut down or released at any moment.
 @Suite(.timeLimit(.minutes(5 * raceMultiplier))) struct OCSPRaces {
-    /// Answers questions, each after a while of its own; with an answer that was made before, since `openssl` takes long.
+    /// Responds to queries after different delays, with prepared responses, because `openssl` is slow.
     private static func responder() async throws -> (LocalServer, Session) {
         let count = Counter()
         let revoked = try Data(contentsOf: try RevocationFiles().url("revoked.der"))
@@ -25,7 +25,9 @@ import Testing
         for _ in 0..<(iteration * 37) % 997 { await Task.yield() }
     }
 
-    /// Runs groups of iterations, each with a session of its own, whose members all go to the same server.
+    /// Runs groups of iterations.
+    ///
+    /// Each group has its own session, and all of its requests use the same server.
     private func race(
         _ body: @escaping @Sendable (_ iteration: Int, _ session: Session, _ url: String) async throws -> Void
     ) async throws {
@@ -62,7 +64,7 @@ import Testing
             if !iteration.isMultiple(of: 5) { request.cancel() }
             let error = await response.error
             Self.expect(error)
-            // The same answer for all who ask.
+            // The same response for all queries.
             #expect(await task.response.error?.kind == error?.kind)
             if iteration.isMultiple(of: 5) { #expect(error?.isCancellation != true) }
         }

@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// A server that is refused gets nothing of the request.
+    /// A refused server receives no part of the request.
     private static func error(of row: String, _ evaluator: OCSPTrustEvaluator) async throws -> RequestError? {
         try await RevocationFixture.error(of: row, evaluator)
     }
@@ -197,7 +197,7 @@ import Testing
         await wary.shutdown()
     }
 
-    /// The certificate names one responder by LDAP, which is never asked, and two by HTTP.
+    /// The certificate names an LDAP responder, which is never queried, and two HTTP responders.
     @Test func `the next responder is queried if a responder does not know the certificate`() async throws {
         let second = try await LocalServer { routes in
             routes.post("/ocsp") { RevocationFixture.response(try await RevocationFixture.answer(to: $0.body)) }
@@ -210,7 +210,7 @@ import Testing
             await asker.shutdown()
         }
         #expect(first.requestCount == 1 && second.requestCount == 2)
-        // One that knows is enough.
+        // One responder that knows the certificate is enough.
         let knowing = try await Self.responder {
             RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }

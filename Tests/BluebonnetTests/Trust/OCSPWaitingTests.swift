@@ -7,7 +7,7 @@ import Testing
 
 /// The behavior while a responder delays its answer.
 @Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
-    /// A responder that is asked, and answers when it is let.
+    /// A responder that responds when the test permits it.
     private struct FixtureSession {
         let server: LocalServer
         let asker: Session
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Holds tasks until it is opened, or they are cancelled.
+    /// Pauses tasks until it is opened or they are cancelled.
     private final class Gate: Sendable {
         private let state = Locked((isOpen: false, latches: [Latch]()))
 
@@ -197,7 +197,7 @@ import Testing
         #expect(cache.hasAccepted(trust(good)))
         #expect(!cache.hasAccepted(trust(good, host: "b.test")))
         #expect(!cache.hasAccepted(trust(other)))
-        // It may say meanwhile that it was revoked, or be no longer valid.
+        // A new response could report a revocation, or the old response could have expired.
         #expect(!cache.hasAccepted(trust(good, staple: Data([1]))))
         #expect(!cache.hasAccepted(trust(good, code: 10)))
         // An evaluator may have checked the version, the cipher and the authorities.

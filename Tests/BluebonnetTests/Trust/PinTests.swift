@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Pins where connections are made in other ways than straight, or are used again.
+/// Pins with indirect and with reused connections.
 @Suite(.timeLimit(.minutes(1))) struct PinTests {
     @Test(arguments: [TestServers.proxy, .socks])
     func `the server is evaluated through a proxy`(_ proxy: TestServers) async throws {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What lists of revoked certificates say, and of which certificates.
+/// Revocation lists and the certificates that they cover.
 @Suite(.timeLimit(.minutes(1))) struct RevocationListTests {
     /// Files beside the root's list, and the verdicts on a good server and on one that is revoked, each without and with the
     /// demand to know; the letters are those of ``RevocationMatrixTests``.

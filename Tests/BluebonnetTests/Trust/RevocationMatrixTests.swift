@@ -80,7 +80,7 @@ import Testing
         await asker.shutdown()
     }
 
-    /// The other half: who was refused has decrypted nothing, and who was accepted has, by their own account.
+    /// The records of the servers also show that refused servers have decrypted nothing, and accepted servers have.
     @Test(arguments: rows, [HTTPVersionPreference.http1_1, .automatic])
     func `a server that is refused for its staple receives nothing`(
         _ row: Row, _ version: HTTPVersionPreference
@@ -103,7 +103,9 @@ import Testing
         try await server.stop()
     }
 
-    /// What the default evaluator accepts, so does the command line; neither looks at revocation.
+    /// The command line accepts the same servers as the default evaluator.
+    ///
+    /// Both ignore revocation.
     @Test func `the curl command line accepts the same servers as the default evaluator`() async throws {
         let files = try RevocationFiles()
         for row in Self.rows {

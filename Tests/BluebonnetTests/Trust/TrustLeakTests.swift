@@ -3,11 +3,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A server that is not accepted gets nothing of the request, by its own account.
+/// The records of refused servers show that they receive no part of the request.
 @Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
     typealias EvaluatorKind = TrustFixture.EvaluatorKind
 
-    /// How a request is made.
+    /// The way in which a request is sent.
     enum RequestPath: CaseIterable, Sendable {
         case http2, http1_1, expectingContinue, streamed, delayed
 
@@ -73,7 +73,7 @@ import Testing
             #expect(counts.bytes == 0 && counts.requests.isEmpty)
             // They were there, and showed their certificates.
             #expect(refused > 0 && counts.connections == refused)
-            // The test can tell: each that accepts sends something.
+            // The test is meaningful, because each accepting evaluator sends bytes.
             #expect(accepting.contains(.disabled))
             var bytes = 0
             for evaluatorKind in accepting {
@@ -112,7 +112,7 @@ import Testing
         try await server.stop()
     }
 
-    /// For evaluators that await, the handshake is aborted first, and made again if they accept.
+    /// For async evaluators, the first handshake is aborted and repeated if they accept the server.
     @Test(arguments: RequestPath.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
     func `nothing is sent while an evaluation is awaited`(
         _ path: RequestPath, _ version: Session.Configuration.TLS.Version

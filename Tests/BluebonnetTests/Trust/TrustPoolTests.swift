@@ -17,14 +17,14 @@ import Testing
         }
     }
 
-    /// What the sessions have in common.
+    /// The configuration that the sessions share.
     enum SharedState: CaseIterable, Sendable {
         case nothing, loop
     }
 
     /// The numbers of the connections on which requests of a name came, one for each request.
     ///
-    /// The server writes the log when it has answered, so another answer says that all is written.
+    /// The server writes the log after its response, so a later response shows that the log is complete.
     private static func connections(_ name: String) async throws -> [Substring] {
         let session = try TrustFixture.session(.disabled)
         _ = await session.request("https://127.0.0.1:\(try ChainServer.extra.port())/").serializingData().response

@@ -6,7 +6,7 @@ import Testing
 
 /// Requests that are cancelled, suspended, shut down and dropped at any moment while their server is evaluated.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct TrustRaces {
-    /// Evaluates off the loop, with varying delays, and gives the verdict that the test chooses.
+    /// Evaluates outside of the loop with varying delays, and returns the result that the test selects.
     private struct SlowEvaluator: AsyncServerTrustEvaluating {
         let asked = Counter()
         var pace = 40
@@ -168,7 +168,7 @@ import Testing
                 await gate.open()
                 await session.shutdown()
             default:
-                // The answer to an abandoned question is not used: the next request asks again.
+                // The result of an abandoned evaluation is not used. The next request starts a new evaluation.
                 async let second = session.request(url).serializingData().response
                 await gate.arrival(2)
                 await gate.open()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Hosts are evaluated on every route of a request: through proxies, and by way of URLs without TLS.
+/// Hosts are evaluated on every route of a request, through proxies and with URLs without TLS.
 @Suite(.timeLimit(.minutes(1))) struct TrustRouteTests {
     private static func secureProxy(host: String = "localhost") throws -> Session.Configuration.Proxy {
         .url(try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: host))
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// Libcurl takes all of them for the same.
+    /// Libcurl treats all of these URLs as equal.
     @Test(arguments: ["https:/", "HTTPS:/", "https://", "https:///", "HttpS:///"])
     func `an https proxy is evaluated however many slashes its URL has`(_ scheme: String) async throws {
         let plain = try TestServers.nginx.url("/small.json").absoluteString
@@ -128,7 +128,7 @@ import Testing
         #expect(try await server.counts().requests.count == 3)
         #expect(try await server.counts().connections == 7)
         #expect(plain.requestCount == 0)
-        // A host that goes without TLS needs no evaluator.
+        // A host without TLS needs no evaluator.
         #expect(await Self.kind(session, "http://other.test/") == nil)
         #expect(plain.requestCount == 1)
         await session.shutdown()

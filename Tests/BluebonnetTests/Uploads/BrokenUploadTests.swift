@@ -44,7 +44,7 @@ import Testing
         #expect((error.underlying as? RequestError)?.response?.statusCode == 503)
         // A lost connection would have been tried again.
         #expect(begun.withLock { $0 } == 1)
-        // A body that is said to be empty is read before anything is sent.
+        // A body with the stated length 0 is read before anything is sent.
         if length != 0 { try await Self.expectNothingWhole(at: server, atMost: 0) }
         await session.shutdown()
     }
@@ -134,7 +134,7 @@ import Testing
         let task = session.upload(Pieces(emptyPieces, of: 0), length: 0, to: server.url("/a")).serializingString()
         #expect(try await task.value == "0")
         #expect(server.requests.map { $0.headers["Content-Length"] } == ["0"])
-        // A download's request is made ready in another place.
+        // The request of a download is prepared by other code.
         let download = HTTPRequest(
             url: server.url("/a"), method: .post, body: .stream(Pieces(1, of: 10), length: 0))
         #expect(

@@ -4,12 +4,12 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Answers that come while the body is still being sent (RFC 9110 §7.5, RFC 9112 §9.5).
+/// Responses that arrive while the body is being sent (RFC 9110 §7.5, RFC 9112 §9.5).
 ///
-/// Without ``UnreadResponses``, those are lost, now and then, whose servers reset the connection at once. Without ``RefusedUploads``,
-/// a server of HTTP/2 often closes the connection for a body that it has refused.
+/// Without ``UnreadResponses``, the response of a server that resets the connection at once is sometimes lost. Without
+/// ``RefusedUploads``, an HTTP/2 server often closes the connection after it has refused a body.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
-    /// What a server does after it has answered.
+    /// The action of a server after its response.
     enum ConnectionEnd: CaseIterable {
         case readsOn, resets, halfCloses, stalls
 
@@ -51,7 +51,7 @@ import Testing
         let answer = await session.upload(body, to: server.url("/a")).serializingString().response
         #expect(answer.response?.statusCode == 413)
         #expect(answer.value == "too big", "\(answer)")
-        // What is half a message is no place for the next one.
+        // A connection with an incomplete message cannot be reused.
         #expect(try await session.request(server.url("/")).serializingString().value == "still here")
         #expect(server.connectionCount == 2)
         await session.shutdown()

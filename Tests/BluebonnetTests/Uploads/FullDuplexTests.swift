@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Requests whose bodies depend on what has been received of the response.
+/// Requests whose bodies depend on the received part of the response.
 @Suite(.timeLimit(.minutes(1))) struct FullDuplexTests {
     private static let count = 20
     private static let size = 1000
@@ -31,7 +31,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// Sends pieces, each when the one before has come back.
+    /// Sends each piece after the previous piece was echoed.
     private func converse(with url: URL, in session: Session, length: Int64?) async throws {
         let gates = (0..<Self.count).map { Gate(isOpen: $0 == 0) }
         let pieces = Pieces(Self.count, of: Self.size) { await gates[$0].wait() }

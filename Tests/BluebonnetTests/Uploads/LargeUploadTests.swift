@@ -5,7 +5,9 @@ import Testing
 
 @testable import BluebonnetTesting
 
-/// Bodies that are larger than the memory they may take; each has a process of its own, in which that shows.
+/// Bodies that are larger than their allowed memory.
+///
+/// Each test has its own process, so that its memory can be measured.
 @Suite(.timeLimit(.minutes(5))) struct LargeUploadTests {
     private static let limitKiB = 32 << 10
 

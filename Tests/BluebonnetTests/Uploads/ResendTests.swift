@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ResendTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Starts a server whose first connection dies when a second request has begun to come.
+    /// Starts a server whose first connection is lost when a second request begins to arrive.
     private static func server(dyingAfter count: Int) async throws -> LocalServer {
         try await LocalServer(script: { connection in
             connection == 1 ? [.waitForRequest, .bytes(ok), .waitForBytes(count), .reset] : [.serve]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Of a file, the loop reads what the system has in memory, and a task the rest.
+/// The loop reads the resident pages of a file, and a task reads the rest.
 @Suite(.timeLimit(.minutes(1))) struct ResidentFileTests {
     private static let size = 1_000_000
     private let folder: FormFolder
@@ -14,14 +14,14 @@ import Testing
         folder = try FormFolder()
     }
 
-    /// A copy of the contents where the file system cannot tell what it has in memory.
+    /// A copy of the contents on a file system that cannot report resident pages.
     private func fileThatCannotTell() throws -> URL {
         let url = URL(filePath: "/dev/shm/bluebonnet-\(UUID().uuidString)")
         try contents.write(to: url)
         return url
     }
 
-    /// Has the system forget a file's bytes from an offset on, so that they have to come from the disk.
+    /// Evicts a file's bytes after an offset from memory, so that they must be read from the disk.
     private func evict(_ url: URL, from offset: Int = 0) throws {
         let handle = try FileHandle(forUpdating: url)
         defer { try? handle.close() }
@@ -34,7 +34,7 @@ import Testing
         return UploadChannel(body, isReplayable: true, wakeLoop: wakeLoop)
     }
 
-    /// Asks a channel as libcurl would; returns the bytes that came in a call, or `nil` and why there are none.
+    /// Reads from a channel like libcurl; returns the bytes of a call, or `nil` with the reason.
     private func take(_ count: Int, from channel: UploadChannel) -> (Data?, UploadChannelState.TakeAction) {
         var buffer = [UInt8](repeating: 0, count: count)
         let action = unsafe buffer.withUnsafeMutableBytes { unsafe channel.take(into: $0) }
@@ -42,7 +42,7 @@ import Testing
         return (Data(buffer[..<taken]), action)
     }
 
-    /// Takes all there is; returns it, how much of it came before the first wait, and how it ended.
+    /// Reads all bytes; returns them, the number of bytes before the first wait, and the end.
     private func takeAll(
         from channel: UploadChannel, _ wakeups: AsyncStream<Void>, count: Int = 65_536
     ) async -> (Data, direct: Int, UploadChannelState.TakeAction) {
@@ -125,7 +125,7 @@ import Testing
         let (channel, wakeups) = try scene(file)
         try evict(file, from: offset)
         let (received, direct, action) = await takeAll(from: channel, wakeups)
-        // The system forgets many pages at a time, or none of them.
+        // The system evicts many pages at a time, or no pages.
         #expect(offset > 0 || direct == 0)
         #expect(received == contents)
         #expect(action == .end)

@@ -115,7 +115,7 @@ import Testing
         async let answer = task.response
         try await server.waitForBytesReceived(atLeast: 64 << 10)
         try await server.waitForQuiet()
-        // What the buffers of the systems hold, and less than a MiB of ours.
+        // The bytes in the system's buffers, and less than 1 MiB in the library's buffers.
         #expect(pieces.record.pieces < 160)
         task.cancel()
         #expect(await answer.error?.kind == .cancelled)

@@ -17,7 +17,7 @@ import Testing
         #expect(pair.1 == second, sourceLocation: sourceLocation)
     }
 
-    /// Takes bytes, as libcurl would.
+    /// Reads bytes like libcurl.
     private func take(_ limit: Int, from state: inout UploadChannelState) -> (UploadChannelState.TakeAction, [UInt8]) {
         var taken: [UInt8] = []
         let action = state.bytesWanted(limit) { piece, offset, count in

@@ -28,7 +28,7 @@ import Testing
             directory.url("loop"), .fileUnreadable(path: directory.path("loop")), saying: "symbolic links")
         try await expect(
             directory.url("pipe"), .fileUnreadable(path: directory.path("pipe")), saying: "Not a regular file")
-        // It says of itself that it has no bytes.
+        // Its stated length is 0.
         try await expect(
             URL(filePath: "/proc/self/status"), .lengthMismatch(expected: 0, actual: 1), saying: "1 bytes instead of 0")
         let remote = try "https://example.com/file?token=hidden".asURL()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// An `Accept` field and a `Content-Type`, and whether the one takes the other.
+/// An `Accept` field and a `Content-Type`, and whether the field accepts the type.
 struct AcceptedType: Sendable {
     let acceptable: [String]
     let contentType: String?

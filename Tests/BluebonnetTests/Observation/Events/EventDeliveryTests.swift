@@ -168,7 +168,7 @@ import Testing
             let made = self.session(log)
             let ended = made.request("http://stub.test/")
             _ = try await ended.serializingString().value
-            // One that never begins.
+            // A request that never begins.
             let unbegun = Session(eventMonitors: [log], startRequestsImmediately: false, transport: transport)
                 .request("http://stub.test/")
             _ = unbegun.suspend().serializingString()
@@ -178,7 +178,7 @@ import Testing
             (request, session, monitor) = (ended, made, log)
             #expect(request != nil && session != nil && monitor != nil && dropped != nil)
         }
-        // The task that told the monitor may be about to end.
+        // The task that called the monitor may not have ended.
         while monitor != nil { await Task.yield() }
         #expect(request == nil && session == nil)
     }

@@ -10,7 +10,7 @@ import Testing
         Array(Dictionary(grouping: log.all, by: \.request).values.map { $0.map(\.text) })
     }
 
-    /// What is wrong with the events of a request, if something is.
+    /// A description of a fault in the events of a request; `nil` if there is no fault.
     private func fault(in events: [String]) -> String? {
         var (isOpen, isSuspended, isCancelled, starts, retries) = (false, false, false, 0, 0)
         for event in events.dropLast() {

@@ -204,10 +204,10 @@ private final class Witness: EventMonitor {
         "didValidateRequest fileURL", "didParseResponse URL?", "didParseResponse Value of a download",
     ]
 
-    /// The names of those that were called.
+    /// The names of the called methods.
     var methods: Set<String> { calls.withLock { $0.methods } }
 
-    /// What was noted since this was asked.
+    /// The names since the previous call.
     func taken() -> [String] { calls.withLock { exchange(&$0.texts, with: []) } }
 
     private func note(_ method: String, _ request: any Request, _ text: String) {

@@ -71,7 +71,7 @@ import Testing
             await log.finished(1)
             await session.shutdown()
         }
-        // The task that told the last event may not have ended yet.
+        // The task that delivered the last event may not have ended.
         while monitor != nil || gone != nil { await Task.yield() }
     }
 
