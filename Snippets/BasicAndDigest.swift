@@ -1,4 +1,4 @@
-// Authenticates in answer to a challenge, and sends credentials without a challenge.
+// Authenticates after a server's challenge, and sends credentials without a challenge.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -10,7 +10,7 @@ struct OAuthCredential: AuthenticationCredential {
     let refreshToken: String
     let expiration: Date
 
-    // Refresh the token early, because the request takes time to arrive.
+    // Refresh the token early, because a request takes time to reach the server.
     var requiresRefresh: Bool { Date(timeIntervalSinceNow: 5 * 60) > expiration }
 }
 // snippet.end
@@ -30,7 +30,7 @@ struct OAuthAuthenticator: Authenticator {
     }
 
     func refresh(_ credential: OAuthCredential, for session: Session) async throws -> OAuthCredential {
-        // The request may use the same session: it does not wait for the refresh that it belongs to.
+        // This request can use the same session, because it does not wait for the current refresh.
         let parameters = ["grant_type": "refresh_token", "refresh_token": credential.refreshToken]
         let answer = try await session.request(tokenURL, method: .post, parameters: parameters)
             .validate()
@@ -87,7 +87,7 @@ enum BearerToken {
         await session.shutdown()
     }
 
-    /// The content of the server's JSON.
+    /// The JSON object that the server returns.
     enum Value: Encodable {
         case text(String)
         case number(Int)

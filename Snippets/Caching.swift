@@ -1,4 +1,4 @@
-// Answers requests from a cache, revalidates stored responses, and decides which responses are stored.
+// Uses responses from a cache, revalidates stored responses, and decides which responses are stored.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,4 +1,4 @@
-// Uses completion handlers, which are called in the order in which they were added, on custom queues.
+// Uses completion handlers on the main queue and on other queues.
 
 import BluebonnetCallbacks
 import BluebonnetTesting
@@ -9,14 +9,14 @@ struct Tea: Codable, Sendable {
     var minutes: Int
 }
 
-/// Shows a tea on the main actor, like most user interface code.
+/// Shows a tea on the main actor, as user interface code does.
 @MainActor final class TeaView {
     var title = "…"
 
     func show(_ url: URL) async {
         await withCheckedContinuation { shown in
             // snippet.main
-            // Without a queue, handlers run on the main queue and can use the main actor's state.
+            // Without a queue, a handler runs on the main queue and can use the state of the main actor.
             AF.request(url)
                 .validate()
                 .downloadProgress { progress in print("\(progress.completedUnitCount) bytes") }

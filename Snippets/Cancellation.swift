@@ -1,4 +1,4 @@
-// Cancels requests through their task, explicitly and by a timeout, and suspends a request.
+// Cancels requests in three ways: through their task, explicitly, and with a timeout. Also suspends a request.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -62,7 +62,7 @@ enum Cancellation {
         let shared = session.request(server.url("/quick")).serializingString(automaticallyCancelling: false)
         let impatient = Task { await shared.result }
         impatient.cancel()
-        let value = try await shared.value  // the request continued
+        let value = try await shared.value  // the request was not cancelled
         // snippet.end
         print("Only one of two gave up:      \(value)")
     }

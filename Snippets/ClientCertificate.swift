@@ -34,7 +34,7 @@ enum ClientCertificate {
         let response = await session.request(url).serializingString().response
         await session.shutdown()
         let page = try response.result.get()
-        // The page has a line for the client's certificate.
+        // The page contains a line about the client certificate.
         print("The server knows the client: \(page.contains("Bluebonnet tests client"))")
     }
 

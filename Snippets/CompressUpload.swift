@@ -1,4 +1,4 @@
-// Compresses request bodies from memory and from a file, if they are large enough.
+// Compresses large request bodies from memory and from a file.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -35,7 +35,7 @@ enum CompressUpload {
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(String(repeating: "nothing to report\n", count: 1_000_000).utf8).write(to: file)
         // snippet.file
-        // The file is compressed while it is sent, so neither the file nor the compressed body is in memory as a whole.
+        // The file is compressed while it is sent, so the whole file is never in memory.
         let answer = try await session.upload(file, to: url)
             .adapt(using: .deflateCompressor)
             .validate()

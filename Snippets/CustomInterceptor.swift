@@ -1,11 +1,11 @@
-// Sends a request to the next mirror when a mirror does not answer, with a custom interceptor.
+// Sends a request to the next mirror if a mirror does not respond, with a custom interceptor.
 
 import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 
 // snippet.interceptor
-/// Sends each attempt of a request to the next mirror, until all mirrors were tried.
+/// Sends each attempt of a request to another mirror, until the request has been sent to all mirrors.
 struct Mirrors: RequestInterceptor {
     let urls: [URL]
 
@@ -56,8 +56,8 @@ enum CustomInterceptor {
 
     static func several(_ urls: [URL]) async throws {
         // snippet.several
-        // Adapters run before interceptors, each in order. The first retrier that does not return `.doNotRetry`
-        // decides.
+        // All adapters run first, and then the interceptors, in the order of the arrays. The first retrier that does
+        // not return `.doNotRetry` decides.
         let interceptor = Interceptor(
             adapters: [.gzipCompressor, RateLimiter(requestsPerSecond: 100, burst: 10)],
             retriers: [.retryPolicy],

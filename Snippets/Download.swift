@@ -1,7 +1,7 @@
-// Downloads a file with a progress bar. After ^C, the next run resumes at the end of the partial file.
+// Downloads a file with a progress bar. After ^C, the next run resumes the download.
 //
-// The arguments are a URL and the path of the file. Without arguments, it downloads from its own server, interrupts the
-// download, and resumes it.
+// The arguments are a URL and the path of the file. Without arguments, the program starts a server, downloads from it,
+// interrupts the download, and resumes it.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -10,7 +10,7 @@ import FoundationEssentials
 import Glibc
 
 enum Download {
-    /// Downloads to a file; cancels the download when its progress reaches `part`.
+    /// Downloads to a file, and cancels the download when its progress reaches `part`.
     static func download(
         _ url: any URLConvertible, to file: URL, _ session: Session, interruptedAt part: Double = .infinity
     ) async -> DownloadResponse<URL, RequestError> {
@@ -32,7 +32,7 @@ enum Download {
     }
 
     // snippet.interrupts
-    /// Calls a closure on ^C, instead of ending the program.
+    /// Calls a closure on ^C, and keeps the program running.
     static func interrupts(_ perform: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
         signal(SIGINT, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: SIGINT)
@@ -98,7 +98,7 @@ enum Download {
         for await progress in request.downloadProgressUpdates() where progress.completed >= 1_000_000 {
             request.cancel()
         }
-        // Store the data anywhere. It can be used as long as the partial file exists.
+        // Store the data anywhere. The data can be used while the partial file exists.
         guard let resumeData = await task.response.resumeData else { return print("nothing to resume") }
         let whole = session.download(resumingWith: resumeData).validate()
         let file = try await whole.serializingURL().value
@@ -116,12 +116,12 @@ enum Download {
 
 // snippet.hide
 
-/// The server's resource: some bytes, sent slowly, with support for range requests.
+/// A resource of the server, which is sent slowly and supports range requests.
 struct Film: Sendable {
     let bytes = (0..<600).reduce(into: Data()) { $0.append(Data(repeating: UInt8($1 % 251), count: 10_000)) }
 
     func response(to request: LocalServer.Request) -> LocalServer.Response {
-        // A range such as "bytes=2345-", which only applies if the resource is unchanged.
+        // The range, such as "bytes=2345-", applies only if the resource has not changed.
         let isUnchanged = request.headers["If-Range"].map { $0 == #""film-1""# } ?? true
         let range = isUnchanged ? request.headers["Range"] : nil
         let start = range.flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
@@ -138,7 +138,7 @@ struct Film: Sendable {
     }
 }
 
-/// Draws the progress of a body in a line that is updated; without a terminal, prints it once at the end.
+/// Shows the progress of a body in a line that is updated; without a terminal, prints the line once at the end.
 enum ProgressBar {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
     static let width = 30

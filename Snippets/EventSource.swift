@@ -1,6 +1,6 @@
-// Receives server-sent events from a server that drops its connections, and reconnects each time.
+// Receives server-sent events from a server that closes its connections, and reconnects each time.
 //
-// With a URL as the argument, it prints the events of that URL until ^C.
+// With a URL as the argument, the program prints the events of this URL until ^C.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -18,7 +18,7 @@ enum News {
                     for number in last + 1...last + 2 {
                         try await writer.write("id: \(number)\ndata: headline \(number)\n\n")
                     }
-                    // The third event is cut off, and sent again on the next connection.
+                    // The third event is incomplete. The server sends it again on the next connection.
                     try await writer.write("id: \(last + 3)\ndata: head")
                 }
             }

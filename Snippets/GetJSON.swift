@@ -1,4 +1,4 @@
-// Gets JSON from a URL and prints it; by default, from its own server.
+// Gets JSON from a URL and prints it. Without a URL, the program uses its own server.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,4 +1,4 @@
-// Prints a host's certificates, their pins and the result of their evaluation. Add a URL to inspect its host.
+// Prints a host's certificates, their pins and the result of their evaluation. The argument is a URL of the host.
 
 import Bluebonnet
 import FoundationEssentials
@@ -25,7 +25,7 @@ enum InspectCertificate {
     }
 
     // snippet.trust
-    /// Returns the server's certificates from the TLS handshake; the request itself is not sent.
+    /// Returns the server's certificates from the TLS handshake, without sending the request.
     static func trust(of url: URL, _ configuration: Session.Configuration) async throws -> ServerTrust {
         let shown = Mutex<ServerTrust?>(nil)
         let manager = ServerTrustManager { _ in

@@ -23,7 +23,7 @@ enum Logging {
         }
 
         // snippet.session
-        let log = LoggingEventMonitor()  // to standard error; pass a closure to get the lines
+        let log = LoggingEventMonitor()  // writes to standard error by default
         let counter = StatusCounter()
         let session = Session(eventMonitors: [log, counter, timing()])
         // snippet.end

@@ -1,6 +1,6 @@
 // Sends a form with fields and files, and prints the form that the server receives.
 //
-// With a URL as the argument, it sends the form there and prints the answer.
+// With a URL as the argument, the program sends the form to this URL and prints the response.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -67,7 +67,7 @@ enum MultipartUpload {
         // snippet.end
     }
 
-    /// The lines of a form, without the bytes of files.
+    /// Returns the lines of a form without the bytes of its files.
     static func excerpt(_ body: Data) -> String {
         let lines = String(decoding: body, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
         return lines.map { line in

@@ -1,4 +1,4 @@
-// Sends requests at the same time: two, many, and many with only a few at once.
+// Sends two requests at the same time, many requests at the same time, and many requests with at most eight at a time.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -56,7 +56,7 @@ enum ParallelRequests {
         let stations = try await withThrowingTaskGroup(of: Station.self) { group in
             var stations: [Station] = []
             for number in 1...100 {
-                // From the ninth request on, each request waits until another one has ended.
+                // After the eighth request, a request starts only when another request has ended.
                 if number > 8, let station = try await group.next() { stations.append(station) }
                 group.addTask {
                     try await session.request(server.url("/stations/\(number)"))

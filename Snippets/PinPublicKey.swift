@@ -1,4 +1,4 @@
-// Accepts only a server with a certain public key, not other servers with the same name.
+// Accepts only the server with a certain public key, and refuses another server with the same name.
 
 import Bluebonnet
 import FoundationEssentials

@@ -15,7 +15,7 @@ struct Order: Encodable, Sendable {
 
 enum PostForm {
     static func run() async throws {
-        // Answers with the received request.
+        // The response shows the received request.
         let server = try await LocalServer { router in
             router.fallback { request in
                 let type = request.headers["Content-Type"].map { "\n\($0)" } ?? ""

@@ -1,4 +1,5 @@
-// Trusts a private certificate authority: instead of the system's, in addition to them, or for one host.
+// Trusts a private certificate authority instead of the system's authorities, in addition to them, or for one host
+// only.
 
 import Bluebonnet
 import FoundationEssentials
@@ -24,7 +25,7 @@ enum PrivateCA {
     static func alone(_ file: URL, _ url: URL) async throws {
         // snippet.alone
         var configuration = Session.Configuration()
-        configuration.tls.caFile = file.path  // caDirectory takes a directory
+        configuration.tls.caFile = file.path  // or caDirectory for a directory
         let session = Session(configuration: configuration)
         // snippet.end
         print("By a file: \(try await status(of: url, session))")

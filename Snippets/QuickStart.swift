@@ -1,6 +1,6 @@
 // Shows a GET, a POST, ten parallel requests, a 404 and a timeout, with the requests and their durations.
 //
-// With a URL as the argument, it gets that URL instead, first once and then ten times in parallel.
+// With a URL as the argument, the program gets this URL once, and then ten times in parallel.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -13,7 +13,7 @@ struct Person: Codable, Sendable {
     var born: Int
 }
 
-/// The server's description of a failure.
+/// The body of an error response.
 struct Problem: Codable, Sendable {
     var reason: String
 }
@@ -33,7 +33,7 @@ enum QuickStart {
         }
     }
 
-    // MARK: Without an argument: a server of this program's own
+    // MARK: Without an argument: requests to the program's own server
 
     static func tour() async throws {
         let server = try await LocalServer { router in
@@ -111,7 +111,7 @@ enum QuickStart {
         Report.show(response)
     }
 
-    // MARK: With an argument: GETs of that URL
+    // MARK: With an argument: requests to the URL
 
     static func visit(_ address: String) async -> Bool {
         let session = Session()
@@ -128,7 +128,7 @@ enum QuickStart {
         return response.error == nil
     }
 
-    // MARK: Both
+    // MARK: With and without an argument
 
     static func requestTen(_ session: Session, _ address: @Sendable (Int) -> any URLConvertible) async {
         Terminal.title("Ten at once")
@@ -147,7 +147,7 @@ enum QuickStart {
 
 // snippet.hide
 
-/// Formats output for a terminal; plain text without a terminal.
+/// Formats output for a terminal; prints plain text without a terminal.
 enum Terminal {
     static let isTerminal = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == nil
 
@@ -168,7 +168,7 @@ enum Terminal {
         isTerminal ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }
 
-    /// Draws the time span of a step within the whole duration.
+    /// Draws the time of a step as a part of the whole duration.
     static func bar(_ part: Range<Duration>, of whole: Duration, width: Int = 40) -> String {
         let scale = Double(width) / max(whole / .milliseconds(1), 0.001)
         let start = min(width - 1, Int(part.lowerBound / .milliseconds(1) * scale))
@@ -261,7 +261,7 @@ enum Report {
         Terminal.write("  \(Terminal.padded("in all", 13))\(Terminal.padded("on \(connection)", 40)) \(total)", "")
     }
 
-    /// One of several exchanges that ran at the same time.
+    /// Prints one of several exchanges that ran at the same time.
     struct Line: Sendable {
         var number: Int
         var end: Duration
@@ -289,7 +289,7 @@ enum Report {
         Terminal.write("", "  \(sum), with \(connections) new connection\(connections == 1 ? "" : "s")")
     }
 
-    /// The first lines of a body; JSON is formatted in lines first.
+    /// Returns the first lines of a body, with JSON formatted in lines.
     private static func excerpt(_ text: String, of response: HTTPResponse?) -> [String] {
         let isJSON = response?.mimeType?.hasSuffix("json") == true
         let json = isJSON ? try? JSONValue(parsing: text) : nil

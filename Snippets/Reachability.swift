@@ -1,4 +1,4 @@
-// Observes whether there is a network, retries requests when there is one, and explains failures to people.
+// Observes whether there is a network, retries requests when the network returns, and explains failures to people.
 
 import Bluebonnet
 import BluebonnetReachability
@@ -22,7 +22,7 @@ enum Reachability {
             case .unknown: print("The system does not say.")
             }
             // snippet.hide
-            break  // a real program continues to observe
+            break  // a real program does not stop here
             // snippet.show
         }
         // snippet.end
@@ -49,8 +49,9 @@ enum Reachability {
         let url = server.url("/news")
 
         // snippet.retrier
-        // A request that fails without a network waits for one, for at most 30 seconds, and is then retried. If it
-        // fails again, for example because names cannot be resolved yet, the retry policy retries it after a delay.
+        // If a request fails without a network, the retrier waits for a network for at most 30 seconds, and retries the
+        // request. If the request fails again, for example because names cannot be resolved yet, the retry policy
+        // retries it after a delay.
         let session = Session(
             interceptor: Interceptor(retriers: [OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
         // snippet.end

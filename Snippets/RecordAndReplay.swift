@@ -1,4 +1,4 @@
-// Records a server's answers and replays them without the server, with custom transports that wrap the curl transport.
+// Records a server's responses and replays them without the server, with custom transports.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -50,7 +50,7 @@ final class Listener: ExchangeObserver {
 // snippet.end
 
 // snippet.replayer
-/// Answers with the recorded outcomes, without a network.
+/// Returns the recorded outcomes without a network.
 struct Replayer: Transport {
     let tape: [String: ExchangeOutcome]
     var executor: (any TaskExecutor)? { nil }
@@ -68,7 +68,7 @@ struct Replayer: Transport {
     }
 }
 
-/// Delivers a recorded outcome once the body may be delivered.
+/// Delivers a recorded outcome as soon as the body may be delivered.
 struct Replay: Exchange {
     let outcome: ExchangeOutcome
     let observer: any ExchangeObserver

@@ -51,7 +51,7 @@ enum Redirects {
         let text = try await session.request(server.url("/away"), headers: [.authorization(bearerToken: "secret")])
             .redirect(
                 using: .modify { request, newRequest, response in
-                    // The token stays with its origin: `newRequest` no longer contains it.
+                    // `newRequest` does not contain the token, because it has another origin.
                     guard newRequest.url.host() == "127.0.0.1" else { return nil }
                     return newRequest
                 }

@@ -1,4 +1,4 @@
-// Retries requests after temporary failures, at the time that the server names, and not too often.
+// Retries requests after temporary failures, with the server's delay and a limit.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -8,7 +8,7 @@ enum Retries {
     static func run() async throws {
         let server = try await LocalServer { _ in }
         await server.route { router in
-            // The first two requests arrive too early.
+            // The server refuses the first two requests.
             router.get("/report") { _ in
                 switch server.requestCount {
                 case 1: .status(503)
@@ -38,7 +38,7 @@ enum Retries {
     }
 
     static func notTwice(_ session: Session, _ orders: URL) async {
-        // The server may have accepted the order despite the error, so a POST is not retried by default.
+        // A POST is not retried by default, because the server may have accepted the order despite the error.
         let order = session.request(orders, method: .post).validate()
         let error = await order.serializingData().response.error
         print("The order: status \(error?.statusCode ?? 0) after \(order.retryCount) retries.")
@@ -47,7 +47,8 @@ enum Retries {
     static func once(_ orders: URL) async {
         let session = Session()
         // snippet.request
-        // The server identifies an order by its key and accepts it only once, so the request can be retried.
+        // The server identifies an order by its key and accepts the order only once. The request can therefore be
+        // retried.
         let order = session.request(orders, method: .post, headers: ["Idempotency-Key": "4711"]).validate()
             .retry(using: RetryPolicy(retryLimit: 1, retryableHTTPMethods: [.post], maximumDelay: .seconds(5)))
         // snippet.end
@@ -58,7 +59,7 @@ enum Retries {
 
     static func storm(url: URL) async {
         // snippet.budget
-        // Each request adds a tenth of a retry to the budget, which holds at most three retries.
+        // Each request adds a tenth of a retry to the budget. The budget contains at most three retries.
         let budget = RetryBudget(ratio: 0.1, reserve: 3)
         let session = Session(interceptor: RetryPolicy(exponentialBackoffScale: 0.01, budget: budget))
         // snippet.end

@@ -1,6 +1,6 @@
 // Reads the server-sent events of one response.
 //
-// With a URL as the argument, it prints the events of that URL until the response ends.
+// With a URL as the argument, the program prints the events of this URL until the response ends.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,6 +1,6 @@
 // Reads a response line by line and value by value while it arrives.
 //
-// With a URL as the argument, it prints the lines of that response.
+// With a URL as the argument, the program prints the lines of the response of this URL.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -19,7 +19,7 @@ enum StreamLines {
         let server = try await LocalServer { router in
             router.get("/poem") { _ in
                 .stream(headers: ["Content-Type": "text/plain; charset=utf-8"]) { writer in
-                    // The network may split the body anywhere, even in the middle of a character.
+                    // The network can split the body at any position, even inside a character.
                     for piece in ["Lupinus texensis,\nblue a", "s the day,\r\nhält", " sich an kein", "e Zeile"] {
                         try await writer.write(piece)
                         try await Task.sleep(for: .milliseconds(40))

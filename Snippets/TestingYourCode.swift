@@ -1,4 +1,4 @@
-// Tests code that sends requests: without a network, and with a server that misbehaves.
+// Tests code that sends requests, without a network and with a faulty server.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -103,7 +103,7 @@ enum TestingYourCode {
     }
 }
 
-/// Stands in for a test framework's check, such as Swift Testing's `#expect`.
+/// Checks a condition, like Swift Testing's `#expect`.
 func expect(_ isRight: Bool, line: Int = #line) {
     guard !isRight else { return }
     print("line \(line): not as expected")

@@ -14,7 +14,7 @@ enum ThroughAProxy {
         try await one(address)
     }
 
-    /// Starts a proxy that accepts only the user `me` and answers every request itself.
+    /// Starts a proxy that accepts only the user `me` and responds to every request itself.
     static func startProxy() async throws -> LocalServer {
         let known = HTTPHeader.authorization(username: "me", password: "secret").value
         return try await LocalServer { router in

@@ -1,4 +1,4 @@
-// Uses code that is written for URLRequest: the routes of an API as an enum, and Foundation streams.
+// Uses code that was written for URLRequest: an enum with the routes of an API, and Foundation streams.
 
 import Bluebonnet
 import BluebonnetFoundation

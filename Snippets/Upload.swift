@@ -1,6 +1,7 @@
-// Uploads bytes, a file and a sequence, with progress, and a body that the server refuses.
+// Uploads bytes, a file and a sequence with progress, and a body that the server refuses.
 //
-// The arguments are a URL and a file, which is sent there with PUT. Without arguments, it uses its own server.
+// The arguments are a URL and a file, which is sent to the URL with PUT. Without arguments, the program uses its own
+// server.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -143,7 +144,7 @@ struct Zeros: AsyncSequence, Sendable {
 
 // snippet.hide
 
-/// Shows the progress of a body in a line that is updated, if there is a terminal.
+/// Shows the progress of a body in a line that is updated, if the output is a terminal.
 enum Progress {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 

@@ -5,9 +5,10 @@ import Foundation
 extension AFError {
     /// Creates an error from a `RequestError`.
     ///
-    /// Maps each kind to the closest case; some kinds map to several cases, depending on the reason. A failure of the
-    /// exchange becomes `.sessionTaskFailed`, with a matching `URLError` if there is one. A `URLError` made for this
-    /// holds the `RequestError` under `NSUnderlyingErrorKey`.
+    /// Each `RequestError.Kind` maps to the closest case. The reason of the failure can select the case. A failure of
+    /// the exchange becomes `.sessionTaskFailed` with the matching `URLError`, or with the `RequestError` if no
+    /// `URLError` matches. The `userInfo` of such a `URLError` contains the `RequestError` under
+    /// `NSUnderlyingErrorKey`.
     ///
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {
@@ -62,7 +63,7 @@ extension RequestError.MultipartEncodingReason {
         }
     }
 
-    /// Converts a file path, or a URL with a scheme other than `file`, as stored in a `RequestError`.
+    /// Returns the URL for the text in a `RequestError`: a file path, or a URL with a scheme other than `file`.
     private static func url(_ text: String) -> URL {
         text.contains("://") ? URL(string: text) ?? URL(filePath: text) : URL(filePath: text)
     }

@@ -1,4 +1,4 @@
-// Code in this style uses URLs, requests and queues; a single import provides them all.
+// Code with completion handlers uses URLs, requests and queues. This module re-exports their modules.
 @_exported public import Bluebonnet
 @_exported public import BluebonnetFoundation
 @_exported public import Dispatch
@@ -17,31 +17,32 @@ public typealias AFDownloadResponse<Success: Sendable> = DownloadResponse<Succes
 /// A value or an ``AFError``.
 public typealias AFResult<Success> = Result<Success, AFError>
 
-/// The error of a failed request, with the cases of Alamofire's `AFError`; created from a `RequestError`.
+/// The error of a failed request, with the cases of Alamofire's `AFError`.
 ///
-/// ``underlyingError`` is the cause. If your own code threw an error, it is that error; otherwise it is usually the
-/// `RequestError` or a `URLError`. ``requestError`` is the `RequestError` with more details: the URL, the attempts, and
-/// the beginning of the response's body.
+/// Bluebonnet creates it from a `RequestError`. ``underlyingError`` is the cause: usually the error that your own code
+/// threw, the `RequestError` or a `URLError`. If the cause is not another error, ``requestError`` is the
+/// `RequestError`, which contains more details: the URL, the number of attempts, and the beginning of the response
+/// body.
 public enum AFError: Error {
-    /// The body to upload could not be read.
+    /// The body to upload could not be read, or could not be sent as specified.
     case createUploadableFailed(error: any Error)
-    /// The request could not be created, or it is invalid.
+    /// The request could not be created, or is invalid.
     case createURLRequestFailed(error: any Error)
-    /// The file could not be moved to its destination.
+    /// The downloaded file could not be moved to its destination.
     case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
     /// The request was cancelled.
     case explicitlyCancelled
-    /// The value is not a URL that can be requested.
+    /// The text is not a URL, or the URL cannot be requested.
     case invalidURL(url: String)
     /// A multipart form could not be encoded.
     case multipartEncodingFailed(reason: MultipartEncodingFailureReason)
-    /// A `ParameterEncoding` failed.
+    /// `JSONEncoding` could not write the parameters as JSON.
     case parameterEncodingFailed(reason: ParameterEncodingFailureReason)
-    /// A `ParameterEncoder` failed.
+    /// A `ParameterEncoder`, or a `ParameterEncoding` other than `JSONEncoding`, failed.
     case parameterEncoderFailed(reason: ParameterEncoderFailureReason)
     /// An adapter failed.
     case requestAdaptationFailed(error: any Error)
-    /// A retrier failed the request with a different error than the one it received.
+    /// A retrier replaced the error of the request with another error.
     case requestRetryFailed(retryError: any Error, originalError: any Error)
     /// A validator refused the response.
     case responseValidationFailed(reason: ResponseValidationFailureReason)
@@ -51,24 +52,24 @@ public enum AFError: Error {
     case serverTrustEvaluationFailed(reason: ServerTrustFailureReason)
     /// The session was released or shut down before the request began.
     case sessionDeinitialized
-    /// Never created by Bluebonnet, whose sessions do not become invalid while requests are running.
+    /// The session became invalid; Bluebonnet never creates this case.
     case sessionInvalidated(error: (any Error)?)
-    /// The exchange failed, for example because of a failed connection, a timeout or an invalid HTTP response.
+    /// The exchange with the server failed, for example because of a lost connection, a timeout or an invalid response.
     case sessionTaskFailed(error: any Error)
-    /// The request is not valid and cannot be sent.
+    /// The request is invalid and cannot be sent.
     case urlRequestValidationFailed(reason: URLRequestValidationFailureReason)
 
     /// The reasons why a multipart form could not be encoded.
     public enum MultipartEncodingFailureReason: Sendable {
-        /// The URL is not a file URL.
+        /// The URL of a part is not a file URL.
         case bodyPartURLInvalid(url: URL)
-        /// The file's URL has no last path component to use as the file name.
+        /// The URL of a part's file has no last path component to use as the file name.
         case bodyPartFilenameInvalid(in: URL)
-        /// The file does not exist or is not accessible.
+        /// The file of a part does not exist, or access to it is denied.
         case bodyPartFileNotReachable(at: URL)
-        /// The file cannot be read.
+        /// The file of a part cannot be read, or is not a regular file.
         case bodyPartFileNotReachableWithError(atURL: URL, error: any Error)
-        /// The path is a directory.
+        /// The file of a part is a directory.
         case bodyPartFileIsDirectory(at: URL)
         /// A file already exists at the output URL of the form.
         case outputStreamFileAlreadyExists(at: URL)
@@ -76,31 +77,31 @@ public enum AFError: Error {
         case outputStreamURLInvalid(url: URL)
         /// The form could not be written.
         case outputStreamWriteFailed(error: any Error)
-        /// A part could not be read, has a different length than stated, or cannot be sent.
+        /// A part could not be read or sent, or its length differs from the stated length.
         case inputStreamReadFailed(error: any Error)
     }
 
-    /// The reasons why a `ParameterEncoding` failed.
+    /// The reasons why parameters could not be written as JSON.
     public enum ParameterEncodingFailureReason: Sendable {
-        /// The request has no URL.
+        /// The request has no URL; Bluebonnet never creates this case.
         case missingURL
         /// The parameters cannot be written as JSON.
         case jsonEncodingFailed(error: any Error)
-        /// A custom encoding threw an error.
+        /// A custom encoding threw an error; Bluebonnet never creates this case.
         case customEncodingFailed(error: any Error)
     }
 
-    /// The reasons why a `ParameterEncoder` failed.
+    /// The reasons why parameters could not be encoded.
     public enum ParameterEncoderFailureReason: Sendable {
-        /// The encoder threw an error.
+        /// The encoder or the encoding threw an error.
         case encoderFailed(error: any Error)
     }
 
     /// The reasons why a response was refused.
     public enum ResponseValidationFailureReason: Sendable {
-        /// The file cannot be read.
+        /// The downloaded file could not be read for validation; Bluebonnet never creates this case.
         case dataFileReadFailed(at: URL)
-        /// The response has a body, but no content type.
+        /// The response has a body, but no `Content-Type`.
         case missingContentType(acceptableContentTypes: [String])
         /// The content type is not acceptable.
         case unacceptableContentType(acceptableContentTypes: [String], responseContentType: String)
@@ -114,9 +115,10 @@ public enum AFError: Error {
     public enum ResponseSerializationFailureReason: Sendable {
         /// The body is empty, and neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
-        /// The file with the body cannot be read.
+        /// The downloaded file cannot be read.
         case inputFileReadFailed(at: URL)
-        /// The body is not text in this encoding; `nil` if Foundation does not know the encoding.
+        /// The body is not valid text in its encoding, which is `nil` if Foundation does not know the name of the
+        /// encoding.
         case stringSerializationFailed(encoding: String.Encoding?)
         /// The body is not JSON.
         case jsonSerializationFailed(error: any Error)
@@ -130,13 +132,13 @@ public enum AFError: Error {
 
     /// The reasons why a server was not trusted.
     public enum ServerTrustFailureReason: Sendable {
-        /// The trust manager requires an evaluator for every host, and has none for this host.
+        /// The trust manager requires an evaluator for every host, but has no evaluator for this host.
         case noRequiredEvaluator(host: String)
-        /// No certificate is pinned.
+        /// The evaluator has no pinned certificates.
         case noCertificatesFound
-        /// No public key is pinned.
+        /// The evaluator has no pinned public keys.
         case noPublicKeysFound
-        /// The certificate, a file of the configuration or the handshake is invalid; the error has the details.
+        /// The evaluation failed for another reason, for example a failed TLS handshake; `error` has the details.
         case trustEvaluationFailed(error: any Error)
         /// The certificate has expired, or no trusted authority has signed it.
         case defaultEvaluationFailed(error: any Error)
@@ -160,25 +162,25 @@ public enum AFError: Error {
 }
 
 extension AFError {
-    /// Whether the body to upload could not be read.
+    /// Whether the body to upload could not be read or sent.
     public var isCreateUploadableError: Bool { if case .createUploadableFailed = self { true } else { false } }
     /// Whether the request could not be created, or is invalid.
     public var isCreateURLRequestError: Bool { if case .createURLRequestFailed = self { true } else { false } }
-    /// Whether the file could not be moved.
+    /// Whether the downloaded file could not be moved to its destination.
     public var isDownloadedFileMoveError: Bool { if case .downloadedFileMoveFailed = self { true } else { false } }
     /// Whether the request was cancelled.
     public var isExplicitlyCancelledError: Bool { if case .explicitlyCancelled = self { true } else { false } }
-    /// Whether a value is not a URL that can be requested.
+    /// Whether a text is not a URL, or the URL cannot be requested.
     public var isInvalidURLError: Bool { if case .invalidURL = self { true } else { false } }
     /// Whether a multipart form could not be encoded.
     public var isMultipartEncodingError: Bool { if case .multipartEncodingFailed = self { true } else { false } }
-    /// Whether a `ParameterEncoding` failed.
+    /// Whether `JSONEncoding` could not write the parameters as JSON.
     public var isParameterEncodingError: Bool { if case .parameterEncodingFailed = self { true } else { false } }
-    /// Whether a `ParameterEncoder` failed.
+    /// Whether a `ParameterEncoder`, or a `ParameterEncoding` other than `JSONEncoding`, failed.
     public var isParameterEncoderError: Bool { if case .parameterEncoderFailed = self { true } else { false } }
     /// Whether an adapter failed.
     public var isRequestAdaptationError: Bool { if case .requestAdaptationFailed = self { true } else { false } }
-    /// Whether a retrier failed the request with a different error.
+    /// Whether a retrier replaced the error of the request with another error.
     public var isRequestRetryError: Bool { if case .requestRetryFailed = self { true } else { false } }
     /// Whether a validator refused the response.
     public var isResponseValidationError: Bool { if case .responseValidationFailed = self { true } else { false } }
@@ -192,16 +194,16 @@ extension AFError {
     }
     /// Whether the session was released or shut down before the request began.
     public var isSessionDeinitializedError: Bool { if case .sessionDeinitialized = self { true } else { false } }
-    /// Whether the session was invalid; always `false` for errors that Bluebonnet creates.
+    /// Whether the session became invalid; always `false` for errors that Bluebonnet creates.
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
-    /// Whether the exchange failed.
+    /// Whether the exchange with the server failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
-    /// Whether the request is not valid.
+    /// Whether the request is invalid.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
     /// The cause of the error, such as an error of your own code, a `RequestError` or a `URLError`.
     ///
-    /// It is `nil` if the error has no cause, for example for a refused status code.
+    /// `nil` if the error has no cause, for example if the status code is not acceptable.
     public var underlyingError: (any Error)? {
         switch self {
         case .createUploadableFailed(let error), .createURLRequestFailed(let error),
@@ -230,7 +232,7 @@ extension AFError {
         }
     }
 
-    /// The invalid URL, or the URL of a file that could not be put into a multipart form.
+    /// The invalid URL, or the URL of the file for which a multipart form failed.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)
@@ -250,7 +252,7 @@ extension AFError {
     public var responseCode: Int? {
         if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { code } else { nil }
     }
-    /// The acceptable content types, if the response had a different one or none.
+    /// The acceptable content types, if the response has another content type or no content type.
     public var acceptableContentTypes: [String]? {
         switch self {
         case .responseValidationFailed(.missingContentType(let types)): types
@@ -262,17 +264,22 @@ extension AFError {
     public var responseContentType: String? {
         if case .responseValidationFailed(.unacceptableContentType(_, let type)) = self { type } else { nil }
     }
-    /// The encoding that could not decode the body.
+    /// The encoding in which the body is not valid text.
     public var failedStringEncoding: String.Encoding? {
         if case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self { encoding } else { nil }
     }
-    /// The URL of the file that could not be moved.
+    /// The URL of the downloaded file that could not be moved.
+    ///
+    /// If the destination already exists or is a directory, this is the temporary directory.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
-    /// The URL to which the file could not be moved.
+    /// The URL of the destination to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }
     /// The data for resuming the failed download, if it can be resumed.
     public var downloadResumeData: Data? { requestError?.resumeData }
-    /// The `RequestError` from which this error was created, if it is still available.
+    /// The `RequestError` from which this error was created.
+    ///
+    /// `nil` if ``underlyingError`` is neither a `RequestError` nor a `URLError` that was created from a
+    /// `RequestError`.
     public var requestError: RequestError? {
         let error = underlyingError
         return error as? RequestError ?? (error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? RequestError
@@ -309,6 +316,6 @@ extension AFError: LocalizedError, Described {
 }
 
 extension Error {
-    /// The error as an ``AFError``, if it is an ``AFError`` or a `RequestError`.
+    /// The error as an ``AFError``; `nil` if it is neither an ``AFError`` nor a `RequestError`.
     public var asAFError: AFError? { self as? AFError ?? (self as? RequestError).map(AFError.init) }
 }

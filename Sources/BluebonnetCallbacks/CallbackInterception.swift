@@ -2,14 +2,15 @@ public import Bluebonnet
 import BluebonnetFoundation
 public import FoundationNetworking
 
-/// A `RequestAdapter` that uses completion handlers and `URLRequest`.
+/// A `RequestAdapter` with completion handlers and `URLRequest`s.
 ///
-/// Parts of the request that a `URLRequest` cannot represent stay unchanged. The completion handler may be called from
-/// any thread; only the first call counts. If it is released without a call, the request fails.
+/// Parts of the request that a `URLRequest` cannot represent stay unchanged. You can call the completion handler from
+/// any thread. Only its first call has an effect. If the completion handler is released without a call, the request
+/// fails.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
-    /// Called on the global pool, once for each attempt. Implement either this method or the method with a state.
+    /// Runs on the global pool, once for each attempt. Implement either this method or `adapt(_:using:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -21,7 +22,7 @@ public protocol CallbackRequestAdapter: RequestAdapter {
 
     /// Changes a request before it is sent, with the state of the request.
     ///
-    /// By default, calls the method without a state.
+    /// The default implementation calls `adapt(_:for:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -33,33 +34,33 @@ public protocol CallbackRequestAdapter: RequestAdapter {
 }
 
 extension CallbackRequestAdapter {
-    /// Passes the request on unchanged.
+    /// Calls the completion handler with the unchanged request.
     public func adapt(
         _ urlRequest: URLRequest, for session: Session,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { completion(.success(urlRequest)) }
 
-    /// Calls the method without a state.
+    /// Calls `adapt(_:for:completion:)` with the session of the request.
     public func adapt(
         _ urlRequest: URLRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { adapt(urlRequest, for: state.session, completion: completion) }
 
-    /// Calls the method with a completion handler.
+    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 }
 
-/// A `RequestRetrier` that uses a completion handler.
+/// A `RequestRetrier` with a completion handler.
 ///
-/// The completion handler may be called from any thread; only the first call counts. If it is released without a call,
-/// the request is not retried.
+/// You can call the completion handler from any thread. Only its first call has an effect. If the completion handler is
+/// released without a call, the request is not retried.
 public protocol CallbackRequestRetrier: RequestRetrier {
     /// Decides whether a failed request is retried.
     ///
-    /// Called on the global pool, once for each distinct failure.
+    /// Runs on the global pool, once for each distinct failure.
     ///
     /// - Parameters:
     ///   - request: The request that failed.
@@ -72,43 +73,45 @@ public protocol CallbackRequestRetrier: RequestRetrier {
 }
 
 extension CallbackRequestRetrier {
-    /// Calls the method with a completion handler.
+    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// A `RequestInterceptor` that uses completion handlers; its default methods neither adapt nor retry.
+/// A `RequestInterceptor` with completion handlers.
+///
+/// The default implementations leave requests unchanged and do not retry them.
 public protocol CallbackRequestInterceptor: RequestInterceptor, CallbackRequestAdapter, CallbackRequestRetrier {}
 
 extension CallbackRequestInterceptor {
-    /// Does not retry the request.
+    /// Calls the completion handler with `.doNotRetry`.
     public func retry(
         _ request: any Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { completion(.doNotRetry) }
 
-    /// Calls the method with a completion handler.
+    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 
-    /// Calls the method with a completion handler.
+    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// An `Authenticator` that uses a completion handler and Foundation's request and response types.
+/// An `Authenticator` with a completion handler and Foundation's request and response types.
 ///
-/// The completion handler may be called from any thread; only the first call counts. If it is released without a call,
-/// the refresh fails.
+/// You can call the completion handler from any thread. Only its first call has an effect. If the completion handler is
+/// released without a call, the refresh fails.
 public protocol CallbackAuthenticator<Credential>: Authenticator {
     /// The type of the credential, such as an access token.
-    // Repeated here so that the type is inferred from the methods of this protocol.
+    // Declared again, so that the compiler infers the type from the methods of this protocol.
     associatedtype Credential
 
     /// Adds the credential to a request, usually as its `Authorization` field.
@@ -129,7 +132,7 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void)
 
-    /// Returns whether a request failed because the server does not accept its credential.
+    /// Returns whether a request failed because the server did not accept its credential.
     ///
     /// - Parameters:
     ///   - urlRequest: The request as it was sent.
@@ -140,7 +143,7 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
         _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
     ) -> Bool
 
-    /// Returns whether a request was authenticated with the current credential.
+    /// Returns whether a request was sent with the current credential.
     ///
     /// - Parameters:
     ///   - urlRequest: The request as it was sent.
@@ -150,21 +153,21 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
 }
 
 extension CallbackAuthenticator {
-    /// Converts the request and calls the method with a `URLRequest`.
+    /// Converts the request to a `URLRequest`, and calls the method for `URLRequest`s.
     public func apply(_ credential: Credential, to request: inout HTTPRequest) {
         let original = URLRequest(request)
         var changed = original
         apply(credential, to: &changed)
-        // A request that would become invalid is sent unchanged; the server then decides.
+        // If the change makes the request invalid, the request is sent unchanged, without the credential.
         if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
     }
 
-    /// Calls the method with a completion handler.
+    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
     @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
         try await Callbacks.value { refresh(credential, for: session, completion: $0) }
     }
 
-    /// Converts the request and the response and calls the method with Foundation's types.
+    /// Converts the request and the response to Foundation's types, and calls the method for these types.
     public func didRequest(
         _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
     ) -> Bool {
@@ -172,28 +175,28 @@ extension CallbackAuthenticator {
             URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error.asAFError ?? error)
     }
 
-    /// Converts the request and calls the method with a `URLRequest`.
+    /// Converts the request to a `URLRequest`, and calls the method for `URLRequest`s.
     public func isRequest(_ request: HTTPRequest, authenticatedWith credential: Credential) -> Bool {
         isRequest(URLRequest(request), authenticatedWith: credential)
     }
 }
 
-/// Changes a request and passes it to a completion handler.
+/// A closure that changes a request and passes the new request to a completion handler.
 package typealias AdaptHandler =
     @Sendable (
         _ urlRequest: URLRequest, _ session: Session,
         _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) -> Void
 
-/// Decides whether to retry a failed request, and passes the decision to a completion handler.
+/// A closure that decides whether to retry a failed request, and passes the decision to a completion handler.
 package typealias RetryHandler =
     @Sendable (
         _ request: any Request, _ session: Session, _ error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> Void
 
-// `@preconcurrency`, here and below: Alamofire's closures are not marked as `Sendable`, so code in Swift 5 mode that
-// passes such a closure still compiles. In Swift 6 mode the closure is checked.
+// The declarations below are `@preconcurrency`, because Alamofire's closures are not marked as `Sendable`. Code in
+// Swift 5 mode can therefore pass a closure that is not `Sendable`. In Swift 6 mode, the compiler checks the closure.
 extension Adapter {
     /// Creates an adapter from a closure with a completion handler; see `CallbackRequestAdapter`.
     ///
@@ -292,7 +295,7 @@ extension RequestInterceptor where Self == Interceptor {
     }
 }
 
-/// Calls user code that takes a completion handler, and waits for the handler's value.
+/// Calls user code with a completion handler, and waits for the value that the handler receives.
 private enum Callbacks {
     /// The error for a completion handler that was released without a call.
     private struct CompletionNotCalled: Error, CustomStringConvertible {

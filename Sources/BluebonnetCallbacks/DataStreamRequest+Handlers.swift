@@ -4,7 +4,7 @@ public import Dispatch
 public import Foundation
 
 nonisolated extension DataStreamRequest {
-    /// A closure that receives the events of a stream: first each piece of the body, and last the completion.
+    /// A closure that receives the events of a stream: the pieces of the body, and then the completion.
     public typealias Handler<Success: Sendable, Failure: Error> =
         @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
     /// A ``Handler`` that runs on the main actor.
@@ -13,15 +13,18 @@ nonisolated extension DataStreamRequest {
 
     /// Calls a handler on a queue with each piece of the body as it arrives, and with the completion of the request.
     ///
-    /// Starts the request, unless the session does not start requests immediately or the request is suspended. The
-    /// handler receives the next piece after it has returned, so a slow handler slows down the transfer and memory use
-    /// stays bounded. The network determines the size of the pieces.
+    /// This method starts the request if the session's `startRequestsImmediately` is `true` and the request is not
+    /// suspended.
     ///
-    /// If the handler throws, the request is cancelled, and the completion has the handler's error.
+    /// The handler receives the next piece after it has returned. A slow handler therefore slows down the transfer, and
+    /// memory use stays bounded. The size of the pieces depends on the network.
+    ///
+    /// If the handler throws, the request is cancelled. The completion then has an error of the kind
+    /// `.serialization(.customSerializationFailed)` with the handler's error as its underlying error.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
-    ///   - stream: The handler of the events. The last event, delivered once, is the completion.
+    ///   - stream: The handler of the events. The completion is the last event.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func responseStream(on queue: DispatchQueue, stream: @escaping Handler<Data, Never>) -> Self {
@@ -34,7 +37,7 @@ nonisolated extension DataStreamRequest {
         responseStream(on: .main, stream: onMain(stream))
     }
 
-    /// Calls a handler on a queue with each piece of the body, converted by a serializer; see
+    /// Calls a handler on a queue with the value that a serializer creates from each piece of the body; see
     /// ``responseStream(on:stream:)``.
     @discardableResult @preconcurrency public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer, on queue: DispatchQueue,
@@ -42,20 +45,20 @@ nonisolated extension DataStreamRequest {
     ) -> Self {
         handle(on: queue, stream, mapError: AFError.init) { $0.streamingResponses(using: serializer) }
     }
-    /// Calls a handler on the main queue with each serialized piece; see ``responseStream(using:on:stream:)``.
+    /// Calls a handler on the main queue with the value of each piece; see ``responseStream(using:on:stream:)``.
     @discardableResult public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer,
         stream: @escaping @MainActor (_ stream: Stream<Serializer.SerializedObject, AFError>) throws -> Void
     ) -> Self { responseStream(using: serializer, on: .main, stream: onMain(stream)) }
 
-    /// Calls a handler on a queue with the body as text; see ``responseStream(on:stream:)``.
+    /// Calls a handler on a queue with each piece of the body as text; see ``responseStream(on:stream:)``.
     ///
-    /// A character is never split between two pieces.
+    /// The body is decoded as UTF-8. A character is never split between two pieces.
     @discardableResult @preconcurrency
     public func responseStreamString(on queue: DispatchQueue, stream: @escaping Handler<String, Never>) -> Self {
         handle(on: queue, stream, mapError: \.self) { $0.streamingStrings() }
     }
-    /// Calls a handler on the main queue with the body as text; see ``responseStreamString(on:stream:)``.
+    /// Calls a handler on the main queue with each piece of the body as text; see ``responseStreamString(on:stream:)``.
     @discardableResult public func responseStreamString(
         stream: @escaping @MainActor (_ stream: Stream<String, Never>) throws -> Void
     ) -> Self {
@@ -64,8 +67,9 @@ nonisolated extension DataStreamRequest {
 
     /// Calls a handler on a queue with a decoded value for each line of the body; see ``responseStream(on:stream:)``.
     ///
-    /// Each line is decoded as a whole, regardless of the pieces in which it arrives. With a preprocessor, each piece
-    /// is preprocessed and decoded separately instead. This suits servers that flush a whole value at a time.
+    /// Each line is decoded as a whole, even if it arrives in several pieces. With a preprocessor, each piece of the
+    /// body is preprocessed and decoded on its own instead. Use a preprocessor only if each piece contains a whole
+    /// value.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
@@ -75,7 +79,7 @@ nonisolated extension DataStreamRequest {
             serializer.map { task.streamingResponses(using: $0) } ?? task.streamingDecodables(type, decoder: decoder)
         }
     }
-    /// Calls a handler on the main queue with decoded values; see
+    /// Calls a handler on the main queue with a decoded value for each line of the body; see
     /// ``responseStreamDecodable(of:on:using:preprocessor:stream:)``.
     @discardableResult public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, using decoder: any DataDecoder = JSONDecoder(),
@@ -86,13 +90,13 @@ nonisolated extension DataStreamRequest {
             of: type, on: .main, using: decoder, preprocessor: preprocessor, stream: onMain(stream))
     }
 
-    /// Reads the body from now on, and passes the next event to the handler when the handler has returned.
+    /// Reads the body, and passes each event to the handler after the handler's previous call has returned.
     private func handle<Success: Sendable, Failure: Error, HandlerFailure: Error>(
         on queue: DispatchQueue, _ handler: @escaping Handler<Success, HandlerFailure>,
         mapError: @escaping @Sendable (Failure) -> HandlerFailure,
         _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>
     ) -> Self {
-        // The handler's error. It ends the reading, and the handler does not receive the rest of the body.
+        // The error that the handler threw. After it, the handler receives only the completion.
         let thrown = Locked<RequestError?>(nil)
         return forEach(in: read(streamTask(automaticallyCancelling: false))) { element in
             let error = thrown.withLock(\.self)
@@ -114,7 +118,7 @@ nonisolated extension DataStreamRequest {
 }
 
 extension DataStreamRequest.Completion {
-    /// The completion with the handler's error, if that error is the reason for the cancellation.
+    /// Returns the completion with the handler's error, if the handler's error caused the cancellation.
     fileprivate func caused(by cause: RequestError?) -> Self {
         guard let cause, error?.isCancellation != false else { return self }
         return Self(request: request, response: response, metrics: metrics, error: cause)

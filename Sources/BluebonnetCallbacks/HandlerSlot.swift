@@ -1,10 +1,10 @@
 import Bluebonnet
 import Dispatch
 
-/// The place of one handler in the call order of its request.
+/// The position of one handler in the call order of its request.
 ///
-/// Thread-safe. A request's pending handlers are stored under its id; nothing is stored for a request without handlers.
-/// A slot retains neither the request nor its session.
+/// Slots are thread-safe. The call order of a request is stored under the request's id until all of its handlers have
+/// returned. A slot does not retain the request or its session.
 struct HandlerSlot: Sendable {
     private struct Call: Sendable {
         let queue: DispatchQueue
@@ -14,27 +14,27 @@ struct HandlerSlot: Sendable {
     private typealias Order = HandlerOrder<Call>
     private typealias Orders = Locked<[RequestID: Order]>
 
-    /// The call orders of requests with handlers, in several parts to reduce lock contention.
+    /// The call orders of all requests with handlers, divided into parts to reduce lock contention.
     private static let parts: [Orders] = (0..<16).map { _ in Orders([:]) }
 
     private let request: RequestID
     private let number: Int
 
-    /// Takes the next place in the request's call order.
+    /// Takes the next position in the request's call order.
     init(for request: RequestID) {
         self.request = request
         number = Self.orders(of: request).withLock { $0[request, default: Order()].added() }
     }
 
-    /// Calls a handler on a queue when its turn comes.
+    /// Calls a handler on a queue after all earlier handlers have returned.
     func call(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         Self.report(of: request) { $0.answered(number, with: Call(queue: queue, body: body)) }
     }
 
-    /// Gives up the place without a call.
+    /// Releases the position without a call.
     func leave() { Self.report(of: request) { $0.answered(number, with: nil) } }
 
-    /// Whether a request has handlers that were not called yet.
+    /// Whether a request has handlers that have not returned yet.
     static func hasHandlers(_ request: RequestID) -> Bool { orders(of: request).withLock { $0[request] != nil } }
 
     private static func orders(of request: RequestID) -> Orders { parts[abs(request.hashValue % parts.count)] }
@@ -54,38 +54,40 @@ struct HandlerSlot: Sendable {
     }
 }
 
-/// Decides when the handlers of one request are called: once each, in the order in which they were added.
+/// Decides when the handlers of one request are called.
 ///
-/// Each handler has a ticket. Its call can become known at any time and in any order. A handler is called when all
-/// handlers that were added before it have returned.
+/// Each handler is called once, in the order in which the handlers were added.
+///
+/// Each handler has a slot number. The calls of the handlers can become ready in any order. A ready handler is called
+/// when all earlier handlers have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
-    /// The action for the reporter of an event.
+    /// The action to perform after an event was recorded.
     enum Action: Sendable {
         case nothing
-        /// Make this call, and report its return.
+        /// Make this call, and then record its return.
         case call(Call)
-        /// Forget this value: there is no handler left to call.
+        /// Discard this order, because no handler is left to call.
         case end
     }
 
-    /// The slot of the next handler that is added.
+    /// The slot of the next handler to be added.
     private var nextSlot = 0
-    /// The slot of the next handler that is called.
+    /// The slot of the next handler to be called.
     private var turn = 0
     private var isCalling = false
-    /// The calls whose turn has not come; `nil` for a handler that gave up its place.
+    /// The ready calls of later slots; `nil` for a slot that was released without a call.
     private var waiting: [Int: Call?] = [:]
 
-    /// Records a new handler and returns its ticket.
+    /// Records a new handler and returns its slot.
     mutating func added() -> Int {
         defer { nextSlot += 1 }
         return nextSlot
     }
 
-    /// Records the call for a ticket, or that there is nothing to call.
+    /// Records the call of a slot, or `nil` if the slot is released without a call.
     mutating func answered(_ slot: Int, with call: Call?) -> Action {
         guard slot >= turn, waiting[slot] == nil else { return .nothing }
-        // The usual case, without storing the call.
+        // In the usual case, the call is made at once and not stored.
         if slot == turn, !isCalling {
             turn += 1
             if let call { return make(call) }
@@ -116,7 +118,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
 }
 
 nonisolated extension Request {
-    /// Attaches a serializer, and calls a handler with its response in the order in which the handlers were added.
+    /// Attaches a serializer, and calls a handler with its response after all earlier handlers have returned.
     func handle<Response: Sendable>(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
@@ -128,12 +130,11 @@ nonisolated extension Request {
 
     /// Runs a closure for each value of a sequence that ends when the request ends.
     ///
-    /// The closure has returned for all values before any response handler that was added later is called.
+    /// A response handler that is added later is called after the closure has returned for the last value.
     func forEach<Value: Sendable>(
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
-        // Starts before this method returns, so that no value is missed. The task and the request do not retain each
-        // other.
+        // The task starts before this method returns, so that no value is missed. The task does not retain the request.
         Task.immediate { [slot = HandlerSlot(for: id)] in
             for await value in sequence { await body(value) }
             slot.leave()
@@ -144,8 +145,8 @@ nonisolated extension Request {
 
 /// Waits until user code calls a completion handler.
 ///
-/// Only the first call counts. If the handler is released without a call, the waiter returns a fallback value;
-/// otherwise the request would wait indefinitely.
+/// Only the first call has an effect. If the handler is released without a call, the waiter returns a fallback value.
+/// Without this, the request would wait indefinitely.
 final class CompletionWaiter<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value, Never>?>
     private let fallback: Value
@@ -170,9 +171,8 @@ final class CompletionWaiter<Value: Sendable>: Sendable {
     }
 }
 
-// These functions convert a handler of the main actor into a handler for the main queue, which runs the main actor's
-// code.
-// Safety: `assumeIsolated` traps if the handler is called on any other queue.
+// These functions convert a handler of the main actor into a handler for the main queue. The main queue runs the code
+// of the main actor. Safety: `assumeIsolated` traps if the handler is called on any other queue.
 
 func onMain<Argument: Sendable>(_ handler: @escaping @MainActor (Argument) -> Void) -> @Sendable (Argument) -> Void {
     { argument in MainActor.assumeIsolated { handler(argument) } }

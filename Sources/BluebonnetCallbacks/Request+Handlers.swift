@@ -7,13 +7,13 @@ public import FoundationNetworking
 nonisolated extension Request {
     /// Calls a handler on a queue with the upload progress of the request's body.
     ///
-    /// You can add any number of handlers. Each call receives a new `Progress`. If the queue is too slow, intermediate
-    /// values are skipped, but never the last value. On a serial queue, all calls happen before the call of a response
-    /// handler that was added later on the same queue. Observing does not start the request.
+    /// You can add any number of handlers. Each call receives a new `Progress`. If the queue is busy, intermediate
+    /// values are skipped, but the last value is always delivered. On a serial queue, the last call comes before the
+    /// calls of response handlers that were added later on the same queue. Adding a handler does not start the request.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
-    ///   - closure: The handler of the progress. `totalUnitCount` is -1 if the total is not known.
+    ///   - closure: The handler. The `totalUnitCount` of its progress is -1 if the length of the body is not known.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func uploadProgress(
         queue: DispatchQueue, closure: @escaping @Sendable (_ progress: Progress) -> Void
@@ -52,14 +52,14 @@ nonisolated extension Request {
         }
     }
 
-    /// Calls a handler on a queue with each request that is created, one for each attempt and each redirect.
+    /// Calls a handler on a queue with each `URLRequest` that is sent: one for each attempt and each redirect.
     ///
-    /// On a serial queue, all calls happen before the call of a response handler that was added later on the same
-    /// queue. Observing does not start the request.
+    /// On a serial queue, the last call comes before the calls of response handlers that were added later on the same
+    /// queue. Adding a handler does not start the request.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
-    ///   - handler: The handler of the request, which adapters have already changed.
+    ///   - handler: The handler. It receives the request after all adapters have changed it.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ request: URLRequest) -> Void
@@ -72,8 +72,8 @@ nonisolated extension Request {
 
     /// Calls a handler on a queue with the head of each response, before its body is received.
     ///
-    /// The body is received after the handler has returned. Add the handler before the request starts; later it has no
-    /// effect.
+    /// The body is received after the handler has returned. Add the handler before the request starts. A handler that
+    /// is added later has no effect.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -89,21 +89,22 @@ nonisolated extension Request {
     }
     /// Calls a handler on the main queue with the head of each response, before its body is received.
     ///
-    /// The body is received after the handler has returned. Add the handler before the request starts; later it has no
-    /// effect.
+    /// The body is received after the handler has returned. Add the handler before the request starts. A handler that
+    /// is added later has no effect.
     @discardableResult
     public func onHTTPResponse(perform handler: @escaping @MainActor (_ response: HTTPURLResponse) -> Void) -> Self {
         onHTTPResponse(on: .main, perform: onMain(handler))
     }
 
-    /// Calls a handler on a queue to decide, from the head of each response, whether to receive the body.
+    /// Calls a handler on a queue with the head of each response; the handler decides whether to receive the body.
     ///
-    /// Add the handler before the request starts; later it has no effect.
+    /// Add the handler before the request starts. A handler that is added later has no effect.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
-    ///   - handler: The handler. It receives the response head and a completion handler to call with its decision. Only
-    ///     the first call counts. A completion handler that is released without a call decides `.cancel`.
+    ///   - handler: The handler. It receives the response head and a completion handler. Call the completion handler
+    ///     with `.allow` to receive the body, or with `.cancel` to cancel the request. Only the first call has an
+    ///     effect. If the completion handler is released without a call, the request is cancelled.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue,
@@ -118,10 +119,11 @@ nonisolated extension Request {
             }
         }
     }
-    /// Calls a handler on the main queue to decide, from the head of each response, whether to receive the body.
+    /// Calls a handler on the main queue with the head of each response; the handler decides whether to receive the
+    /// body.
     ///
-    /// Add the handler before the request starts; later it has no effect. A completion handler that is released without
-    /// a call decides `.cancel`.
+    /// Add the handler before the request starts. A handler that is added later has no effect. If the completion
+    /// handler is released without a call, the request is cancelled.
     @discardableResult public func onHTTPResponse(
         perform handler:
             @escaping @MainActor (
@@ -129,14 +131,15 @@ nonisolated extension Request {
             ) -> Void
     ) -> Self { onHTTPResponse(on: .main) { head, completion in onMain { handler($0, completion) }(head) } }
 
-    /// Calls a handler on a queue with the request as a `curl` command, without secrets, once the request was created.
+    /// Calls a handler on a queue with a `curl` command for the request, as soon as the HTTP request has been created.
     ///
-    /// Does not start the request. If the request ends before it was created, the handler receives the command that the
-    /// request would have, or a comment if there is no such command.
+    /// The command does not contain secrets. Adding a handler does not start the request. If the request ends before
+    /// the HTTP request is created, the command shows the request that would have been sent. If no HTTP request can be
+    /// created, the handler receives a comment instead of a command.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
-    ///   - handler: The handler of the command. It is called once.
+    ///   - handler: The handler. It is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         on queue: DispatchQueue, calling handler: @escaping @Sendable (_ description: String) -> Void
@@ -158,11 +161,12 @@ nonisolated extension Request {
 }
 
 nonisolated extension Session {
-    /// Calls a closure with the requests that are running or awaited.
+    /// Calls a closure with the requests that are running or that a task awaits.
     ///
-    /// Returns at once. Requests may begin and end before the closure is called.
+    /// This method returns at once. Requests can begin and end before the closure is called.
     ///
-    /// - Parameter action: The closure. It receives the requests in the order of their creation, on the global pool.
+    /// - Parameter action: The closure. It runs on the global pool, and receives the requests in the order of their
+    ///   creation.
     @preconcurrency
     public func withAllRequests(perform action: @escaping @Sendable (_ requests: [any Request]) -> Void) {
         Task { await withAllRequests(action) }
@@ -170,15 +174,16 @@ nonisolated extension Session {
 
     /// Cancels all requests created so far, and calls a closure on a queue when all of them have ended.
     ///
-    /// Returns at once. Requests that are created later are neither cancelled nor waited for. The handlers of an ended
-    /// request may not have been called yet.
+    /// This method returns at once. It does not affect requests that are created later. The closure may be called
+    /// before the response handlers of the cancelled requests.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the closure is called.
     ///   - completion: The closure, which is called once.
     @preconcurrency
     public func cancelAllRequests(completingOn queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
-        // Immediate, to keep the order with the requests that the caller creates before and after this call.
+        // The task starts immediately, so that it cancels exactly the requests that the caller created before this
+        // call.
         Task.immediate {
             await cancelAllRequests()
             queue.async(execute: completion)
@@ -186,7 +191,8 @@ nonisolated extension Session {
     }
     /// Cancels all requests created so far; see ``cancelAllRequests(completingOn:completion:)``.
     ///
-    /// - Parameter completion: A closure that is called once on the main queue; none by default.
+    /// - Parameter completion: A closure that is called once on the main queue when the requests have ended; none by
+    ///   default.
     public func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
         cancelAllRequests(completingOn: .main) { onMain { completion?() }(()) }
     }

@@ -4,16 +4,16 @@ public import Dispatch
 public import Foundation
 
 nonisolated extension SerializingRequest {
-    /// Calls a handler on a queue with the response, whose value a serializer creates.
+    /// Calls a handler on a queue with the response, after a serializer has converted the body to a value.
     ///
-    /// Returns at once. Starts the request, unless the session does not start requests immediately or the request is
-    /// suspended.
+    /// This method returns at once. It starts the request if the session's `startRequestsImmediately` is `true` and the
+    /// request is not suspended.
     ///
     /// - Each handler is called exactly once, even if the request fails, is cancelled or has already ended.
     /// - The handlers of a request are called one after the other, in the order in which they were added.
     /// - Cancelling the task that adds a handler does not cancel the request.
-    /// - The serializer runs on the global pool, once for each accepted attempt. For a download, it receives the
-    ///   contents of the whole file.
+    /// - The serializer runs on the global pool, once for each attempt with an accepted response. For a download, it
+    ///   receives the contents of the whole file.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -29,7 +29,8 @@ nonisolated extension SerializingRequest {
                 .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// Calls a handler on the main queue; see ``response(queue:responseSerializer:completionHandler:)``.
+    /// Calls a handler on the main queue with the response; see
+    /// ``response(queue:responseSerializer:completionHandler:)``.
     @discardableResult public func response<Serializer: ResponseSerializer>(
         responseSerializer: Serializer,
         completionHandler: @escaping @MainActor (SerializedResponse<Self, Serializer.SerializedObject, AFError>) -> Void
@@ -90,7 +91,7 @@ nonisolated extension SerializingRequest {
 
     /// Calls a handler on a queue with the body as text; see `response(queue:responseSerializer:completionHandler:)`.
     ///
-    /// If `encoding` is `nil`, the encoding is the one that the response names, otherwise UTF-8 or ISO-8859-1.
+    /// If `encoding` is `nil`, the encoding is detected, as `StringResponseSerializer` describes.
     @discardableResult @preconcurrency public func responseString(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -104,7 +105,7 @@ nonisolated extension SerializingRequest {
     /// Calls a handler on the main queue with the body as text; see
     /// `response(queue:responseSerializer:completionHandler:)`.
     ///
-    /// If `encoding` is `nil`, the encoding is the one that the response names, otherwise UTF-8 or ISO-8859-1.
+    /// If `encoding` is `nil`, the encoding is detected, as `StringResponseSerializer` describes.
     @discardableResult public func responseString(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -116,9 +117,9 @@ nonisolated extension SerializingRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the body as objects of `JSONSerialization`.
+    /// Calls a handler on a queue with the object that `JSONSerialization` creates from the body.
     ///
-    /// The objects are dictionaries, arrays, strings, numbers and `NSNull`, to be cast. See
+    /// The object is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected type. See
     /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -131,9 +132,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the body as objects of `JSONSerialization`.
+    /// Calls a handler on the main queue with the object that `JSONSerialization` creates from the body.
     ///
-    /// The objects are dictionaries, arrays, strings, numbers and `NSNull`, to be cast. See
+    /// The object is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected type. See
     /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseJSON(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
@@ -145,9 +146,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the body as objects of `PropertyListSerialization`.
+    /// Calls a handler on a queue with the object that `PropertyListSerialization` creates from the body.
     ///
-    /// The objects are dictionaries, arrays, strings, numbers, dates and data, to be cast. See
+    /// The object is a dictionary, an array, a string, a number, a date or data. Cast it to the expected type. See
     /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -157,9 +158,9 @@ nonisolated extension SerializingRequest {
         let serializer = PropertyListObjectSerializer(dataPreprocessor: dataPreprocessor, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the body as objects of `PropertyListSerialization`.
+    /// Calls a handler on the main queue with the object that `PropertyListSerialization` creates from the body.
     ///
-    /// The objects are dictionaries, arrays, strings, numbers, dates and data, to be cast. See
+    /// The object is a dictionary, an array, a string, a number, a date or data. Cast it to the expected type. See
     /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responsePropertyList(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = [],
@@ -193,19 +194,20 @@ private struct UnserializedBody: SynchronousResponseSerializer {
 }
 
 nonisolated extension DownloadRequest {
-    /// Calls a handler on a queue with the URL of the file.
+    /// Calls a handler on a queue with the URL of the downloaded file.
     ///
     /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self { responseURL(queue: queue) { completionHandler($0.map { $0 }) } }
-    /// Calls a handler on the main queue with the URL of the file; see ``response(queue:completionHandler:)``.
+    /// Calls a handler on the main queue with the URL of the downloaded file; see
+    /// ``response(queue:completionHandler:)``.
     @discardableResult
     public func response(completionHandler: @escaping @MainActor (AFDownloadResponse<URL?>) -> Void) -> Self {
         response(queue: .main, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the URL of the file.
+    /// Calls a handler on a queue with the URL of the downloaded file.
     ///
     /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseURL(
@@ -215,7 +217,8 @@ nonisolated extension DownloadRequest {
             serializingURL(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// Calls a handler on the main queue with the URL of the file; see ``responseURL(queue:completionHandler:)``.
+    /// Calls a handler on the main queue with the URL of the downloaded file; see
+    /// ``responseURL(queue:completionHandler:)``.
     @discardableResult
     public func responseURL(completionHandler: @escaping @MainActor (AFDownloadResponse<URL>) -> Void) -> Self {
         responseURL(queue: .main, completionHandler: onMain(completionHandler))
@@ -223,15 +226,15 @@ nonisolated extension DownloadRequest {
 
     /// Cancels the request, and calls a handler with the data for resuming the download, if it can be resumed.
     ///
-    /// All tasks that await the request receive `.explicitlyCancelled`.
+    /// Response handlers of this request receive the error `.explicitlyCancelled`.
     ///
-    /// - Parameter completionHandler: The handler of the data. It is called on the global pool, once the request has
-    ///   ended.
+    /// - Parameter completionHandler: The handler. It is called on the global pool when the request has ended. The data
+    ///   is `nil` if the download cannot be resumed.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void) -> Self {
         cancel(producingResumeData: true)
-        // The request was cancelled or has ended, so this does not start it.
+        // The request was cancelled or has ended, so this call does not start the request.
         let task = serializingURL(automaticallyCancelling: false)
         Task { completionHandler(await task.response.resumeData) }
         return self

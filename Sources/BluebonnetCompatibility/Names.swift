@@ -1,5 +1,5 @@
-// Code with completion handlers uses these names for the protocols with Foundation's types. A module that imports this
-// module, and Bluebonnet only through it, finds the protocols under these names; see the article about migrating.
+// These aliases give the protocols with completion handlers their Alamofire names. They apply in a module that imports
+// this module but does not import `Bluebonnet` itself. The article about migrating describes the imports.
 @_exported public import BluebonnetCallbacks
 @_exported public import BluebonnetReachability
 
@@ -15,17 +15,17 @@ public typealias RequestInterceptor = CallbackRequestInterceptor
 /// An authenticator with a completion handler.
 public typealias Authenticator = CallbackAuthenticator
 
-/// A serializer that works with Foundation's request and response types.
+/// A serializer with Foundation's request and response types.
 public typealias ResponseSerializer = FoundationResponseSerializer
 
-/// A monitor with a queue.
+/// An event monitor whose methods are called on a dispatch queue.
 public typealias EventMonitor = QueuedEventMonitor
 
 extension Session {
-    /// Creates a session and ignores the queues.
+    /// Creates a session; the queues are ignored.
     ///
-    /// Sessions have no queues: requests are created and responses serialized on the global pool. Pass a queue when you
-    /// add a handler instead.
+    /// A session has no queues. It creates requests and serializes responses on the global pool. Pass a queue to the
+    /// methods that add handlers instead.
     ///
     /// - Parameters:
     ///   - rootQueue: Ignored.
@@ -47,7 +47,7 @@ extension Session {
 
     /// Cancels all requests created so far, and calls a closure on a queue when all of them have ended.
     ///
-    /// Does the same as `cancelAllRequests(completingOn:completion:)`.
+    /// This method does the same as `cancelAllRequests(completingOn:completion:)`.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the closure is called.
@@ -61,19 +61,20 @@ extension Session {
 }
 
 extension HTTPHeaders {
-    /// Replaces all fields of the name with one field, or appends the field.
+    /// Sets the value of a field, and removes all other fields with the same name.
     ///
-    /// The same as `update(name:value:)`. Use `append(name:value:)` to keep the fields of the same name.
+    /// This method does the same as `update(name:value:)`. Use `append(name:value:)` to keep existing fields with the
+    /// same name.
     ///
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
     public mutating func add(name: String, value: String) { update(name: name, value: value) }
 
-    /// Replaces all fields of the header's name with the header, or appends it.
+    /// Sets a header field, and removes all other fields with the same name.
     ///
-    /// The same as `update(_:)`. Use `append(_:)` to keep the fields of the same name.
+    /// This method does the same as `update(_:)`. Use `append(_:)` to keep existing fields with the same name.
     ///
-    /// - Parameter header: The header.
+    /// - Parameter header: The field to set.
     public mutating func add(_ header: HTTPHeader) { update(header) }
 }

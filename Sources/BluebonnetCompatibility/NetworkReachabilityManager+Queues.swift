@@ -10,13 +10,13 @@ extension NetworkReachabilityManager {
 
     /// Calls a handler on a queue with the current status, and again whenever the status changes.
     ///
-    /// A previous handler is replaced.
+    /// The new handler replaces the previous handler.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called; the main queue by default.
-    ///   - listener: The handler of the status. Calls that are already on the queue still happen after
-    ///     `stopListening()`.
-    /// - Returns: Always `true`. If the kernel cannot be queried, the status is reported as unknown.
+    ///   - listener: The handler of the status. It can still be called after `stopListening()`, for statuses that are
+    ///     already on the queue.
+    /// - Returns: Always `true`. If the kernel cannot be queried, the handler receives the status `.unknown`.
     @discardableResult
     public func startListening(
         onQueue queue: DispatchQueue = .main, onUpdatePerforming listener: @escaping Listener

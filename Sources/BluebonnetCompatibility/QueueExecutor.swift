@@ -10,8 +10,8 @@ final class QueueExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Safety: the queue runs the job once. The executor reference is unowned, and the closure retains the executor
-        // until then.
+        // Safety: the queue runs the job once. The executor reference is unowned, but the closure retains the executor
+        // until the job has run.
         queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

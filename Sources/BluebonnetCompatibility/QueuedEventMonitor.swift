@@ -1,34 +1,34 @@
 public import BluebonnetCallbacks
 public import Foundation
 
-/// An event monitor that is called on a queue and receives `AFError`s.
+/// An event monitor whose methods are called on a dispatch queue and receive `AFError`s.
 ///
-/// Code that was written for Alamofire's `EventMonitor` conforms to this protocol under that name. Events are delivered
+/// `BluebonnetCompatibility` also exports this protocol as `EventMonitor`, its name in Alamofire. Events are delivered
 /// one at a time and in order, even on a concurrent queue. A blocked queue delays only the monitor and the session's
 /// `shutdown()`.
 public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
     /// The queue on which the monitor's methods are called; the main queue by default.
     ///
-    /// It is read once, when the session is created.
+    /// The property is read once, when the session is created.
     var queue: DispatchQueue { get }
 
-    /// A response without a serializer received its body, or the request failed.
+    /// Called when a response without a serializer is complete, or when its request has failed.
     ///
-    /// By default, calls the method for responses with any value.
+    /// The default implementation calls the generic method for responses with any value.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-    /// A serializer created a value, or the request failed.
+    /// Called when a serializer has created a value, or when the request has failed.
     func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
-    /// A reader of the stream received an element, or an error in its place.
+    /// Called when a reader of the stream has received an element or an error.
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 
-    /// A download without a serializer has its file, or the request failed.
+    /// Called when a download without a serializer has saved its file, or when its request has failed.
     ///
-    /// By default, calls the method for responses with any value.
+    /// The default implementation calls the generic method for responses with any value.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-    /// A serializer created a value, or the request failed.
+    /// Called when a serializer has created a value, or when the request has failed.
     func request<Value>(_ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 }
 
@@ -41,7 +41,7 @@ extension QueuedEventMonitor {
 
     // MARK: Methods with AFError
 
-    /// Calls the method for responses with any value.
+    /// Calls the generic method for responses with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -54,7 +54,7 @@ extension QueuedEventMonitor {
         _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
     ) {}
 
-    /// Calls the method for responses with any value.
+    /// Calls the generic method for responses with any value.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -66,33 +66,33 @@ extension QueuedEventMonitor {
 
     // MARK: Methods with RequestError
 
-    /// Calls the method that takes an `AFError`.
+    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Calls the method that takes an `AFError`.
+    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Calls the method that takes an `AFError`.
+    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
     public func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) {
         self.request(request, didParseStream: result.mapError(AFError.init))
     }
 
-    /// Calls the method that takes an `AFError`.
+    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
     public func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Calls the method that takes an `AFError`.
+    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) {
@@ -101,7 +101,7 @@ extension QueuedEventMonitor {
 }
 
 extension ClosureEventMonitor {
-    /// Creates a monitor without closures, whose closures are called on a queue.
+    /// Creates a monitor whose closures are called on a queue; initially, it has no closures.
     ///
     /// - Parameter queue: The queue on which the closures are called.
     public convenience init(queue: DispatchQueue) {
@@ -109,7 +109,9 @@ extension ClosureEventMonitor {
     }
 }
 
-/// Calls the generic method, where overload resolution would otherwise choose the method for a specific value.
+/// Calls the generic method.
+///
+/// A direct call would select the overload for the specific value.
 private func notify<Value: Sendable>(
     of response: DataResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DataRequest
 ) {

@@ -6,8 +6,8 @@ public import Foundation
 extension Cookie {
     /// Creates a cookie from a Foundation `HTTPCookie`.
     ///
-    /// If Foundation's domain begins with a dot, the cookie is also sent to subdomains. The comments, ports and version
-    /// of Foundation's cookie, which RFC 6265 no longer has, are left out.
+    /// If the domain of the Foundation cookie begins with a dot, the cookie is also sent to subdomains. The comments,
+    /// the ports and the version of the Foundation cookie are dropped, because RFC 6265 does not define them.
     ///
     /// - Parameter cookie: The Foundation cookie.
     public init(_ cookie: HTTPCookie) {
@@ -38,7 +38,7 @@ extension HTTPCookie {
 }
 
 extension CookieStore {
-    /// Stores Foundation cookies, as `set(_:)` stores Bluebonnet cookies.
+    /// Stores Foundation cookies.
     ///
     /// - Parameter cookies: The cookies to store, such as those of an `HTTPCookieStorage`.
     /// - Throws: `.cookies(…)` for the first cookie that cannot be stored.
@@ -50,11 +50,10 @@ extension CookieStore {
 extension Credential {
     /// Creates a credential from a Foundation `URLCredential`.
     ///
-    /// The credential is used for the lifetime of its request. There is no credential storage, so the persistence is
-    /// ignored.
+    /// The persistence is ignored, because Bluebonnet has no credential storage.
     ///
-    /// - Parameter urlCredential: The Foundation credential. The result is `nil` if it has no user name or no password,
-    ///   as for a certificate.
+    /// - Parameter urlCredential: The Foundation credential. The result is `nil` if the credential has no user name or
+    ///   no password, for example if it is a certificate.
     public init?(_ urlCredential: URLCredential) {
         guard let user = urlCredential.user, let password = urlCredential.password else { return nil }
         self.init(username: user, password: password)
@@ -64,23 +63,22 @@ extension Credential {
 extension URLCredential {
     /// Creates a Foundation `URLCredential` from a Bluebonnet credential.
     ///
-    /// The authentication schemes that the Bluebonnet credential allows are dropped.
+    /// The allowed authentication schemes of the Bluebonnet credential are dropped.
     ///
     /// - Parameters:
     ///   - credential: The Bluebonnet credential.
-    ///   - persistence: How long a `URLSession` keeps the credential; for the session by default.
+    ///   - persistence: The time for which a `URLSession` keeps the credential; the lifetime of the session by default.
     public convenience init(_ credential: Credential, persistence: Persistence = .forSession) {
         self.init(user: credential.username, password: credential.password, persistence: persistence)
     }
 }
 
 extension Request {
-    /// Answers the server's challenges with a Foundation `URLCredential`, as `authenticate(using:)` does with a
-    /// `Credential`.
+    /// Authenticates with a Foundation `URLCredential` when the server sends a challenge.
     ///
-    /// A credential without a user name and a password changes nothing: the challenge is then the response.
+    /// A credential without a user name or a password has no effect.
     ///
-    /// - Parameter credential: The user name and the password to answer with.
+    /// - Parameter credential: The credential with the user name and the password.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(using credential: URLCredential) -> Self {
@@ -88,19 +86,19 @@ extension Request {
         return authenticate(using: credential)
     }
 
-    /// Answers the server's challenges with a Foundation `URLCredential`.
+    /// Authenticates with a Foundation `URLCredential` when the server sends a challenge.
     ///
-    /// A credential without a user name and a password, such as a certificate, changes nothing: the challenge is then
-    /// the response.
+    /// A credential without a user name or a password, such as a certificate, has no effect. The request then receives
+    /// the server's challenge as its response.
     ///
-    /// - Parameter credential: The user name and the password to answer with.
+    /// - Parameter credential: The credential with the user name and the password.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(with credential: URLCredential) -> Self {
         authenticate(using: credential)
     }
 
-    /// Answers the server's challenges with a user name and a password.
+    /// Authenticates with a user name and a password when the server sends a challenge.
     ///
     /// - Parameters:
     ///   - username: The user name.
@@ -116,10 +114,12 @@ extension Request {
 }
 
 extension Certificate {
-    /// Reads the certificates in a bundle's resources: the files with the extension `cer`, `crt`, `der` or `pem`.
+    /// Returns the certificates in the resources of a bundle.
+    ///
+    /// This method reads the files with the extensions `cer`, `crt`, `der` and `pem`, in lower or upper case.
     ///
     /// - Parameter bundle: The bundle to search; the main bundle by default.
-    /// - Returns: The certificates. A file without a certificate is skipped.
+    /// - Returns: The certificates. Files without a certificate are skipped.
     public static func all(in bundle: Bundle = .main) -> [Certificate] {
         let endings = ["cer", "CER", "crt", "CRT", "der", "DER", "pem", "PEM"]
         var paths: Set<String> = []
@@ -133,11 +133,13 @@ extension Certificate {
 }
 
 extension PinnedCertificatesTrustEvaluator {
-    /// Creates an evaluator that pins the certificates in the main bundle; if there are none, it refuses every server.
+    /// Creates an evaluator that pins the certificates in the main bundle.
+    ///
+    /// If the bundle has no certificates, the evaluator refuses every server.
     ///
     /// - Parameters:
-    ///   - acceptSelfSignedCertificates: Whether a pinned certificate is trusted without a certificate authority;
-    ///     `false` by default.
+    ///   - acceptSelfSignedCertificates: Whether a pinned certificate is trusted without the signature of a certificate
+    ///     authority; `false` by default.
     ///   - performDefaultValidation: Whether the certificate chain is checked; `true` by default.
     ///   - validateHost: Whether the certificate must match the host; `true` by default.
     public init(
@@ -165,7 +167,7 @@ extension PublicKeysTrustEvaluator {
 }
 
 extension Progress {
-    /// Creates a progress with the current values of a transfer's progress.
+    /// Creates a progress with the current values of a transfer progress.
     ///
     /// - Parameter transfer: The transfer progress to copy.
     public convenience init(_ transfer: TransferProgress) {
@@ -174,11 +176,11 @@ extension Progress {
         update(to: transfer)
     }
 
-    /// Sets the values to those of a transfer's progress.
+    /// Sets the values of this progress to the values of a transfer progress.
     ///
     /// The total is -1 while it is not known. An empty body counts as one completed unit, because Foundation's
-    /// `Progress` traps when its total is set to zero. On Linux a `Progress` has no lock, so use it from one thread or
-    /// actor only; this method changes it on the caller's thread.
+    /// `Progress` traps if its total is set to zero. On Linux, a `Progress` is not thread-safe, so use it on one thread
+    /// or actor only. This method changes the progress on the caller's thread.
     ///
     /// - Parameter transfer: The transfer progress to copy.
     package func update(to transfer: TransferProgress) {
@@ -188,19 +190,19 @@ extension Progress {
         if completedUnitCount != completed { completedUnitCount = completed }
     }
 
-    /// Follows a sequence of progress values, such as `request.downloadProgressUpdates()`, until the sequence ends.
+    /// Updates this progress with a sequence of progress values, such as `request.downloadProgressUpdates()`.
     ///
-    /// Runs on the caller's actor and only changes the progress there. On Linux a `Progress` has no lock, so use it
-    /// from one thread or actor only:
+    /// This method returns when the sequence ends or the task is cancelled. It changes the progress on the caller's
+    /// actor. On Linux, a `Progress` is not thread-safe, so use it on one thread or actor only:
     ///
     /// ```swift
     /// Task { @MainActor in await progress.follow(request.downloadProgressUpdates()) }
     /// ```
     ///
-    /// Ends early if its task is cancelled. Following neither starts nor slows down the request. To cancel the request
-    /// through the progress, set the progress's `cancellationHandler`.
+    /// This method does not start or slow down the request. To cancel the request through the progress, set the
+    /// `cancellationHandler` of the progress.
     ///
-    /// - Parameter updates: The progress values to follow.
+    /// - Parameter updates: The progress values.
     public func follow(_ updates: StreamOf<TransferProgress>) async {
         for await transfer in updates { update(to: transfer) }
     }
@@ -213,7 +215,7 @@ extension DownloadRequest {
     ///   - directory: The kind of directory; the documents directory by default.
     ///   - domain: The file system domain to search; the user's home directory by default.
     ///   - options: Options for creating directories and replacing an existing file; none by default.
-    /// - Returns: The destination. If there is no such directory, the destination is the temporary directory.
+    /// - Returns: The destination. If the directory does not exist, the destination is the temporary directory.
     public static func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,
         in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
@@ -224,7 +226,7 @@ extension DownloadRequest {
 }
 
 extension RetryResult {
-    /// Retries after a delay in seconds; see `retryWithDelay` with a `Duration`.
+    /// Creates a result that retries the request after a delay in seconds.
     ///
     /// A negative or non-finite delay counts as 0, and a delay over 1,000,000,000 seconds counts as 1,000,000,000.
     public static func retryWithDelay(_ delay: TimeInterval) -> RetryResult {

@@ -1,11 +1,11 @@
 package import Bluebonnet
 package import Foundation
 
-/// Parses JSON into Foundation objects to be cast: dictionaries, arrays, strings, numbers and `NSNull`.
+/// Parses JSON to Foundation objects: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
-/// The objects are `any Sendable`, so they can be passed between queues. `value as? [String: Any]` works as in
-/// Foundation, and a number casts to each type that can hold it. An empty body, if it is allowed, becomes `NSNull`.
-/// Prefer decoding into your own type or into a `JSONValue`.
+/// The objects are `any Sendable`, so they can be passed between queues. They can be cast as in Foundation, for example
+/// with `value as? [String: Any]`. The object for an allowed empty body is `NSNull`. Prefer decoding to your own type
+/// or to a `JSONValue`.
 package struct JSONObjectSerializer: SynchronousResponseSerializer {
     /// The preprocessor that changes the body first.
     package let dataPreprocessor: any DataPreprocessor
@@ -19,7 +19,7 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor that changes the body first; by default it changes nothing.
+    ///   - dataPreprocessor: The preprocessor that changes the body first; none by default.
     ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
     ///   - options: The options of the JSON parser; by default, the top level can be any value.
@@ -50,7 +50,7 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     }
 }
 
-/// Parses a property list into Foundation objects to be cast: dictionaries, arrays, strings, numbers, dates and data.
+/// Parses a property list to Foundation objects: dictionaries, arrays, strings, numbers, dates and data.
 package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// The preprocessor that changes the body first.
     package let dataPreprocessor: any DataPreprocessor
@@ -60,7 +60,7 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor that changes the body first; by default it changes nothing.
+    ///   - dataPreprocessor: The preprocessor that changes the body first; none by default.
     ///   - options: The options of the property list parser; none by default.
     package init(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = []
@@ -72,7 +72,7 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// Returns the objects in the body.
     ///
     /// - Parameter input: The request, the response head and the body.
-    /// - Returns: The top-level object; `NSNull` for an empty body, if it is allowed.
+    /// - Returns: The top-level object; `NSNull` for an allowed empty body.
     /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list, or the error of the
     ///   preprocessor.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
@@ -87,7 +87,7 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     }
 }
 
-/// Converts Foundation's JSON and property list objects into sendable values.
+/// Converts Foundation's JSON and property list objects to sendable values.
 private enum FoundationObject {
     static func sendable(_ object: Any) -> any Sendable {
         switch object {

@@ -2,13 +2,13 @@ public import Bluebonnet
 public import Foundation
 
 extension RequestError {
-    /// The closest `URLError`; `nil` for failures that `URLSession` does not have.
+    /// The `URLError` that matches this error best; `nil` if no `URLError` matches.
     ///
-    /// If the underlying error is a `URLError`, it is returned unchanged. Otherwise a new `URLError` is created. Its
-    /// user info holds this error under `NSUnderlyingErrorKey`, and the URL, without its secrets, under
-    /// `NSURLErrorFailingURLErrorKey`.
+    /// If the underlying error is a `URLError`, this property returns it unchanged. Otherwise, it creates a new
+    /// `URLError`. The `userInfo` of the new error contains this error under `NSUnderlyingErrorKey` and the redacted
+    /// URL under `NSURLErrorFailingURLErrorKey`.
     ///
-    /// `URLSession` has no errors for encoding, adapting, validation and your own code.
+    /// No `URLError` matches failures of encoding, of adapters, of validation and of your own code.
     public var urlError: URLError? {
         if let error = underlying as? URLError { return error }
         guard let code = URLError.Code(kind) else { return nil }
@@ -17,16 +17,17 @@ extension RequestError {
         return URLError(code, userInfo: userInfo)
     }
 
-    /// Creates an error from a `URLError`, which becomes the underlying error.
+    /// Creates an error with a `URLError` as its underlying error.
     ///
-    /// - Parameter urlError: The error to convert. A code that is unrelated to HTTP becomes `.connection(.failed)`.
+    /// - Parameter urlError: The error to convert. The kind is the kind that matches its code best, or
+    ///   `.connection(.failed)` if no kind matches.
     public init(_ urlError: URLError) {
         self.init(Kind(urlError.code), underlying: urlError)
     }
 }
 
 extension URLError.Code {
-    /// The closest code for a kind of error, or `nil` if there is none.
+    /// Creates the code that matches a kind of error best; `nil` if no code matches.
     init?(_ kind: RequestError.Kind) {
         switch kind {
         case .retry(let original): self.init(original)
@@ -80,7 +81,7 @@ extension URLError.Code {
 }
 
 extension RequestError.Kind {
-    /// The closest kind of error for a code.
+    /// Creates the kind of error that matches a code best.
     init(_ code: URLError.Code) {
         switch code {
         case .badURL: self = .invalidURL

@@ -5,37 +5,36 @@ public import FoundationNetworking
 extension Session.Configuration {
     /// Creates a configuration from a `URLSessionConfiguration`.
     ///
-    /// These properties are used:
+    /// These properties are converted:
     ///
-    /// - `httpAdditionalHeaders`: they replace Bluebonnet's default fields of the same name.
-    /// - `timeoutIntervalForRequest`: limits connecting and idle time. A value that is not above zero, or that is ten
-    ///   years or more, sets no limit.
-    /// - `timeoutIntervalForResource`: limits the exchange as a whole, with the same rule.
-    /// - `httpMaximumConnectionsPerHost`: used if it is above zero.
-    /// - `httpCookieAcceptPolicy`: becomes the cookie policy. No cookies are stored or sent if `httpShouldSetCookies`
-    ///   is `false` or if there is no `httpCookieStorage`. The storage itself is neither read nor written; put its
-    ///   cookies into the session's `cookies` instead.
-    /// - `connectionProxyDictionary`: `nil` stands for the environment's proxy, and an empty dictionary for no proxy. A
-    ///   session has one proxy: the HTTPS proxy if it is enabled, otherwise the HTTP proxy, otherwise the SOCKS proxy.
-    ///   The dictionary's `ExceptionsList`, user name and password apply to it.
-    /// - `requestCachePolicy`: becomes the `cachePolicy`. Header fields that the policy requires are added.
-    /// - `urlCache`: becomes a `ResponseCache` in memory with its `memoryCapacity`, if that is above zero.
-    ///   `URLCache.shared`, which the default configuration has, is ignored; an ephemeral configuration has its own
-    ///   cache. The contents of the `URLCache` are neither read nor written. Foundation does not reveal the cache's
-    ///   directory, so set `cache` to store responses in files.
+    /// - `httpAdditionalHeaders`: These fields replace Bluebonnet's default fields with the same names.
+    /// - `timeoutIntervalForRequest`: The connect timeout and the idle timeout. A value of zero or less, or of ten
+    ///   years or more, means no timeout.
+    /// - `timeoutIntervalForResource`: The total timeout of an exchange. The same values mean no timeout.
+    /// - `httpMaximumConnectionsPerHost`: The limit of connections to a host, if the value is above zero.
+    /// - `httpCookieAcceptPolicy`: The cookie policy. If `httpShouldSetCookies` is `false` or `httpCookieStorage` is
+    ///   `nil`, the session does not store or send cookies. The session does not use the storage itself. Copy its
+    ///   cookies to the session's `cookies` instead.
+    /// - `connectionProxyDictionary`: The proxy, with the `ExceptionsList`, the user name and the password of the
+    ///   dictionary. `nil` selects the proxy of the environment, and an empty dictionary selects no proxy. A session
+    ///   has one proxy. The HTTPS proxy takes precedence over the HTTP proxy, and the HTTP proxy over the SOCKS proxy.
+    /// - `requestCachePolicy`: The `cachePolicy` and the header fields that this policy requires.
+    /// - `urlCache`: A `ResponseCache` in memory with the same `memoryCapacity`, if the capacity is above zero. The
+    ///   session does not use the contents of the `URLCache`. `URLCache.shared`, which the default configuration uses,
+    ///   is ignored. To store responses in files, set `cache`.
     ///
     /// These properties are ignored:
     ///
-    /// - `identifier`: nothing continues after the process has ended.
-    /// - `protocolClasses`: use a session's `transport` to answer requests instead of the network.
-    /// - `waitsForConnectivity`: use an `OfflineRetrier` to wait for a connection.
+    /// - `identifier`: Bluebonnet has no background sessions.
+    /// - `protocolClasses`: Use the `transport` of a session to replace the network.
+    /// - `waitsForConnectivity`: Use an `OfflineRetrier` to wait for a network.
     /// - `allowsCellularAccess`, `httpShouldUsePipelining`, `isDiscretionary`, `multipathServiceType`,
     ///   `networkServiceType`, `sessionSendsLaunchEvents`, `sharedContainerIdentifier`,
     ///   `shouldUseExtendedBackgroundIdleMode`, `urlCredentialStorage` and `usesClassicLoadingMode`.
     ///
-    /// On Linux, Foundation's configuration has no TLS versions; set `tls` instead.
+    /// On Linux, a `URLSessionConfiguration` has no TLS versions. Set `tls` instead.
     ///
-    /// - Parameter urlSessionConfiguration: The configuration to convert. It is read now; later changes have no effect.
+    /// - Parameter urlSessionConfiguration: The configuration to convert. Later changes to it have no effect.
     public init(_ urlSessionConfiguration: URLSessionConfiguration) {
         self.init()
         let source = urlSessionConfiguration
@@ -78,12 +77,13 @@ extension Session {
     /// Creates a session from a `URLSessionConfiguration`.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which is converted once, as `Session.Configuration.init(_:)` describes.
+    ///   - configuration: The configuration, which `Session.Configuration.init(_:)` converts.
     ///   - interceptor: An interceptor that adapts and retries all requests; none by default.
     ///   - serverTrustManager: The evaluators for the servers' certificates; none by default.
-    ///   - redirectHandler: The handler for redirects of requests without their own handler; none by default.
-    ///   - cachedResponseHandler: The handler that decides what is cached, for requests without their own handler; none
-    ///     by default.
+    ///   - redirectHandler: The handler that decides about redirects of requests without their own handler; none by
+    ///     default.
+    ///   - cachedResponseHandler: The handler that decides whether responses are cached, for requests without their own
+    ///     handler; none by default.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer, task or stream is attached;
     ///     `true` by default.
     @_disfavoredOverload  // `.default` means Bluebonnet's configuration
@@ -101,12 +101,12 @@ extension Session {
 }
 
 extension URLSessionConfiguration {
-    /// New configurations with Bluebonnet's default header fields.
+    /// A factory of configurations with Bluebonnet's default header fields.
     public static var af: DefaultConfigurations { DefaultConfigurations() }
 
-    /// The default header fields of all requests: `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.
+    /// The value of `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.
     ///
-    /// A request's own field replaces the default field of the same name.
+    /// These fields are sent with every request. A field of a request replaces the default field with the same name.
     public var headers: HTTPHeaders {
         get {
             let pairs = (httpAdditionalHeaders ?? [:]).compactMap { name, value in
@@ -117,7 +117,7 @@ extension URLSessionConfiguration {
         set { httpAdditionalHeaders = newValue.dictionary }
     }
 
-    /// Creates `URLSessionConfiguration`s with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// A factory of configurations with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public struct DefaultConfigurations: Sendable {
         /// A new default configuration.
         public var `default`: URLSessionConfiguration { withDefaultHeaders(.default) }
@@ -133,7 +133,7 @@ extension URLSessionConfiguration {
 }
 
 extension Session.Configuration.Proxy {
-    /// The proxy in a dictionary with CFNetwork's keys.
+    /// Creates the proxy from a dictionary with CFNetwork's keys.
     init(proxyDictionary dictionary: [AnyHashable: Any]) {
         let kinds = [("HTTPS", "http"), ("HTTP", "http"), ("SOCKS", "socks5h")]
         let found = kinds.lazy.compactMap { Self.url(dictionary, prefix: $0, scheme: $1) }.first
@@ -151,7 +151,7 @@ extension Session.Configuration.Proxy {
         // Foundation also bridges Booleans and integers to `NSNumber`.
         let isOn = (dictionary["\(prefix)Enable"] as? NSNumber)?.boolValue ?? false
         guard isOn, let host = dictionary["\(prefix)Proxy"] as? String, !host.isEmpty else { return nil }
-        // The dictionary has IPv6 addresses without brackets.
+        // IPv6 addresses in the dictionary have no brackets.
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let port = (dictionary["\(prefix)Port"] as? NSNumber)?.intValue
         return "\(scheme)://\(name)\(port.map { ":\($0)" } ?? "")"

@@ -7,13 +7,13 @@ enum NameLookupResult: Hashable, Sendable {
     case addresses([IPAddress])
     /// The name does not exist, or it has no address.
     case noSuchName
-    /// No server answered.
+    /// No name server responded.
     case noAnswer
 }
 
-/// Looks up names with the system's resolver, on a few threads that end when there is nothing to do.
+/// Looks up names with the system's resolver, on at most four threads, which end when no lookup is waiting.
 ///
-/// A lookup cannot be interrupted, and may take half a minute. With several threads, one lookup does not delay all
+/// A lookup cannot be interrupted, and can take half a minute. With several threads, a slow lookup does not delay all
 /// others.
 // Safety: the system's list is read before it is freed, and each address is read only up to its stated length.
 final class NameResolver: Sendable {
@@ -41,7 +41,7 @@ final class NameResolver: Sendable {
             state.threads += 1
             return true
         }
-        // A loop without attached clients keeps its thread only while it has work.
+        // The thread of an event loop without attached clients ends when the loop has no more work.
         if needsThread { EventLoop(name: "bb-names").submit { self.work() } }
     }
 

@@ -1,26 +1,26 @@
 import CSystem
 import Glibc
 
-/// One rtnetlink message, to or from the kernel: its type, its sequence number and its body.
+/// An rtnetlink message to or from the kernel.
 struct NetlinkMessage: Equatable {
-    /// The length of the header: length, type, flags, sequence number and port id.
+    /// The length of the header, which contains the length, the type, the flags, the sequence number and the port id.
     static let headLength = 16
 
     var type: UInt16
-    /// The sequence number of the question that it answers; 0 in an unsolicited message.
+    /// The sequence number of the query to which this message replies; 0 for an unsolicited message.
     var sequence: UInt32
     var body: ArraySlice<UInt8>
 
-    /// Whether it reports a change of links, addresses, routes or rules.
+    /// Whether the message reports a change of links, addresses, routes or rules.
     var isOfRouting: Bool { (bb_rtm_first...bb_rtm_last).contains(type) }
 
-    /// The error number, as a positive number, with 0 for success; `nil` if this is not an error message.
+    /// The error number, which is positive, or 0 for success; `nil` if the message is not an error message.
     var error: Int32? {
         guard type == bb_nlmsg_error, let code: Int32 = body.number(at: 0) else { return nil }
         return code == .min ? .max : abs(code)
     }
 
-    /// The bytes of a question.
+    /// Returns the bytes of a query.
     static func question(_ type: UInt16, sequence: UInt32, body: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(number: UInt32(headLength + body.count))
@@ -35,10 +35,10 @@ struct NetlinkMessage: Equatable {
 /// The messages of one datagram, up to the first damaged message.
 struct NetlinkDatagram: Equatable {
     private(set) var messages: [NetlinkMessage] = []
-    /// Whether a part could not be read, so that its information is lost.
+    /// Whether a part of the datagram could not be parsed.
     private(set) var isDamaged = false
 
-    /// Parses a datagram, which can contain any bytes.
+    /// Parses a datagram with any content.
     init(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -54,7 +54,7 @@ struct NetlinkDatagram: Equatable {
         }
     }
 
-    /// Whether it may report a change: it does, or it reports lost messages, or it cannot be read.
+    /// Whether the datagram reports a change or lost messages, or could not be parsed completely.
     var mayReportChange: Bool {
         isDamaged || messages.contains { $0.isOfRouting || $0.type == bb_nlmsg_overrun }
     }
@@ -64,7 +64,7 @@ struct NetlinkDatagram: Equatable {
 struct NetlinkAttributes: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
-    /// Reads the attributes that follow a fixed part of a body, up to the first damaged attribute.
+    /// Reads the attributes after the fixed part of a body, up to the first damaged attribute.
     init(_ body: ArraySlice<UInt8>, after fixedLength: Int = 0) {
         rest = body.dropFirst(fixedLength.aligned)
     }
@@ -89,7 +89,7 @@ extension Int {
 }
 
 extension ArraySlice<UInt8> {
-    /// The number at an offset, in the machine's byte order; `nil` if there are not enough bytes.
+    /// Returns the number at an offset, in the machine's byte order; `nil` if there are not enough bytes.
     func number<Number: FixedWidthInteger>(at offset: Int) -> Number? {
         let size = Number.bitWidth / 8
         guard offset >= 0, count >= offset + size else { return nil }
@@ -124,14 +124,14 @@ extension [UInt8] {
 }
 
 /// An rtnetlink socket.
-// Safety: the kernel writes into the buffer only during the call, and not beyond its length.
+// Safety: the kernel writes into the buffer only during the call, and never beyond the end of the buffer.
 final class NetlinkSocket: Sendable {
     /// The result of receiving.
     enum DatagramResult: Equatable {
         case datagram([UInt8])
         /// There is no message yet.
         case nothing
-        /// Messages were lost: they arrived faster than they were read, or one was longer than the buffer.
+        /// Messages were lost, because they arrived too fast or because a message was longer than the buffer.
         case lost
         /// The socket can no longer be used.
         case failed(Int32)
@@ -139,7 +139,7 @@ final class NetlinkSocket: Sendable {
 
     let descriptor: Int32
 
-    /// Takes over a descriptor; `nil` for a negative error number.
+    /// Takes ownership of a descriptor; returns `nil` for a negative error number.
     init?(owning descriptor: Int32) {
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor
@@ -149,13 +149,13 @@ final class NetlinkSocket: Sendable {
         close(descriptor)
     }
 
-    /// A socket for questions, which are answered at once; `nil` if the system refuses one.
+    /// Opens a socket for queries; returns `nil` if the system refuses to open a socket.
     static func querySocket() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
 
-    /// A non-blocking socket that receives all changes; `nil` if the system refuses one.
+    /// Opens a non-blocking socket that receives all changes; returns `nil` if the system refuses to open a socket.
     static func changeListener() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
 
-    /// The number of the link with a name; 0 if there is no such link.
+    /// Returns the number of the link with a name; 0 if there is no such link.
     static func number(ofLink name: String) -> UInt32 { unsafe if_nametoindex(name) }
 
     /// Sends a datagram; returns whether the kernel accepted it.
@@ -163,9 +163,9 @@ final class NetlinkSocket: Sendable {
         unsafe bytes.withUnsafeBytes { unsafe bb_netlink_send(descriptor, $0.baseAddress, $0.count) == 0 }
     }
 
-    /// Receives a datagram; a datagram that did not come from the kernel is returned empty.
+    /// Receives a datagram; returns an empty datagram if the sender is not the kernel.
     func receive() -> DatagramResult {
-        // The kernel limits unsolicited messages to 32 KiB; answers to our questions are shorter.
+        // The kernel limits unsolicited messages to 32 KiB. Replies to queries are shorter.
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe bytes.withUnsafeMutableBytes {
             unsafe bb_netlink_receive(descriptor, $0.baseAddress, $0.count)

@@ -1,12 +1,12 @@
 import Bluebonnet
 
-/// Notifies its listeners that the machine's network may have changed; shared by the whole process.
+/// Calls its listeners when the machine's network may have changed.
 ///
-/// Has a socket and a thread only while there are listeners.
+/// The whole process shares one monitor. Its socket and its thread exist only while there are listeners.
 final class NetworkChangeMonitor: Sendable {
-    /// A closure that is called on the thread of a loop, first at once and then after each burst of changes.
+    /// A closure that is called on the event loop, once at the beginning and then after each burst of changes.
     ///
-    /// It may be called once more after it was removed.
+    /// The closure may be called once more after its removal.
     typealias Listener = @Sendable (_ loop: EventLoop) -> Void
 
     /// Identifies a listener.
@@ -29,14 +29,14 @@ final class NetworkChangeMonitor: Sendable {
     /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - retryDelay: The time until the next attempt to open a socket, after the system refused one.
+    ///   - retryDelay: The time until the next attempt to open a socket, after an attempt has failed.
     ///   - openSocket: A closure that opens a socket.
     init(retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
         self.retryDelay = retryDelay
         self.openSocket = openSocket
     }
 
-    /// Adds a listener, and begins to watch if it is the first.
+    /// Adds a listener, and starts the thread for the first listener.
     func add(_ listener: @escaping Listener) -> ListenerID {
         let (id, thread, isFirst) = state.withLock { state in
             let id = ListenerID(number: state.nextNumber)
@@ -47,12 +47,12 @@ final class NetworkChangeMonitor: Sendable {
             state.thread = thread
             return (id, thread, true)
         }
-        // The first listener is called together with all others once the new watch has begun.
+        // The new thread calls all listeners, including this listener.
         if isFirst { thread.begin() } else { thread.call(listener) }
         return id
     }
 
-    /// Removes a listener, and ends the thread if it was the last.
+    /// Removes a listener, and ends the thread after the last listener.
     func remove(_ id: ListenerID) {
         let thread = state.withLock { state -> NetworkChangeThread? in
             state.listeners[id] = nil
@@ -61,7 +61,7 @@ final class NetworkChangeMonitor: Sendable {
         thread?.end()
     }
 
-    /// The listeners that a thread calls; empty if another thread has replaced it.
+    /// Returns the listeners that a thread calls; no listeners if another thread has replaced this thread.
     fileprivate func listeners(of thread: NetworkChangeThread) -> [Listener] {
         state.withLock { $0.thread === thread ? Array($0.listeners.values) : [] }
     }
@@ -70,10 +70,10 @@ final class NetworkChangeMonitor: Sendable {
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 }
 
-/// A thread that waits for the kernel's messages about the network, from the first listener to the last.
+/// A thread that receives the kernel's messages about the network while there are listeners.
 ///
-/// The loop reads messages and calls the listeners, which query the kernel for the current state. User code and name
-/// lookups never run on it.
+/// Its event loop reads messages and calls the listeners, which query the kernel for the current state. User code and
+/// name lookups never run on this event loop.
 private final class NetworkChangeThread: Sendable {
     private struct State {
         var socket: NetlinkSocket?
@@ -86,7 +86,7 @@ private final class NetworkChangeThread: Sendable {
     private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
     private let loop = EventLoop(name: "bb-network")
-    /// Only used on the loop.
+    /// Used only on the event loop.
     private let state = Locked(State())
 
     init(of monitor: NetworkChangeMonitor, retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
@@ -125,8 +125,8 @@ private final class NetworkChangeThread: Sendable {
         } else {
             openLater()
         }
-        // Called only now, because changes are received from here on. Without a socket, the listeners at least get the
-        // current state.
+        // The listeners are called after the socket is open, so that no later change is missed. Without a socket, they
+        // still report the current state.
         callListeners()
     }
 
@@ -140,7 +140,7 @@ private final class NetworkChangeThread: Sendable {
     }
 
     private func read(_ socket: NetlinkSocket) {
-        // A limited number of messages, so that a flood of them does not delay the timer.
+        // The number of messages is limited, so that many messages do not delay the timer.
         for _ in 0..<32 {
             switch socket.receive() {
             case .nothing: return
@@ -184,16 +184,17 @@ private final class NetworkChangeThread: Sendable {
     }
 }
 
-/// Decides when a burst of changes is over, because a network changes in many small steps.
+/// Decides when a burst of network changes is over.
 struct ChangeDebouncer {
-    /// How long no change must occur, and the longest burst, in nanoseconds.
+    /// The time without a change that ends a burst, in nanoseconds.
     static let quiet: Int64 = 50_000_000
+    /// The maximum length of a burst, in nanoseconds.
     static let longest: Int64 = 500_000_000
 
     private var first: Int64?
     private var last: Int64 = 0
 
-    /// When to act on the changes so far; `nil` if there were none.
+    /// The time at which the current burst is over; `nil` if there were no changes.
     var deadline: Int64? { first.map { min($0 + Self.longest, last + Self.quiet) } }
 
     /// Records a change.
@@ -202,7 +203,7 @@ struct ChangeDebouncer {
         last = now
     }
 
-    /// Returns whether to act on the changes now, and forgets them in that case.
+    /// Returns whether the current burst is over; if so, removes its changes.
     mutating func opens(at now: Int64) -> Bool {
         guard let deadline, now >= deadline else { return false }
         first = nil

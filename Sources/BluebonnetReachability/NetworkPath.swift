@@ -1,20 +1,20 @@
 import Bluebonnet
 import CSystem
 
-/// The kernel's answer about the route to an address.
+/// The route of packets to an address, as reported by the kernel.
 enum NetworkPath: Hashable, Sendable {
     /// Packets would take this route, over this link.
     case through(NetworkRoute, NetworkLink)
     /// There is no route.
     case none
-    /// The kernel did not answer the question.
+    /// The kernel did not reply to the query.
     case unknown
 
-    /// The meaning of an error that the kernel returns instead of a route.
+    /// Creates the path for an error that the kernel returns instead of a route.
     init(error: Int32) {
         switch error {
-        // No route; a route of the type unreachable, prohibit or blackhole; a link or a kind of address that does not
-        // exist.
+        // There is no route, the route has the type unreachable, prohibit or blackhole, or the link or the address
+        // family does not exist.
         case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENXIO, ESRCH, EAGAIN, EAFNOSUPPORT,
             EOPNOTSUPP:
             self = .none
@@ -22,7 +22,7 @@ enum NetworkPath: Hashable, Sendable {
         }
     }
 
-    /// The reachability of an address with this path.
+    /// Returns the reachability of an address with this path.
     func status(of address: IPAddress) -> NetworkReachabilityManager.Status {
         guard case .through(let route, let link) = self else { return self == .none ? .notReachable : .unknown }
         guard route.kind != .refused, !route.isDead, link.isUp, link.isRunning,
@@ -31,7 +31,7 @@ enum NetworkPath: Hashable, Sendable {
         return .reachable(link.isCellular ? .cellular : .ethernetOrWiFi)
     }
 
-    /// The reachability of the Internet at large with this path, which must not end in the machine itself.
+    /// The reachability of the Internet with this path; not reachable if the path ends in the machine itself.
     var statusOfInternet: NetworkReachabilityManager.Status {
         guard case .through(let route, let link) = self else { return status(of: IPAddress.internet[0]) }
         return route.kind == .local || link.isLoopback ? .notReachable : status(of: IPAddress.internet[0])
@@ -39,30 +39,31 @@ enum NetworkPath: Hashable, Sendable {
 }
 
 extension NetworkReachabilityManager.Status {
-    /// Combines the statuses of several paths to one destination: one working path is enough, and an unknown path might
-    /// work.
+    /// Combines the statuses of several paths to one destination.
+    ///
+    /// One working path is enough. An unknown path might work.
     init(of statuses: [Self]) {
         let order: [Self] = [.reachable(.ethernetOrWiFi), .reachable(.cellular), .unknown]
         self = order.first { statuses.contains($0) } ?? .notReachable
     }
 }
 
-/// The route that packets to an address would take, as the kernel answers it.
+/// The route that packets to an address would take, as reported by the kernel.
 struct NetworkRoute: Hashable, Sendable {
     /// How the packets are handled.
     enum Kind: Hashable, Sendable {
-        /// They are sent.
+        /// The packets are sent.
         case sent
-        /// They are for the machine itself.
+        /// The packets are for the machine itself.
         case local
-        /// They are refused or dropped.
+        /// The packets are refused or dropped.
         case refused
     }
 
     var kind: Kind
     /// The number of the link over which the packets leave.
     var link: UInt32?
-    /// Whether the kernel has seen that the link is down.
+    /// Whether the kernel reports that the link is down.
     var isDead = false
 }
 
@@ -82,12 +83,12 @@ extension NetworkRoute {
             switch type {
             case bb_rta_link: link = value.number(at: 0)
             case bb_rta_multipath where link == nil:
-                // The first of several next hops: its length, its flags, its weight and the number of its link.
+                // The first of several next hops, with its length, its flags, its weight and the number of its link.
                 link = value.number(at: 4)
                 let flags: UInt8 = value.number(at: 2) ?? 0
                 isDead = isDead || UInt32(flags) & (bb_rtnh_dead | bb_rtnh_link_down) != 0
             case bb_rta_cache:
-                // Older kernels answer for IPv6 with a route that carries the error.
+                // For IPv6, older kernels report an error as an attribute of a route.
                 let error: UInt32 = value.number(at: 12) ?? 0
                 if error != 0 { self.kind = .refused }
             default: break
@@ -95,7 +96,7 @@ extension NetworkRoute {
         }
     }
 
-    /// The body of a question for the route to an address, over any link or over a certain link.
+    /// Returns the body of a query for the route to an address, over any link or over a certain link.
     static func question(to address: IPAddress, by link: UInt32? = nil) -> [UInt8] {
         var body = [UInt8](repeating: 0, count: 12)
         body[0] = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
@@ -119,17 +120,18 @@ struct NetworkLink: Hashable, Sendable {
     var kind = ""
     /// The hardware type, such as the number of `ARPHRD_ETHER`.
     var hardware: UInt16 = 1
-    /// Whether it is switched on.
+    /// Whether the link is switched on.
     var isUp = true
-    /// Whether packets can be sent: for example, the cable is plugged in or the radio is connected.
+    /// Whether packets can be sent, for example because the cable is plugged in.
     var isRunning = true
     var isLoopback = false
 
     /// Whether the link leads to a mobile network, as far as this can be detected.
     ///
-    /// Detected by the kind (`wwan`, `rmnet`), by packets without a link-layer frame, which modems use, or by the name.
-    /// The kernel names a modem `wwan0`; systemd adds its place to `ww`; some phone drivers use `rmnet` or `ccmni`. A
-    /// dial-up line (`ppp0`), a phone's hotspot and a tunnel through a mobile network look like other links.
+    /// A link is detected by its kind (`wwan`, `rmnet`), by its hardware type (raw IP, which modems use) or by its
+    /// name. The kernel names a modem `wwan0`. In systemd, the name of a modem begins with `ww`. Some phone drivers use
+    /// `rmnet` or `ccmni`. A dial-up line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not
+    /// detected.
     var isCellular: Bool {
         ["wwan", "rmnet"].contains(kind) || [Self.rawIP, Self.rmnet].contains(hardware)
             || ["ww", "rmnet", "ccmni"].contains { name.hasPrefix($0) }
@@ -159,7 +161,7 @@ extension NetworkLink {
         }
     }
 
-    /// The body of a question for a link.
+    /// Returns the body of a query for a link.
     static func question(_ number: UInt32) -> [UInt8] {
         var body = [UInt8](repeating: 0, count: 4)
         body.append(number: number)
@@ -169,10 +171,10 @@ extension NetworkLink {
 }
 
 extension NetworkPath {
-    /// Asks the kernel for the routes that packets to these addresses would take.
+    /// Queries the kernel for the routes that packets to these addresses would take.
     ///
-    /// Unlike the kernel's routing tables, the answer takes rules, metrics and links that are down into account. Takes
-    /// some microseconds for each address, and needs no privilege.
+    /// Unlike the routing tables, the result takes rules, metrics and links that are down into account. A query takes
+    /// some microseconds and needs no privilege.
     static func paths(to addresses: [IPAddress]) -> [NetworkPath] {
         guard let socket = NetlinkSocket.querySocket() else { return addresses.map { _ in .unknown } }
         var queries = RouteQueries(socket: socket)
@@ -180,7 +182,7 @@ extension NetworkPath {
     }
 }
 
-/// Sends questions to the kernel, one after the other.
+/// Sends queries to the kernel, one after the other.
 private struct RouteQueries {
     private enum RouteReply {
         case body(ArraySlice<UInt8>)
@@ -215,7 +217,7 @@ private struct RouteQueries {
     private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> RouteReply {
         sequence += 1
         guard socket.send(NetlinkMessage.question(type, sequence: sequence, body: body)) else { return .none }
-        // The kernel answers during the sending call. Messages other than the answer are not expected.
+        // The kernel replies during the call that sends the query. No other messages are expected.
         for _ in 0..<8 {
             guard case .datagram(let bytes) = socket.receive() else { return .none }
             for message in NetlinkDatagram(bytes).messages where message.sequence == sequence {

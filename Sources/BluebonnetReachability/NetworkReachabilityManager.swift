@@ -1,23 +1,26 @@
 public import Bluebonnet
 
-/// Reports whether the machine has a route to a host or to the Internet, and when that changes.
+/// Reports whether the machine has a route to a host or to the Internet, and notifies you of changes.
 ///
-/// The manager queries the kernel (rtnetlink) for the route that packets would take, and is notified when links,
-/// addresses, routes or rules change. Nothing is sent to the host: reachable means that packets can leave the machine,
-/// not that the host answers. Therefore, do not check the status before you send a request; send the request. Use the
-/// status to retry, which ``OfflineRetrier`` does for you, and to explain a failure to people.
+/// The manager queries the kernel (rtnetlink) for the route that packets would take. The kernel notifies the manager
+/// when links, addresses, routes or rules change. The manager sends nothing to the host. If a host is reachable,
+/// packets can leave the machine, but the host may still not respond.
+///
+/// Do not check the status before you send a request. Send the request, and use the status to retry it or to explain
+/// its failure to people. ``OfflineRetrier`` retries requests for you.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
 /// manager?.startListening { status in print(status) }
 /// ```
 ///
-/// Keep a reference to the manager. When it is released, its sequences end and its handler is no longer called. All
-/// managers of the process share one thread and one socket, which exist only while a listener is active. No privilege
-/// is needed. If the system refuses the socket, as in some sandboxes, the status is ``Status/unknown``.
+/// Keep a reference to the manager. When the manager is released, its sequences end and its handler is no longer
+/// called. All managers of the process share one thread and one socket, which exist only while a listener is active.
+/// The manager needs no privilege. If the system refuses to open the socket, as in some sandboxes, the status is
+/// ``Status/unknown``.
 ///
-/// The manager observes the network of the process. If threads have separate network namespaces, it observes the
-/// network of the thread that starts to listen first.
+/// The manager observes the network of the process. If the threads of the process have separate network namespaces, the
+/// manager observes the namespace of the thread that listens first.
 public final class NetworkReachabilityManager: Sendable {
     /// The reachability of a host or of the Internet.
     public enum Status: Hashable, Sendable {
@@ -30,11 +33,12 @@ public final class NetworkReachabilityManager: Sendable {
 
         /// The type of connection over which packets leave the machine.
         ///
-        /// These links are detected as mobile: links of the kind `wwan` or `rmnet`, modems without link-layer frames,
-        /// and links whose name begins with `ww`, `rmnet` or `ccmni`. A modem behind a serial line (`ppp0`), a phone's
-        /// hotspot and a tunnel through a mobile network are not detected.
+        /// A link is detected as mobile if its kind is `wwan` or `rmnet`, if it is a modem without link-layer frames,
+        /// or if its name begins with `ww`, `rmnet` or `ccmni`. A modem on a serial line (`ppp0`), a phone's hotspot
+        /// and a tunnel through a mobile network are not detected.
         public enum ConnectionType: Hashable, Sendable {
-            /// A cable, a wireless network, a tunnel, the machine itself, or any other link not detected as mobile.
+            /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the machine
+            /// itself.
             case ethernetOrWiFi
             /// A mobile network.
             case cellular
@@ -43,15 +47,15 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// The manager for the Internet, shared by the whole process.
     ///
-    /// Stopping it stops it for all of its users. It is never `nil`; it is only optional because ``init()`` is
-    /// failable.
+    /// All users of this manager share its handler and its sequences. ``stopListening()`` therefore ends the
+    /// observation for all of them. The value is never `nil`. Its type is optional, as in Alamofire.
     public static let `default`: NetworkReachabilityManager? = ofInternet
 
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
-    /// Serves listeners, which can be stopped.
+    /// The monitors of the sequences and of the handler; ``stopListening()`` ends them.
     private let listeners: ReachabilityMonitors
-    /// Serves tasks that wait for a network; stopping the listeners does not affect them.
+    /// The monitors of the tasks that wait for a network; ``stopListening()`` does not affect them.
     private let waiters: ReachabilityMonitors
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
@@ -61,20 +65,19 @@ public final class NetworkReachabilityManager: Sendable {
         waiters = ReachabilityMonitors(target, changeMonitor: changeMonitor)
     }
 
-    /// Creates a manager for the Internet at large, which reports whether packets to the Internet would leave the
-    /// machine.
+    /// Creates a manager that reports whether packets to the Internet would leave the machine.
     ///
-    /// Any route over IPv4 or IPv6 counts: a default route, two routes for half of the addresses each, as tunnels use,
-    /// or a rule. The result is never `nil`.
+    /// Any route to the Internet over IPv4 or IPv6 counts, for example a default route or the routes of a tunnel. The
+    /// result is never `nil`.
     public convenience init?() {
         self.init(ReachabilityTarget(.internet))
     }
 
     /// Creates a manager for a host.
     ///
-    /// For an IP address, the manager only queries the kernel. A name is looked up with the system's resolver: when
-    /// listening begins, after each change of the network, and repeatedly while it is not found. One reachable address
-    /// is enough. `localhost` is the machine itself.
+    /// The manager looks up a name with the system's resolver. It does so when listening begins and after each change
+    /// of the network. If a lookup fails, it is repeated. The host is reachable if at least one of its addresses is
+    /// reachable. An IP address and `localhost`, which is the machine itself, need no lookup.
     ///
     /// - Parameter host: The host's name, or its IPv4 or IPv6 address, without a scheme, a port or a path. An IPv6
     ///   address may have brackets and a link (`fe80::1%eth0`). The result is `nil` if the text is not a host.
@@ -93,15 +96,15 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// The current reachability.
     ///
-    /// Reading it queries the kernel, which takes some microseconds and does not block. Reading it also starts the
-    /// lookup of a host's name, but does not wait for the result. Until the name has been looked up, the status is that
-    /// of the Internet at large. ``statuses`` and handlers begin with the status of the host itself.
+    /// This property queries the kernel, which takes some microseconds and does not block. It also starts the lookup of
+    /// the host's name, but does not wait for the result. Until the lookup is complete, the property returns the
+    /// reachability of the Internet. ``statuses`` and handlers begin with the status of the host itself.
     public var status: Status {
         listeners.target.lookUpIfDue()
         return listeners.target.status()
     }
 
-    /// Whether there is currently a route, over any type of connection.
+    /// Whether there is currently a route over any type of connection.
     public var isReachable: Bool { if case .reachable = status { true } else { false } }
 
     /// Whether there is currently a route over a mobile network.
@@ -112,25 +115,25 @@ public final class NetworkReachabilityManager: Sendable {
 
     // MARK: Listening
 
-    /// A sequence of statuses: the current status as soon as it is known, and then each change.
+    /// A sequence of statuses, which begins with the current status and continues with each change.
     ///
     /// Changes that follow each other within 50 milliseconds are combined, for at most 500 milliseconds. Any number of
-    /// tasks may observe; each begins with the latest status. The sequence ends with ``stopListening()`` and when the
-    /// manager is released.
+    /// tasks can iterate over the statuses. Every iteration begins with the latest status. The sequence ends when
+    /// ``stopListening()`` is called or the manager is released.
     public var statuses: StreamOf<Status> { listeners.statuses() }
 
     /// Calls a handler with the current status, and again whenever the status changes.
     ///
-    /// The handler runs on the global pool, one call after the other. A previous handler is replaced.
+    /// The handler runs on the global pool, one call after the other. The new handler replaces the previous handler.
     ///
-    /// - Parameter handler: The handler of the status. After ``stopListening()`` no new call begins, but one may still
-    ///   be running.
+    /// - Parameter handler: The handler of the status. No new call begins after ``stopListening()``, but a call may
+    ///   still be running.
     @_disfavoredOverload  // the overload with a queue is preferred where it exists
     public func startListening(onUpdatePerforming handler: @escaping @Sendable (Status) -> Void) {
         let statuses = listeners.statuses()
         let task = Task {
             for await status in statuses {
-                // Statuses that were buffered before the stop are dropped.
+                // Statuses that were buffered before the cancellation are dropped.
                 guard !Task.isCancelled else { return }
                 handler(status)
             }
@@ -140,7 +143,7 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Ends all sequences of ``statuses``, and stops calling the handler.
     ///
-    /// Sequences and handlers that are added later start a new observation.
+    /// You can start new sequences and set a new handler later.
     public func stopListening() {
         listening.withLock { $0.take() }?.cancel()
         listeners.end()
@@ -151,9 +154,9 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     /// Whether there is currently a route, or the status is unknown.
     package var isConnected: Bool { status != .notReachable }
 
-    /// Returns when there is a route, or when the status is unknown.
+    /// Waits until there is a route or the status is unknown.
     ///
-    /// Listeners, and stopping them, have no effect on this method.
+    /// ``stopListening()`` has no effect on this method.
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
@@ -164,8 +167,7 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
 
     /// Returns a manager for the host if the host is an IP address or the machine itself; otherwise this manager.
     ///
-    /// Therefore, a request to a server on the local machine or network is not delayed while the Internet is
-    /// unreachable.
+    /// A request to a local server therefore does not wait while the Internet is unreachable.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: The monitor for the host.

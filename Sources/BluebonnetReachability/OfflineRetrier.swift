@@ -6,9 +6,9 @@ package protocol ConnectivityMonitoring: Sendable {
     /// Whether there is currently a network, as far as is known.
     var isConnected: Bool { get }
 
-    /// Returns when there is a network; returns at once if there already is one.
+    /// Waits until there is a network; returns at once if there is already a network.
     ///
-    /// Runs on the global pool, for any number of callers at the same time.
+    /// This method runs on the global pool. Any number of tasks can wait at the same time.
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
@@ -29,38 +29,38 @@ extension ConnectivityMonitoring {
     package func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
 }
 
-/// Retries requests that failed without a network, as soon as there is a network again.
+/// Retries requests that failed because there was no network, as soon as there is a network again.
 ///
-/// A request waits if all of these conditions are met:
+/// A failed request waits for a network if all of these conditions hold:
 ///
-/// - The failure occurred before the request was sent: the name was not resolved, or no connection was made. Therefore,
-///   the request can have any method.
+/// - The request was not sent, because the name was not resolved or no connection was made. The request can therefore
+///   have any method.
 /// - The body, if there is one, can be sent again.
 /// - The monitor reports that there is no network.
 ///
-/// Each request waits at most `maximumWait`, which is 5 seconds by default; then it fails with its error. Cancelling
-/// the request ends the wait.
+/// A request waits for at most `maximumWait`, which is 5 seconds by default. If there is still no network, the request
+/// fails with its original error. Cancelling the request ends the wait.
 ///
-/// By default, ``NetworkReachabilityManager`` queries the kernel for the route to the Internet at large. If the host of
-/// the URL is an IP address or `localhost`, it queries the route to that host. Therefore, a request does not wait for a
-/// server on the machine itself that refuses connections. For requests through a proxy, the host of the request counts,
-/// not the proxy.
+/// By default, the retrier uses ``NetworkReachabilityManager`` to check the route to the Internet. If the host of the
+/// URL is an IP address or `localhost`, it checks the route to that host instead. A request to a local server that
+/// refuses connections therefore does not wait. For a request through a proxy, the retrier checks the host of the
+/// request and not the proxy.
 ///
-/// Names may become resolvable a moment later than routes. Add a `RetryPolicy` after this retrier to retry the request
-/// in that case: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
+/// When a network returns, name lookups can fail for a moment after the route exists. To retry the request in this case
+/// as well, add a `RetryPolicy` after this retrier: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// The monitor of the network.
     package let monitor: any ConnectivityMonitoring
 
-    /// How long a request waits for the network; 5 seconds by default.
+    /// The longest time for which a request waits for a network; 5 seconds by default.
     package let maximumWait: Duration
 
-    /// The maximum number of retries of a request, including those of other retriers; 5 by default.
+    /// The maximum number of retries of a request, including retries by other retriers; 5 by default.
     package let retryLimit: UInt
 
     private let isOfflineError: @Sendable (any Error) -> Bool
 
-    /// The failures that a missing network can cause, all of which occur before the request is sent.
+    /// The errors that a missing network can cause before the request is sent.
     package static let offlineErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.failed),
         .timedOut(.connect),
@@ -73,13 +73,12 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Creates a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: The monitor of the network; by default, it observes the route to the Internet at large. A
-    ///     monitor of the Internet uses the route to the request's host instead, if the host is an IP address or
-    ///     `localhost`.
-    ///   - maximumWait: How long a request waits for the network; 5 seconds by default.
-    ///   - retryLimit: The maximum number of retries of a request, including those of other retriers; 5 by default.
-    ///   - isOfflineError: A closure that returns whether a missing network can cause an error. By default, these are
-    ///     failed name lookups, failed connections and connect timeouts. It runs on the global pool.
+    ///   - monitor: The monitor of the network. By default, it checks the route to the Internet, or the route to the
+    ///     request's host if the host is an IP address or `localhost`.
+    ///   - maximumWait: The longest time for which a request waits for a network; 5 seconds by default.
+    ///   - retryLimit: The maximum number of retries of a request, including retries by other retriers; 5 by default.
+    ///   - isOfflineError: A closure that returns whether a missing network can cause an error. By default, it returns
+    ///     `true` for failed name lookups, failed connections and connect timeouts. It runs on the global pool.
     public init(
         monitor: NetworkReachabilityManager? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
@@ -100,13 +99,13 @@ public struct OfflineRetrier: RequestInterceptor {
         self.isOfflineError = isOfflineError
     }
 
-    /// Waits for a network if there is none.
+    /// Waits for a network if there is no network.
     ///
     /// - Parameters:
     ///   - request: The request that failed.
     ///   - session: The session of the request.
     ///   - error: The error of the request.
-    /// - Returns: `.retry` if there is a network again in time; otherwise `.doNotRetry`.
+    /// - Returns: `.retry` if there is a network again within the maximum wait; otherwise `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         guard isOfflineError(error), UInt(request.retryCount) < retryLimit,
@@ -145,8 +144,8 @@ extension RequestRetrier where Self == OfflineRetrier {
     /// Creates a retrier that waits for a network.
     ///
     /// - Parameters:
-    ///   - monitor: The monitor of the network; by default, it observes the route to the Internet at large.
-    ///   - maximumWait: How long a request waits for the network; 5 seconds by default.
+    ///   - monitor: The monitor of the network; by default, it checks the route to the Internet.
+    ///   - maximumWait: The longest time for which a request waits for a network; 5 seconds by default.
     /// - Returns: The new retrier.
     package static func offlineRetrier(
         monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5)

@@ -1,7 +1,8 @@
 import Bluebonnet
 
-/// Creates a monitor for the first observer of a destination, shares it with other observers, and ends it after the
-/// last.
+/// Shares one monitor among all observers of a destination.
+///
+/// The monitor is created for the first observer and ends after the last observer.
 final class ReachabilityMonitors: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -10,7 +11,7 @@ final class ReachabilityMonitors: Sendable {
         var observers = 0
         var isClosed = false
 
-        /// Records an observer; returns its monitor, and whether the monitor is new and must begin.
+        /// Records an observer; returns its monitor, and whether the monitor is new and must be started.
         mutating func entered(_ make: () -> ReachabilityMonitor) -> (ReachabilityMonitor, isNew: Bool)? {
             guard !isClosed else { return nil }
             observers += 1
@@ -20,7 +21,7 @@ final class ReachabilityMonitors: Sendable {
             return (made, true)
         }
 
-        /// Records that an observer left; returns the monitor if it must end.
+        /// Removes an observer; returns the monitor if the monitor must end.
         mutating func left(_ left: ReachabilityMonitor) -> ReachabilityMonitor? {
             guard monitor === left else { return nil }
             observers -= 1
@@ -42,7 +43,7 @@ final class ReachabilityMonitors: Sendable {
         self.changeMonitor = changeMonitor
     }
 
-    /// A sequence of statuses: the current status once it is known, and then each change.
+    /// Returns a sequence of statuses, which begins with the current status and continues with each change.
     func statuses() -> StreamOf<Status> {
         StreamOf { self.observe() }
     }
@@ -52,7 +53,7 @@ final class ReachabilityMonitors: Sendable {
         state.withLock { $0.taken() }?.end()
     }
 
-    /// Ends all sequences for good.
+    /// Ends all sequences, including sequences that begin later.
     func close() {
         let monitor = state.withLock { state in
             state.isClosed = true
@@ -70,8 +71,8 @@ final class ReachabilityMonitors: Sendable {
             ended.finish()
             return ended.subscribe(bufferingPolicy: .latest)
         }
-        // If the observer ends, other observers keep the monitor. If the monitor ends, it has already been removed
-        // here.
+        // If one observer ends, the other observers keep the monitor. If the monitor ends, it has already been removed
+        // from the state.
         let source = monitor.observers.subscribe(bufferingPolicy: .events) { _ in self.left(monitor) }
         if isNew { monitor.begin() }
         return source
@@ -82,9 +83,9 @@ final class ReachabilityMonitors: Sendable {
     }
 }
 
-/// Monitors one destination, from its first observer to its last.
+/// Monitors one destination while it has observers.
 ///
-/// Runs on the event loop, except for ``begin()`` and ``end()``.
+/// All methods run on the event loop, except ``begin()`` and ``end()``.
 private final class ReachabilityMonitor: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -104,7 +105,7 @@ private final class ReachabilityMonitor: Sendable {
         var retryTimer: TimerID?
     }
 
-    /// The first delay until a name that was not found is looked up again without a change; it doubles each time.
+    /// The delay before the first repetition of a failed lookup; the delay doubles after each repetition.
     private static let firstRetryDelay = Duration.seconds(1)
     private static let longestRetryDelay = Duration.seconds(30)
 
@@ -131,7 +132,7 @@ private final class ReachabilityMonitor: Sendable {
         if isOver { changeMonitor.remove(id) }
     }
 
-    /// Ends monitoring, even before ``begin()``; the observers' sequences end.
+    /// Ends monitoring and the sequences of all observers; may be called before ``begin()``.
     func end() {
         let id = state.withLock { state -> NetworkChangeMonitor.ListenerID? in
             defer { state.phase = .over }
@@ -149,7 +150,7 @@ private final class ReachabilityMonitor: Sendable {
     private func networkMayHaveChanged(_ loop: EventLoop) {
         guard !isOver else { return }
         guard target.hasName else { return report() }
-        // Report a status with the known addresses at once; the new lookup may change it later.
+        // Report the status of the known addresses at once. The new lookup may change the status later.
         if target.isLookedUp { report() }
         lookUp(loop)
     }

@@ -10,7 +10,7 @@ enum ReachabilityDestination: Hashable, Sendable {
     /// A host by its name.
     case name(String)
 
-    /// Parses a host as in a URL; `nil` if the text is not a host, for example because it is a whole URL.
+    /// Parses a host as in a URL; returns `nil` if the text is not a host, for example if it is a whole URL.
     init?(host: String) {
         if let address = IPAddress(host) {
             self = .addresses([address])
@@ -71,10 +71,10 @@ final class ReachabilityTarget: Sendable {
         state.withLock { if case .neverLookedUp = $0.name { false } else { true } }
     }
 
-    /// Whether the latest lookup failed and is tried again.
+    /// Whether the latest lookup failed and must be repeated.
     var didLastLookUpFail: Bool { state.withLock { $0.didLastLookUpFail } }
 
-    /// The current status, with the known addresses.
+    /// Returns the current status of the known addresses.
     ///
     /// A name that was never looked up counts as a host on the Internet.
     func status() -> Status {
@@ -98,7 +98,7 @@ final class ReachabilityTarget: Sendable {
         Status(of: paths(IPAddress.internet).map(\.statusOfInternet))
     }
 
-    /// Looks up the name and calls the closure afterwards; known addresses are kept if no server answers.
+    /// Looks up the name, and then calls the closure; keeps the known addresses if no name server responds.
     func lookUp(_ completion: @escaping @Sendable () -> Void) {
         guard case .name(let name) = destination else { return completion() }
         state.withLock { $0.lookedUp = MonotonicClock.now() }
@@ -117,7 +117,7 @@ final class ReachabilityTarget: Sendable {
 
     /// Looks up the name in the background if the last lookup is too old.
     ///
-    /// Needed if there are no listeners, which would otherwise start lookups.
+    /// This method is for targets without listeners, because only listeners start lookups automatically.
     func lookUpIfDue() {
         guard hasName else { return }
         let isDue = state.withLock { state in
@@ -130,19 +130,19 @@ final class ReachabilityTarget: Sendable {
         if isDue { lookUp {} }
     }
 
-    /// How long the result of a successful and of a failed lookup is used, in nanoseconds.
+    /// The time for which the result of a lookup is used, in nanoseconds.
     private static let successAge: Int64 = 60_000_000_000
     private static let failureAge: Int64 = 1_000_000_000
 }
 
 extension IPAddress {
-    /// Whether it is an IPv6 address.
+    /// Whether the address is an IPv6 address.
     var isIPv6: Bool { bytes.count == 16 }
 
-    /// Whether it is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    /// Whether the address is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
     var isLoopback: Bool { bytes == Self.loopback6.bytes || !isIPv6 && bytes.first == 127 }
 
-    /// The number of the link in the address: `nil` if the address names no link, 0 if there is no such link.
+    /// The number of the link in the address; `nil` if the address has no link, 0 if the link does not exist.
     var zoneNumber: UInt32? {
         zone.map { zone in UInt32(zone) ?? NetlinkSocket.number(ofLink: zone) }
     }
@@ -150,9 +150,9 @@ extension IPAddress {
     static let loopback4 = IPAddress(bytes: [127, 0, 0, 1])
     static let loopback6 = IPAddress(bytes: [UInt8](repeating: 0, count: 15) + [1])
 
-    /// Two addresses that represent the Internet at large: those of a DNS root server.
+    /// Two addresses that represent the Internet: the IPv4 and IPv6 addresses of a DNS root server.
     ///
-    /// Nothing is sent to them; the kernel is only asked for the route.
+    /// Nothing is sent to these addresses. The kernel is queried for the route to them.
     static let internet = [
         IPAddress(bytes: [198, 41, 0, 4]),
         IPAddress(bytes: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30]),

@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// Holds tasks back until it is opened, so that a test decides when a route answers.
+/// A gate at which tasks wait until a test opens it, for example to control when a route responds.
 ///
 /// ```swift
 /// let gate = Gate()
@@ -24,25 +24,25 @@ package final class Gate: Sendable {
     /// The number of waiting tasks.
     package var waiterCount: Int { state.waiterCount }
 
-    /// Opens the gate for all current and future waiters.
+    /// Opens the gate, for the waiting tasks and for tasks that arrive later.
     package func open() {
         state.change { $0 = true }
     }
 
-    /// Holds back all tasks that wait from now on.
+    /// Closes the gate for all tasks that arrive later.
     package func close() {
         state.change { $0 = false }
     }
 
-    /// Returns when the gate is open, or when the task is cancelled.
+    /// Waits until the gate is open or the task is cancelled.
     package func wait() async {
         try? await state.wait { $0 ? .success(()) : nil }
     }
 }
 
-/// Guards a changing state, and lets tasks wait until the state meets a condition.
+/// Protects a state with a lock, and lets tasks wait until a condition on the state holds.
 final class ObservedState<State: Sendable>: Sendable {
-    /// Checks whether a condition holds; if so, returns the action to run when the lock is released.
+    /// Checks whether a condition holds; if so, returns the action to run after the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
 
     private struct Waiter {
@@ -94,7 +94,7 @@ final class ObservedState<State: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until the condition returns a result, and returns or throws it.
+    /// Waits until the condition returns a result, and returns the value or throws the error of this result.
     ///
     /// The condition may change the state, but must not call other code. Throws `CancellationError` when the task is
     /// cancelled.
@@ -113,7 +113,7 @@ final class ObservedState<State: Sendable>: Sendable {
                 }
                 let cancel = { @Sendable in continuation.resume(throwing: CancellationError()) }
                 let action = storage.withLock { storage -> (@Sendable () -> Void)? in
-                    // If the task is cancelled later, the cancellation handler finds the waiter.
+                    // If the task is cancelled later, the cancellation handler removes the waiter.
                     if Task.isCancelled { return cancel }
                     if let action = attempt(&storage.state) { return action }
                     storage.waiters[number] = Waiter(attempt: attempt, cancel: cancel)

@@ -86,7 +86,7 @@ struct AFErrorTests {
     ]
 
     @Test(arguments: rows)
-    func `each kind of error has its case, which says itself in a sentence`(_ row: Row) {
+    func `each kind of error has its case with a description in one sentence`(_ row: Row) {
         let error = AFError(RequestError(row.kind, underlying: Weeds()))
         #expect(row.isRight(error), "\(error)")
         let answers = [
@@ -115,7 +115,7 @@ struct AFErrorTests {
         #expect(error.failedStringEncoding == encoding)
     }
 
-    @Test func `A failed exchange is a URLError that knows the RequestError`() {
+    @Test func `A failed exchange is a URLError that contains the RequestError`() {
         let original = RequestError(.timedOut(.idle))
         let error = AFError(original)
         #expect((error.underlyingError as? URLError)?.code == .timedOut)

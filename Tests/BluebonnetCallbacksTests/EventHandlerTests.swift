@@ -27,7 +27,7 @@ import Testing
         #expect(entries.last == "response")
     }
 
-    @Test func `Progress of an upload is reported in separate values, the last one too`() async throws {
+    @Test func `Upload progress is reported in separate objects, including the last progress`() async throws {
         let server = try await LocalServer { router in
             router.post("/") { request in .text("\(request.body.count)") }
         }
@@ -48,7 +48,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `A head is asked about, and refused, and one whose handler forgets to answer is refused`() async {
+    @Test func `A handler refuses a head, also by releasing its completion handler`() async {
         let session = Session(transport: StubTransport { _ in .text("body") })
         let log = CallLog<String>()
         session.request(url)
@@ -69,7 +69,7 @@ import Testing
         #expect(await log.wait(for: 4).last == "true again")
     }
 
-    @Test func `A curl command is reported once, also for a request that cannot be made`() async {
+    @Test func `A curl command is reported once, even for a request that cannot be created`() async {
         let session = Session(transport: StubTransport { _ in .ok })
         let log = CallLog<String>()
         session.request(url).cURLDescription { log.note($0) }.response(queue: queue) { _ in }
@@ -78,11 +78,11 @@ import Testing
         session.request("no URL at all").cURLDescription(on: queue) { log.note($0) }.response(queue: queue) { _ in }
         #expect(await log.wait(for: 2).last?.hasPrefix("#") == true)
         do { _ = session.request(url).cURLDescription(on: queue) { log.note($0) } }
-        // It is gone without having been started.
+        // The request was released before its start.
         #expect(await log.wait(for: 3).count == 3)
     }
 
-    @Test func `A download is cancelled, and what it can be resumed with handed over`() async throws {
+    @Test func `A cancelled download passes its resume data to the handler`() async throws {
         let body = Data(repeating: 7, count: 400_000)
         let server = try await LocalServer { router in
             router.get("/seeds") { _ in
@@ -103,7 +103,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `All requests are seen and cancelled`() async {
+    @Test func `All requests are listed and cancelled`() async {
         let session = Session(transport: StubTransport { _ in .never })
         let log = CallLog<String>()
         for _ in 0..<5 {
@@ -197,7 +197,7 @@ import Testing
         #expect(await log.wait(for: 2) == ["petals", "true"])
     }
 
-    @Test func `Sequences of a request that is gone unstarted end`() async {
+    @Test func `Sequences of a request that was released before its start end`() async {
         let session = Session(startRequestsImmediately: false, transport: StubTransport { _ in .ok })
         let updates = session.request(url).downloadProgressUpdates()
         for await _ in updates {}

@@ -4,9 +4,9 @@ import Testing
 
 /// The order of the handlers of one request, as a table.
 struct HandlerOrderTests {
-    /// What happens to an order of three handlers, or what has to be done about it.
+    /// An event of an order of three handlers, or the expected action.
     enum Step: Sendable {
-        /// It is known what the handler is called with, and then these are the consequences.
+        /// The call of the handler is ready; the values are the expected actions.
         case answered(Int, Consequence)
         /// The handler has nothing to be called with.
         case left(Int, Consequence)
@@ -90,7 +90,7 @@ struct HandlerOrderTests {
         }
     }
 
-    @Test func `one that is added while another is called has its turn`() {
+    @Test func `a handler that is added during a call is called`() {
         var order = HandlerOrder<Int>()
         _ = order.added()
         #expect(Consequence(order.answered(0, with: 0)) == .call(0))
@@ -100,7 +100,7 @@ struct HandlerOrderTests {
         #expect(Consequence(order.returned()) == .end)
     }
 
-    @Test func `Any order of answers gives one order of calls`() {
+    @Test func `Any order of responses results in one order of calls`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             let count = Int.random(in: 1...12, using: &generator)

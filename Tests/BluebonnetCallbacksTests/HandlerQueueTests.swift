@@ -9,7 +9,7 @@ import Testing
     private let session = Session(transport: StubTransport { _ in .text("here") })
     private let url = "http://stub.test/"
 
-    @Test func `A handler is called on the queue that it asks for`() async {
+    @Test func `A handler is called on its queue`() async {
         let log = CallLog<Void>()
         let queue = DispatchQueue(label: "mine")
         session.request(url)
@@ -34,7 +34,7 @@ import Testing
         _ = await log.wait(for: 4)
     }
 
-    @Test func `A handler without a queue is called on the main queue, which is the main actor's`() async {
+    @Test func `A handler without a queue is called on the main queue, in the main actor's isolation`() async {
         let log = CallLog<Void>()
         let scene = MainScene()
         await scene.begin(session.request(url), log)
@@ -42,7 +42,7 @@ import Testing
         #expect(await scene.text == "here")
     }
 
-    @Test func `Nothing of a request runs on the main queue when its handlers do not`() async {
+    @Test func `No part of a request runs on the main queue unless its handlers do`() async {
         let log = CallLog<Void>()
         let queue = DispatchQueue(label: "mine")
         await MainActor.run {
@@ -102,7 +102,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(1))) struct BlockedMainThreadTests {
-    @Test func `A program whose main thread is blocked gets its answer on a queue of its own`() async throws {
+    @Test func `A program with a blocked main thread receives its response on another queue`() async throws {
         let server = try await LocalServer { router in router.get("/") { _ in .text("1234567") } }
         let program = try RunningProgram("CallbackProgram", [server.url.absoluteString])
         let outcome = await program.outcome()

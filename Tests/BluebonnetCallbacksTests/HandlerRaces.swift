@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `Cancelling against completion, with handlers that come late`() async throws {
+    @Test func `Cancelling during completion, with handlers that are added late`() async throws {
         let session = Session(transport: StubTransport { _ in .json(["name": "Alba"]) })
         try await race { iteration in
             let log = CallLog<Int>()
@@ -33,7 +33,7 @@ import Testing
         try await expectNothingIsLeft(session)
     }
 
-    @Test func `Retries against cancelling`() async throws {
+    @Test func `Cancelling during retries`() async throws {
         let session = Session(transport: StubTransport { _ in .status(503) })
         let retrier = Retrier { request, _, _ in request.retryCount < 5 ? .retry : .doNotRetry }
         try await race { iteration in
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `Downloads that are cancelled, tried again and shut down`() async throws {
+    @Test func `Downloads that are cancelled, retried and shut down`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: directory) }
         try await race(groups: 20) { iteration in

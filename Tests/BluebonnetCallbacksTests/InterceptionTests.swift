@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Says which fields it got.
+    /// Returns the received fields.
     private func echo(_ request: HTTPRequest) -> StubTransport.Response {
         .text(request.headers.values(for: "Bed").joined(separator: ";") + "|" + (request.headers["Water"] ?? ""))
     }
@@ -40,13 +40,13 @@ import Testing
         }
     }
 
-    @Test func `An adapter with a completion handler changes what it changes, and nothing else`() async {
+    @Test func `An adapter with a completion handler changes only its own properties`() async {
         let session = Session(interceptor: Gardener(), transport: StubTransport { echo($0) })
         let request = session.request(url, headers: [.init(name: "Bed", value: "a"), .init(name: "Bed", value: "b")])
         #expect(await answer(request).value == "a;b|much")
     }
 
-    @Test func `A retrier with a completion handler decides, and gets an AFError`() async {
+    @Test func `A retrier with a completion handler decides and receives an AFError`() async {
         let number = Counter()
         let session = Session(
             interceptor: Gardener(), transport: StubTransport { _ in number.next() < 3 ? .status(503) : .text("up") })
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `One that fails, and one that forgets to answer, fail the request`() async {
+    @Test func `An adapter that fails or never completes fails the request`() async {
         let session = Session(transport: StubTransport { _ in .status(500) })
         let failing = Adapter { _, _, completion in completion(.failure(Thorn())) }
         let failed = await answer(session.request(url, interceptor: failing))
@@ -90,7 +90,7 @@ import Testing
         #expect(await answer(session.request(url, interceptor: silent).validate()).error?.responseCode == 500)
     }
 
-    @Test func `Cancelling does not wait for an adapter that never answers`() async {
+    @Test func `Cancelling does not wait for an adapter that never completes`() async {
         let session = Session(transport: StubTransport { _ in .ok })
         let kept = Locked<[@Sendable (Result<URLRequest, any Error>) -> Void]>([])
         let asked = CallLog<Void>()

@@ -24,7 +24,7 @@ private struct Rose: Codable, Equatable, Sendable {
 
     // MARK: Values
 
-    @Test func `Each handler gets the value of its kind`() async throws {
+    @Test func `Each handler receives a value of its type`() async throws {
         let (session, transport) = session()
         let log = CallLog<String>()
         session.request(url)
@@ -48,7 +48,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(transport.requestCount == 1)
     }
 
-    @Test func `A property list comes as objects`() async throws {
+    @Test func `A property list is parsed to objects`() async throws {
         let list = try PropertyListEncoder().encode(["colours": ["red", "white"]])
         let (session, _) = session(.response(body: list))
         let log = CallLog<[String]>()
@@ -58,7 +58,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 1) == [["red", "white"]])
     }
 
-    @Test func `An empty body that is right is no body, empty data, empty text and NSNull`() async {
+    @Test func `A valid empty body is nil, empty data, empty text or NSNull`() async {
         let (session, _) = session(.status(204))
         let log = CallLog<Bool>()
         session.request(url)
@@ -75,7 +75,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(DataResponseSerializer.defaultEmptyRequestMethods == [.head])
     }
 
-    @Test func `Handlers are added alike to whatever request is made into a value`() async throws {
+    @Test func `Handlers can be added to every request with a serialized value`() async throws {
         func add(to request: some SerializingRequest, _ log: CallLog<String>, _ name: String) {
             request.responseData(queue: queue) { _ in log.note("\(name) data") }
                 .responseJSON(queue: queue) { _ in log.note("\(name) JSON") }
@@ -92,7 +92,7 @@ private struct Rose: Codable, Equatable, Sendable {
 
     // MARK: Order
 
-    @Test func `Handlers are called in the order in which they were added, on whatever queues`() async {
+    @Test func `Handlers are called in the order in which they were added, on any queues`() async {
         let (session, _) = session()
         let queues = [queue, .global(), .main, .global(qos: .background), DispatchQueue(label: "other")]
         for _ in 0..<20 {
@@ -105,7 +105,7 @@ private struct Rose: Codable, Equatable, Sendable {
         }
     }
 
-    @Test func `A handler that takes its time is not overtaken`() async {
+    @Test func `Later handlers wait for a slow handler`() async {
         let (session, _) = session()
         let log = CallLog<String>()
         session.request(url)
@@ -118,7 +118,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 3) == ["first begins", "first ends", "second"])
     }
 
-    @Test func `A handler that is added by another is called after those that were there`() async {
+    @Test func `A handler that another handler adds is called after the existing handlers`() async {
         let (session, transport) = session()
         let log = CallLog<Int>()
         let request = session.request(url)
@@ -143,7 +143,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(transport.requestCount == 1 && request.isFinished)
     }
 
-    @Test func `Nothing is kept of a request whose handlers have been called`() async {
+    @Test func `A request is released after its handlers were called`() async {
         let (session, _) = session()
         let log = CallLog<Int>()
         let request = session.request(url).downloadProgress(queue: queue) { _ in }
@@ -158,7 +158,7 @@ private struct Rose: Codable, Equatable, Sendable {
 
     // MARK: Exactly once
 
-    @Test func `A request that is tried again calls each handler once, with the last answer`() async {
+    @Test func `A retried request calls each handler once with the last response`() async {
         let (session, transport) = session(.status(503), .status(503), .text("at last"))
         let log = CallLog<String>()
         session.request(url)
@@ -169,10 +169,11 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(transport.requestCount == 3)
     }
 
-    @Test func `A serializer that fails has the request tried again, and no handler called before`() async {
+    @Test func `A serializer failure retries the request before any handler is called`() async {
         let (session, transport) = session(.text("no JSON"), .json(Rose(name: "Alba", petals: 5)))
         let log = CallLog<String>()
-        // Held back until it has both: one that is added to a request that was answered has it tried again no more.
+        // The request waits until it has both handlers. A handler that is added after the response does not retry the
+        // request.
         session.request(url).suspend()
             .retry(using: Retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
             .responseString(queue: queue) { log.note($0.value ?? "") }
@@ -205,7 +206,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 1) == [true])
     }
 
-    @Test func `A session that goes with its request under way has the handler called`() async {
+    @Test func `A handler is called although the session is released during the request`() async {
         let log = CallLog<Bool>()
         do {
             let (session, _) = session(.delayed(.milliseconds(20), .text("here")))
@@ -214,7 +215,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 1) == [true])
     }
 
-    @Test func `A request that waits for its start fails when its session is shut down`() async {
+    @Test func `A request that was not started fails when its session is shut down`() async {
         let (session, transport) = session(startRequestsImmediately: false)
         let log = CallLog<Bool>()
         session.request(url).responseString(queue: queue) { response in
@@ -225,7 +226,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `With startRequestsImmediately false a handler waits for resume`() async {
+    @Test func `With startRequestsImmediately false, a handler waits for resume`() async {
         let (session, transport) = session(startRequestsImmediately: false)
         let log = CallLog<String>()
         let request = session.request(url).response(queue: queue) { _ in log.note("called") }
@@ -237,7 +238,7 @@ private struct Rose: Codable, Equatable, Sendable {
 
     // MARK: Responses
 
-    @Test func `Responses carry the error of this module, and can be mapped`() async {
+    @Test func `Responses contain an AFError and can be mapped`() async {
         let (session, _) = session(.text("gone", status: 410))
         let log = CallLog<AFDataResponse<Int>>()
         session.request(url).validate().responseString(queue: queue) { response in
@@ -249,7 +250,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(response?.request?.url.absoluteString == url)
     }
 
-    @Test func `Serializers in Foundation's terms are asked, and may ask the built-in ones`() async {
+    @Test func `Serializers with Foundation's types are called and can call the built-in serializers`() async {
         struct Commas: FoundationResponseSerializer {
             func serialize(
                 request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?

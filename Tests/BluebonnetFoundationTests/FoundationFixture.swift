@@ -5,7 +5,7 @@ import Testing
 
 /// The shared parts of this module's tests.
 enum FoundationFixture {
-    /// Makes a session with limits that keep a test from hanging, and without a proxy.
+    /// Creates a session without a proxy, with timeouts that prevent a test from hanging.
     static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
@@ -25,7 +25,7 @@ enum FoundationFixture {
 
     private static let pattern = Data((0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
-    /// Runs what blocks on a thread of its own.
+    /// Runs a blocking closure on its own thread.
     static func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             Thread { continuation.resume(returning: body()) }.start()

@@ -6,7 +6,7 @@ import Testing
 
 /// Responses as streams of Foundation's.
 @Suite(.timeLimit(.minutes(1))) struct InputStreamDownloadTests {
-    /// Hands a stream to a thread, which alone uses it.
+    /// Passes a stream to the only thread that uses it.
     private static func read(
         _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000
     ) async -> StreamReadResult {
@@ -36,7 +36,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a body that ends early is an error after what came`() async throws {
+    @Test func `an incomplete body is an error after the received bytes`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
         let session = FoundationFixture.session()
@@ -47,7 +47,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a response that is refused is an error without a byte`() async throws {
+    @Test func `a refused response is an error without any bytes`() async throws {
         let server = try await LocalServer { $0.get("/", .text("not found", status: 404)) }
         let session = FoundationFixture.session()
         let reading = await Self.read(session.streamRequest(server.url("/")).validate())
@@ -74,7 +74,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that is dropped unopened has not started the request`() async throws {
+    @Test func `releasing a stream before it is opened does not start the request`() async throws {
         let server = try await LocalServer { $0.get("/", .endless(FoundationFixture.bytes(10_000))) }
         let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
@@ -85,7 +85,7 @@ import Testing
         #expect(server.requestCount == 0)
     }
 
-    @Test func `dropping the stream cancels the request`() async throws {
+    @Test func `releasing the stream cancels the request`() async throws {
         let server = try await LocalServer { $0.get("/", .endless(FoundationFixture.bytes(10_000))) }
         let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
@@ -100,7 +100,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a reader that waits is answered when the request is cancelled`() async throws {
+    @Test func `cancelling the request resumes a waiting reader`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .wait { await Gate().wait() }
         )
@@ -177,7 +177,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what a body's stream takes in advance is bounded`() async throws {
+    @Test func `the number of unread bytes in a body's stream is bounded`() async throws {
         let pulled = Box(0)
         let pieces = AsyncStream {
             pulled.set(pulled.value + 1)
@@ -198,7 +198,7 @@ import Testing
         #expect(lead <= 64 * 1024 + 2048)
     }
 
-    @Test func `a stream that is not open, and one without events, answer all the same`() async throws {
+    @Test func `the other methods of the stream work before it is opened and without events`() async throws {
         let server = try await LocalServer { $0.get("/", .text("body")) }
         let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))

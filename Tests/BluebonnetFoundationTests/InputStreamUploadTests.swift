@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 65_536, 65_537, 3 << 20], [true, false])
-    func `a stream is sent as it is`(count: Int, statesLength: Bool) async throws {
+    func `the bytes of a stream are sent unchanged`(count: Int, statesLength: Bool) async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let data = FoundationFixture.bytes(count)
@@ -28,7 +28,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `httpbin gets a mebibyte of a stream by a URLRequest`() async throws {
+    @Test func `httpbin receives a mebibyte from the stream of a URLRequest`() async throws {
         let session = FoundationFixture.session()
         var request = try URLRequest(url: TestServers.httpbin.url("/post"), method: .post)
         let text = String(repeating: "0123456789abcdef", count: 1 << 16)
@@ -41,7 +41,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a file's stream is sent, with a request of its own`() async throws {
+    @Test func `the stream of a file is sent with a custom request`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let data = FoundationFixture.bytes(200_000)
@@ -75,7 +75,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that was opened already is sent`() async throws {
+    @Test func `a stream that is already open is sent`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let stream = InputStream(data: Data("open".utf8))
@@ -87,7 +87,7 @@ import Testing
 
     // MARK: Once only
 
-    @Test func `a stream that was read is refused, not sent empty`() async throws {
+    @Test func `a stream that was already read is refused instead of sent empty`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         var request = try URLRequest(url: server.url("/"), method: .post)
@@ -100,7 +100,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a redirect that keeps the body is refused`() async throws {
+    @Test func `a redirect that would send the stream again is refused`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let error = try #require(
@@ -110,14 +110,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a body of a stream says that it is sent once`() {
+    @Test func `a body from a stream is not replayable`() {
         #expect(!RequestBody.inputStream(InputStream(data: Data())).isReplayable)
     }
 
     // MARK: Faults
 
     @Test(arguments: ["/nonexistent/file", "/tmp"])
-    func `a stream that cannot be read ends the request with its error`(path: String) async throws {
+    func `a stream that cannot be read fails the request with its error`(path: String) async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let stream = try #require(InputStream(fileAtPath: path))
@@ -129,7 +129,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that fails in its midst ends the request with its error`() async throws {
+    @Test func `a stream that fails in the middle fails the request with its error`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let stream = ScriptedInputStream([
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [3, 100])
-    func `another length than stated ends the request`(length: Int64) async throws {
+    func `a stream with another length than stated fails the request`(length: Int64) async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let body = RequestBody.inputStream(InputStream(data: FoundationFixture.bytes(10)), length: length)
@@ -157,7 +157,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `more silent streams than the pool has threads do not hold others up`() async throws {
+    @Test func `more silent streams than threads in the pool do not delay other tasks`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let gate = Latch()
@@ -165,7 +165,7 @@ import Testing
             session.upload(ScriptedInputStream([.wait(gate), .bytes(Data("late".utf8))]), to: server.url("/"))
         }
         let tasks = requests.map { $0.serializingString() }
-        // The pool serves this one, while all those threads are blocked.
+        // The pool runs this task while the threads of the streams are blocked.
         let quick = session.upload(Data("quick".utf8), to: server.url("/")).serializingString()
         #expect(try await quick.value == "5 false")
         gate.open()
@@ -173,7 +173,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `cancelling answers at once, while the stream is silent`() async throws {
+    @Test func `cancelling ends the request at once while the stream is silent`() async throws {
         let server = try await Self.server()
         let session = FoundationFixture.session()
         let gate = Latch()
@@ -204,7 +204,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `a stream is read no faster than the network takes it`() async throws {
+    @Test func `a stream is read no faster than it is sent`() async throws {
         var options = LocalServer.Options()
         options.receiveBufferBytes = 64 << 10
         let reader = Box<LocalServer.BodyReader?>(nil)

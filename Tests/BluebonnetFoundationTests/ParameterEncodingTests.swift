@@ -35,7 +35,7 @@ struct ParameterEncodingTests {
     ]
 
     @Test(arguments: pairs)
-    func `parameters become pairs`(parameters: Parameters, expected: String?) throws {
+    func `parameters are encoded as names and values`(parameters: Parameters, expected: String?) throws {
         #expect(try Self.query(parameters) == expected)
         let request = try URLRequest(url: Self.url, method: .post)
         #expect(try Self.body(URLEncoding.default.encode(request, with: parameters)) == expected ?? "")
@@ -51,7 +51,7 @@ struct ParameterEncodingTests {
         let number: Double
     }
 
-    @Test func `the pairs are those of URLEncodedFormEncoder`() throws {
+    @Test func `URLEncoding has the format of URLEncodedFormEncoder`() throws {
         let when = Date(timeIntervalSince1970: 1_000_000.5)
         let data = Data([0, 255, 62])
         let typed = Typed(
@@ -64,7 +64,7 @@ struct ParameterEncodingTests {
         #expect(try Self.query(untyped) == expected)
     }
 
-    @Test func `arrays and flags are written as asked`() throws {
+    @Test func `the options select the format of arrays and Bool values`() throws {
         let parameters: Parameters = ["a": [true, false]]
         let list: [(URLEncoding, String)] = [
             (URLEncoding(arrayEncoding: .noBrackets), "a=0&a=1"),
@@ -82,7 +82,7 @@ struct ParameterEncodingTests {
     ]
 
     @Test(arguments: destinations)
-    func `pairs go into the query or the body`(encoding: URLEncoding, method: HTTPMethod, isQuery: Bool) throws {
+    func `parameters go into the query or the body`(encoding: URLEncoding, method: HTTPMethod, isQuery: Bool) throws {
         let request = try URLRequest(url: Self.url + "?x=y", method: method)
         let encoded = try encoding.encode(request, with: ["a": 1])
         #expect(encoded.url?.query == (isQuery ? "x=y&a=1" : "x=y"))
@@ -92,7 +92,7 @@ struct ParameterEncodingTests {
         #expect(try encoding.encode(request, with: nil) == request)
     }
 
-    @Test func `a content type of the request's own stays`() throws {
+    @Test func `an existing content type is kept`() throws {
         let request = try URLRequest(url: Self.url, method: .post, headers: ["Content-Type": "a/b"])
         let encodings: [any ParameterEncoding] = [.urlEncoding, .jsonEncoding, PropertyListEncoding.default]
         for encoding in encodings {
@@ -118,7 +118,7 @@ struct ParameterEncodingTests {
     ]
 
     @Test(arguments: objects)
-    func `parameters become JSON`(parameters: Parameters, expected: String) throws {
+    func `parameters are encoded as JSON`(parameters: Parameters, expected: String) throws {
         let request = try URLRequest(url: Self.url, method: .post)
         let encoded = try JSONEncoding(options: .sortedKeys).encode(request, with: parameters)
         #expect(Self.body(encoded) == expected)
@@ -126,14 +126,14 @@ struct ParameterEncodingTests {
         #expect(try JSONEncoding.default.encode(request, with: nil) == request)
     }
 
-    @Test func `JSON may be for people, and need not be an object`() throws {
+    @Test func `JSON can be pretty-printed and can be any value`() throws {
         let request = try URLRequest(url: Self.url, method: .post)
         #expect(Self.body(try JSONEncoding.prettyPrinted.encode(request, with: ["a": 1])).contains("\n"))
         #expect(Self.body(try JSONEncoding.default.encode(request, withJSONObject: ["a", "b"])) == #"["a","b"]"#)
     }
 
     @Test(arguments: [["a": Date.now], ["a": Data()], ["a": [Date.now]]] as [Parameters])
-    func `what JSON does not have is an error`(parameters: Parameters) throws {
+    func `a value that JSON cannot represent is an error`(parameters: Parameters) throws {
         let request = try URLRequest(url: Self.url, method: .post)
         let error = #expect(throws: RequestError.self) { try JSONEncoding.default.encode(request, with: parameters) }
         #expect(error?.kind == .parameterEncoding(.encoderFailed))
@@ -141,7 +141,7 @@ struct ParameterEncodingTests {
     }
 
     @Test(arguments: [Double.nan, .infinity])
-    func `numbers that JSON does not have are an error`(number: Double) throws {
+    func `a number that JSON cannot represent is an error`(number: Double) throws {
         let request = try URLRequest(url: Self.url, method: .post)
         let error = #expect(throws: RequestError.self) { try JSONEncoding.default.encode(request, with: ["a": number]) }
         #expect(error?.kind == .parameterEncoding(.encoderFailed))
@@ -150,7 +150,7 @@ struct ParameterEncodingTests {
     // MARK: PropertyListEncoding
 
     @Test(arguments: [PropertyListEncoding.default, .xml, .binary])
-    func `parameters become a property list`(encoding: PropertyListEncoding) throws {
+    func `parameters are encoded as a property list`(encoding: PropertyListEncoding) throws {
         let request = try URLRequest(url: Self.url, method: .post)
         let parameters: Parameters = ["a": [1, 2], "b": true, "c": Date(timeIntervalSince1970: 0), "d": Data([1])]
         let encoded = try encoding.encode(request, with: parameters)
@@ -179,7 +179,7 @@ struct ParameterEncodingTests {
 
     private final class Strange {}
 
-    @Test func `what cannot be copied is an error that names its key`() throws {
+    @Test func `a value that cannot be copied is an error with the value's key`() throws {
         let request = try URLRequest(url: Self.url, method: .get)
         let parameters: [String: Any] = ["a": ["b": [Strange()]]]
         let error = #expect(throws: RequestError.self) { try URLEncoding.default.encode(request, with: parameters) }
@@ -187,7 +187,7 @@ struct ParameterEncodingTests {
         #expect(error?.description.contains(#""a[b][]" is a Strange"#) == true)
     }
 
-    @Test func `fields that are repeated stay apart when parameters are put in`() async throws {
+    @Test func `repeated fields stay separate when parameters are encoded`() async throws {
         let session = Session(
             transport: StubTransport { .text($0.headers.values(for: "X-Bed").joined(separator: "|")) })
         var headers = HTTPHeaders()

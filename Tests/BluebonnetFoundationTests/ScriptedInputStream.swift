@@ -1,7 +1,7 @@
 import Foundation
 
 /// A value that threads share.
-// Safety: the value is reached only while the lock is held.
+// Safety: the value is accessed only while the lock is held.
 final class Box<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var stored: Value
@@ -13,7 +13,7 @@ final class Box<Value: Sendable>: @unchecked Sendable {
     func set(_ value: Value) { lock.withLock { stored = value } }
 }
 
-/// Holds threads until it is opened.
+/// Blocks threads until it is opened.
 final class Latch: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -72,7 +72,7 @@ final class ScriptedInputStream: InputStream {
             case .bytes(let data):
                 let now = data.prefix(count)
                 if now.count < data.count { steps.insert(.bytes(data.dropFirst(now.count)), at: 0) }
-                // Safety: the caller says that there is room for so many bytes.
+                // Safety: the caller guarantees that the memory has room for the given number of bytes.
                 unsafe now.copyBytes(to: buffer, count: now.count)
                 taken += now.count
                 onRead(taken)

@@ -54,17 +54,17 @@ struct URLErrorTests {
     ]
 
     @Test(arguments: codes)
-    func `an error is one of URLSession where it knows one`(kind: RequestError.Kind, code: URLError.Code?) {
+    func `an error converts to the matching URLError`(kind: RequestError.Kind, code: URLError.Code?) {
         #expect(RequestError(kind).urlError?.code == code)
     }
 
-    @Test func `the error that is made says from what`() throws {
+    @Test func `a created URLError contains the RequestError`() throws {
         let error = try #require(RequestError(.connection(.refused), detail: "port 1").urlError)
         #expect((error.userInfo[NSUnderlyingErrorKey] as? RequestError)?.kind == .connection(.refused))
         #expect(error.localizedDescription.contains("port 1"))
     }
 
-    @Test func `the error that is made has the URL without its secrets`() async throws {
+    @Test func `a created URLError contains the redacted URL`() async throws {
         let session = FoundationFixture.session()
         let response = await session.request("http://u:p@127.0.0.1:1/a?token=secret").serializingData().response
         let error = try #require(response.error?.urlError)
@@ -91,7 +91,7 @@ struct URLErrorTests {
     ]
 
     @Test(arguments: kinds)
-    func `an error of URLSession is one of ours`(code: URLError.Code, kind: RequestError.Kind) {
+    func `a URLError converts to a RequestError`(code: URLError.Code, kind: RequestError.Kind) {
         let error = RequestError(URLError(code))
         #expect(error.kind == kind)
         #expect((error.underlying as? URLError)?.code == code)
@@ -103,17 +103,17 @@ struct URLErrorTests {
         URLError.Code(rawValue: $0)
     }
 
-    @Test func `every code is some kind, whose own code means that kind`() {
+    @Test func `every code converts to a kind whose code converts back to the same kind`() {
         #expect(Self.all.count > 40)
         for code in Self.all {
             let kind = RequestError(URLError(code)).kind
-            // What the connection failed of has no code of its own.
+            // The reason of the failed connection has no code.
             guard kind != .connection(.failed), let own = RequestError(kind).urlError?.code else { continue }
             #expect(RequestError(URLError(own)).kind == kind, "\(code) is \(kind), which is \(own)")
         }
     }
 
-    @Test func `a URLError that adapters throw is found again`() async throws {
+    @Test func `a URLError that an adapter throws is returned unchanged`() async throws {
         let session = FoundationFixture.session()
         let request = session.request("http://127.0.0.1:1/").adapt { _, _ in
             throw URLError(.notConnectedToInternet)

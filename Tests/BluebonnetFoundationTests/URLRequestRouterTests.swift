@@ -82,7 +82,7 @@ import Testing
         func asURLRequest() throws -> URLRequest { throw Refusal() }
     }
 
-    @Test func `what a route throws ends the request`() async throws {
+    @Test func `an error that a route throws fails the request`() async throws {
         let session = FoundationFixture.session()
         let error = try #require(await session.request(Failing()).serializingData().response.error)
         #expect(error.kind == .invalidRequest(.conversion) && error.underlying is Refusal)
@@ -90,7 +90,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a route is asked again for each attempt`() async throws {
+    @Test func `a route is converted again for each attempt`() async throws {
         let count = Box(0)
         struct Counting: URLRequestConvertible {
             let url: URL
@@ -121,7 +121,7 @@ import Testing
 
     // MARK: Session methods with an encoding
 
-    @Test func `requests take an encoding and parameters of several types`() async throws {
+    @Test func `a request accepts an encoding and parameters of several types`() async throws {
         let session = FoundationFixture.session()
         let get = try TestServers.httpbin.url("/anything")
         let parameters: Parameters = ["a": 1, "b": "x y"]
@@ -143,7 +143,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `parameters of any type may be given to a session`() async throws {
+    @Test func `a session accepts parameters of any type`() async throws {
         let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let parameters: [String: Any] = ["a": ["x", 1], "b": true]
@@ -158,7 +158,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a literal of one type is left to the encoder`() async throws {
+    @Test func `a literal with values of one type uses the encoder`() async throws {
         let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let echo = try await session.request(url, parameters: ["a": "b"]).serializingDecodable(Echo.self).value
@@ -168,7 +168,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `downloads take an encoding`() async throws {
+    @Test func `a download accepts an encoding`() async throws {
         let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let response = await session.download(url, parameters: ["a": 1, "b": "x"] as Parameters)
@@ -181,7 +181,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what the request modifier sets stays, also what Foundation has no place for`() async throws {
+    @Test func `properties of the request modifier stay, even if a URLRequest cannot represent them`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { request in
                 request.headers["Authorization"] == "Basic dTpw"
@@ -200,7 +200,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a custom encoding throws as encodings do`() async throws {
+    @Test func `the error of a custom encoding is reported like the error of a built-in encoding`() async throws {
         struct Own: ParameterEncoding {
             func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
                 throw Refusal()

@@ -6,7 +6,7 @@ import Testing
 struct URLRequestTests {
     // MARK: From Foundation
 
-    @Test func `method, URL, fields, body and cookies are taken over`() throws {
+    @Test func `method, URL, fields, body and cookie handling are converted`() throws {
         var request = URLRequest(url: try FoundationFixture.url("http://example.com/a?b=c#d"))
         request.httpMethod = "PUT"
         request.setValue("1", forHTTPHeaderField: "X-One")
@@ -21,7 +21,7 @@ struct URLRequestTests {
         #expect(!converted.handlesCookies)
     }
 
-    @Test func `a plain request says nothing that the session can say`() throws {
+    @Test func `a plain request leaves all settings to the session`() throws {
         let converted = try HTTPRequest(URLRequest(url: FoundationFixture.url()))
         #expect(converted.method == .get)
         #expect(converted.headers.isEmpty)
@@ -38,7 +38,7 @@ struct URLRequestTests {
         #expect(try URLRequest(HTTPRequest(request)).httpMethod == request.httpMethod)
     }
 
-    @Test func `a request without a URL is none`() throws {
+    @Test func `a URLRequest without a URL cannot be converted`() throws {
         var request = URLRequest(url: try FoundationFixture.url())
         request.url = nil
         let error = #expect(throws: RequestError.self) { try request.asHTTPRequest() }
@@ -55,7 +55,7 @@ struct URLRequestTests {
     ]
 
     @Test(arguments: timeouts)
-    func `a timeout is for connecting and idle time`(interval: TimeInterval, timeouts: Timeouts) throws {
+    func `a timeout limits connecting and idle time`(interval: TimeInterval, timeouts: Timeouts) throws {
         var request = URLRequest(url: try FoundationFixture.url())
         request.timeoutInterval = interval
         #expect(try request.asHTTPRequest().timeouts == timeouts)
@@ -77,7 +77,7 @@ struct URLRequestTests {
     ]
 
     @Test(arguments: policies)
-    func `a cache policy is one, and back`(
+    func `a cache policy converts to a Bluebonnet policy and back`(
         policy: URLRequest.CachePolicy, native: HTTPRequest.CachePolicy?, fields: [String: String]
     ) throws {
         var request = URLRequest(url: try FoundationFixture.url())
@@ -88,14 +88,14 @@ struct URLRequestTests {
         #expect(URLRequest(converted).cachePolicy == policy)
     }
 
-    @Test func `a field of the request's own says more than its policy`() throws {
+    @Test func `a field of the request takes precedence over its cache policy`() throws {
         var request = URLRequest(url: try FoundationFixture.url())
         request.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
         request.setValue("no-store", forHTTPHeaderField: "cache-control")
         #expect(try request.asHTTPRequest().headers["Cache-Control"] == "no-store")
     }
 
-    @Test func `what must come from a cache is not loaded`() async throws {
+    @Test func `a request that must use the cache is not sent`() async throws {
         var request = URLRequest(url: try FoundationFixture.url())
         request.cachePolicy = .returnCacheDataDontLoad
         let session = FoundationFixture.session()
@@ -107,7 +107,7 @@ struct URLRequestTests {
 
     // MARK: To Foundation
 
-    @Test func `a request goes to Foundation and back`() throws {
+    @Test func `a request converts to a URLRequest and back`() throws {
         var request = HTTPRequest(
             url: try FoundationFixture.url("https://example.com/x"), method: .patch,
             headers: ["X-A": "1", "X-B": "2"], body: .data(Data([1, 2, 3])))
@@ -126,7 +126,7 @@ struct URLRequestTests {
         #expect(!back.handlesCookies)
     }
 
-    @Test func `a body that is not in memory is a stream for Foundation`() async throws {
+    @Test func `a body that is not in memory converts to a stream`() async throws {
         let pieces = [FoundationFixture.bytes(70_000), Data(), FoundationFixture.bytes(10)]
         let (sequence, continuation) = AsyncStream.makeStream(of: Data.self)
         pieces.forEach { continuation.yield($0) }
@@ -157,7 +157,7 @@ struct URLRequestTests {
         for try await _ in RequestBody.data(Data()).pieces { Issue.record("there is nothing to read") }
     }
 
-    @Test func `a file that is not there is the stream's error`() async throws {
+    @Test func `a missing file is reported as the stream's error`() async throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/nonexistent/file"))
         let foundation = URLRequest(HTTPRequest(url: try FoundationFixture.url(), method: .post, body: body))
         let received = await FoundationFixture.onThread {
@@ -172,7 +172,7 @@ struct URLRequestTests {
 
     // MARK: Conveniences
 
-    @Test func `a URLRequest has a method and headers by their types`() throws {
+    @Test func `a URLRequest has a typed method and typed headers`() throws {
         var request = try URLRequest(url: "http://example.com/a", method: .post, headers: ["A": "1"])
         #expect(request.httpMethod == "POST")
         #expect(request.allHTTPHeaderFields == ["A": "1"])
@@ -187,7 +187,7 @@ struct URLRequestTests {
         #expect(error?.kind == .invalidURL)
     }
 
-    @Test func `code for a URLRequest reads and changes a request of ours`() throws {
+    @Test func `code that was written for URLRequest reads and changes an HTTPRequest`() throws {
         var request = HTTPRequest(url: try FoundationFixture.url())
         request.httpMethod = "POST"
         request.timeoutInterval = 3
@@ -225,7 +225,7 @@ struct URLRequestTests {
         #expect((try? request.validate()) == nil || isValid)
     }
 
-    @Test func `a request of ours can be encoded like one of Foundation's`() throws {
+    @Test func `parameters are encoded into an HTTPRequest like into a URLRequest`() throws {
         let request = HTTPRequest(url: try FoundationFixture.url())
         let encoded = try URLEncoding.default.encode(request, with: ["a": 1])
         #expect(encoded.url?.absoluteString == "http://example.com/a?a=1")
@@ -233,7 +233,7 @@ struct URLRequestTests {
 
     // MARK: ParameterEncoder
 
-    @Test func `parameters are encoded into a URLRequest, of which the rest stays`() throws {
+    @Test func `encoding parameters into a URLRequest keeps its other properties`() throws {
         var request = try URLRequest(url: "http://example.com/a?x=1", method: .get, headers: ["A": "1"])
         request.timeoutInterval = 9
         request.networkServiceType = .background

@@ -13,14 +13,14 @@ import Testing
         return Session.Configuration(configuration)
     }
 
-    @Test func `fields are in addition to the default ones`() {
+    @Test func `additional fields are added to the default fields`() {
         let configuration = Self.converted { $0.httpAdditionalHeaders = ["X-A": "1", "user-agent": "me", "X-N": 7] }
         #expect(configuration.headers["X-A"] == "1" && configuration.headers["X-N"] == "7")
         #expect(configuration.headers.values(for: "User-Agent") == ["me"])
         #expect(configuration.headers["Accept-Encoding"] == HTTPHeaders.default["Accept-Encoding"])
     }
 
-    @Test func `the configurations to begin with have the default fields`() {
+    @Test func `the default configurations have the default fields`() {
         for configuration in [URLSessionConfiguration.af.default, URLSessionConfiguration.af.ephemeral] {
             #expect(configuration.headers.dictionary == HTTPHeaders.default.dictionary)
             configuration.headers["X-A"] = "1"
@@ -36,7 +36,7 @@ import Testing
     ]
 
     @Test(arguments: timeouts)
-    func `timeouts are limits`(request: TimeInterval, resource: TimeInterval, timeouts: Timeouts) {
+    func `timeouts are converted`(request: TimeInterval, resource: TimeInterval, timeouts: Timeouts) {
         let configuration = Self.converted {
             $0.timeoutIntervalForRequest = request
             $0.timeoutIntervalForResource = resource
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [(6, 6), (1, 1), (0, nil), (-1, nil)])
-    func `connections per host are limited`(asked: Int, limit: Int?) {
+    func `the limit of connections per host is converted`(asked: Int, limit: Int?) {
         #expect(Self.converted { $0.httpMaximumConnectionsPerHost = asked }.connectionLimits.perHost == limit)
     }
 
@@ -53,7 +53,7 @@ import Testing
         (.always, .always), (.never, .never), (.onlyFromMainDocumentDomain, .firstPartyOnly),
     ]
 
-    @Test func `cookies are kept as asked`() {
+    @Test func `the cookie policy is converted`() {
         for (asked, policy) in Self.cookies {
             #expect(Self.converted { $0.httpCookieAcceptPolicy = asked }.cookies.policy == policy)
         }
@@ -69,7 +69,7 @@ import Testing
         #expect(withoutStorage.cookies.policy == .never)
     }
 
-    @Test func `the cache policy and a cache of its own are taken over`() {
+    @Test func `the cache policy and a custom cache are converted`() {
         let configuration = Self.converted { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
         #expect(configuration.cachePolicy == .reloadIgnoringCache)
         // An ephemeral one has a cache in memory, as there.
@@ -83,7 +83,7 @@ import Testing
         #expect(Self.converted { $0.urlCache = nil }.cache == nil)
     }
 
-    @Test func `proxies are taken over`() {
+    @Test func `proxies are converted`() {
         let list: [([AnyHashable: Any]?, Session.Configuration.Proxy)] = [
             (nil, .environment), ([:], .none), (["HTTPProxy": "p"], .none),
             (["HTTPEnable": 0, "HTTPProxy": "p"], .none),
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `a session is made from a configuration`() async throws {
+    @Test func `a session is created from a URLSessionConfiguration`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { request in .text(request.headers["X-A"] ?? "none") }
         }

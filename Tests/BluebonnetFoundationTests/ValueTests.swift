@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ValueTests {
     // MARK: Responses
 
-    @Test func `a response is one of Foundation's`() throws {
+    @Test func `a response converts to a Foundation response`() throws {
         let response = HTTPResponse(
             url: try FoundationFixture.url("http://example.com/f.txt"), statusCode: 404,
             headers: [
@@ -29,13 +29,13 @@ import Testing
     }
 
     @Test(arguments: [100, 200, 204, 599, 999])
-    func `a response can have any status`(status: Int) throws {
+    func `a response with any status converts to a Foundation response`(status: Int) throws {
         #expect(HTTPResponse(url: try FoundationFixture.url(), statusCode: status).urlResponse.statusCode == status)
     }
 
     // MARK: Credentials
 
-    @Test func `a credential is one of Foundation's, and back`() {
+    @Test func `a credential converts to a Foundation credential and back`() {
         let credential = Credential(username: "u", password: "p:ß")
         let foundation = URLCredential(credential)
         #expect(foundation.user == "u" && foundation.password == "p:ß" && foundation.persistence == .forSession)
@@ -43,7 +43,7 @@ import Testing
         #expect(Credential(foundation) == credential)
     }
 
-    @Test func `challenges are answered with a credential of Foundation's`() async throws {
+    @Test func `a Foundation credential answers a challenge`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { request in
                 request.headers["Authorization"] == "Basic dTpw"
@@ -73,7 +73,7 @@ import Testing
     ]
 
     @Test(arguments: cookies)
-    func `a cookie is one of Foundation's, and back`(cookie: Cookie) throws {
+    func `a cookie converts to a Foundation cookie and back`(cookie: Cookie) throws {
         let foundation = try #require(HTTPCookie(cookie))
         #expect(foundation.name == cookie.name && foundation.value == cookie.value && foundation.path == cookie.path)
         #expect(foundation.isSecure == cookie.isSecure && foundation.isHTTPOnly == cookie.isHTTPOnly)
@@ -83,11 +83,11 @@ import Testing
     }
 
     @Test(arguments: [Cookie(name: "", value: "b", domain: "c"), Cookie(name: "a", value: "b", domain: "")])
-    func `a cookie that Foundation does not have is none`(cookie: Cookie) {
+    func `a cookie that Foundation rejects converts to nil`(cookie: Cookie) {
         #expect(HTTPCookie(cookie) == nil)
     }
 
-    @Test func `a session keeps cookies of Foundation's`() async throws {
+    @Test func `a session stores Foundation cookies`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { request in .text(request.headers["Cookie"] ?? "none") }
         }
@@ -109,7 +109,7 @@ import Testing
     ]
 
     @Test(arguments: progress)
-    func `progress is one of Foundation's`(
+    func `a transfer progress converts to a Foundation progress`(
         transfer: TransferProgress, completed: Int64, total: Int64, fraction: Double
     ) {
         let progress = Progress(transfer)
@@ -118,7 +118,7 @@ import Testing
         #expect(progress.isIndeterminate == (total < 0))
     }
 
-    @Test func `any progress may come after any other`() {
+    @Test func `a Foundation progress can change from any value to any other value`() {
         let values = Self.progress.map(\.0)
         for first in values {
             for second in values {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @MainActor @Test func `a progress follows its request on its own actor`() async throws {
+    @MainActor @Test func `a Foundation progress follows a request on the caller's actor`() async throws {
         let server = try await LocalServer { $0.get("/", .data(FoundationFixture.bytes(300_000))) }
         let session = FoundationFixture.session()
         let request = session.request(server.url("/"))

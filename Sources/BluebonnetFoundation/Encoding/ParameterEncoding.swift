@@ -4,9 +4,9 @@ public import FoundationNetworking
 
 /// The untyped parameters of a request, by name.
 ///
-/// A value can be text, a number, a `Bool`, an array or a dictionary of these, or any `Encodable` value that the
-/// encoding can write. In Swift 6 mode, a nested literal with values of several types must be marked as sendable:
-/// `["a", 1] as [any Sendable]`. Methods that take `Parameters` also accept a `[String: Any]`.
+/// A value can be text, a number, a `Bool`, another `Encodable` value, or an array or a dictionary of these values. In
+/// Swift 6 mode, write a nested literal with values of several types as `["a", 1] as [any Sendable]`. Methods that take
+/// `Parameters` also accept a `[String: Any]`.
 public typealias Parameters = [String: any Sendable]
 
 /// Encodes untyped parameters (a dictionary) into a request.
@@ -15,27 +15,28 @@ public typealias Parameters = [String: any Sendable]
 public protocol ParameterEncoding: Sendable {
     /// Returns a request with the parameters encoded into it.
     ///
-    /// Called when the request has started, and again for each attempt. Runs on the global executor, or on the executor
-    /// that the awaiting task prefers.
+    /// Bluebonnet calls this method after the request has been started, and again for each attempt, in a task on the
+    /// global pool. If a request has not been created yet, its `cURLDescription()` and `debugDescription` call this
+    /// method on the caller's thread.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The reason why the parameters cannot be encoded. A `RequestError` is reported unchanged; any other
-    ///   error becomes the underlying error of a `.parameterEncoding(.encoderFailed)`.
+    /// - Throws: The reason why the parameters cannot be encoded. A `RequestError` is reported unchanged. Any other
+    ///   error becomes the underlying error of `.parameterEncoding(.encoderFailed)`.
     func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest
 }
 
 extension ParameterEncoding {
-    /// Returns a request with the parameters encoded into it, for parameters that are not known to be sendable.
+    /// Returns a request with parameters of any type encoded into it.
     ///
-    /// The parameters are copied first. They can contain text, numbers, dates, data, URLs, UUIDs, `NSNull`, and arrays
-    /// and dictionaries of these.
+    /// The parameters are first copied to sendable values. A value can be text, a number, a date, data, a URL, a UUID,
+    /// `NSNull`, or an array or a dictionary of these values.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
     /// - Throws: `.parameterEncoding(.encoderFailed)` if a value cannot be copied, or the error of the encoding.
     @_disfavoredOverload
@@ -46,21 +47,22 @@ extension ParameterEncoding {
     }
 }
 
-/// Encodes parameters as URL-encoded pairs into the query or the body, as `URLEncodedFormParameterEncoder` does.
+/// Encodes parameters as URL-encoded names and values into the query or the body.
 ///
-/// Keys are sorted. Arrays and dictionaries become `key[]=…` and `key[name]=…`. `nil` and `NSNull` are left out. A
-/// value whose type is not `Encodable` is sent as its description.
+/// The format is the format of `URLEncodedFormParameterEncoder`. The keys are sorted. An array is encoded as `key[]=…`,
+/// and a dictionary as `key[name]=…`. `nil` and `NSNull` are left out. A value that is not `Encodable` is encoded as
+/// its description.
 public struct URLEncoding: ParameterEncoding {
-    /// Encodes into the query for GET, HEAD and DELETE, and into the body for other methods.
+    /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
     public static var `default`: URLEncoding { URLEncoding() }
 
-    /// Encodes into the query.
+    /// An encoding that writes the parameters into the query of the URL.
     public static var queryString: URLEncoding { URLEncoding(destination: .queryString) }
 
-    /// Encodes into the body.
+    /// An encoding that writes the parameters into the body.
     public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-    /// The part of the request that the pairs are written to.
+    /// The part of the request into which the parameters are written.
     package let destination: URLEncodedFormParameterEncoder.Destination
 
     /// The format of the keys of array elements.
@@ -72,7 +74,8 @@ public struct URLEncoding: ParameterEncoding {
     /// Creates an encoding.
     ///
     /// - Parameters:
-    ///   - destination: The part of the request to write the pairs to; by default it depends on the method.
+    ///   - destination: The part of the request into which the parameters are written; by default, it depends on the
+    ///     method.
     ///   - arrayEncoding: The format of the keys of array elements; `key[]` by default.
     ///   - boolEncoding: The format of a `Bool`; `1` and `0` by default.
     public init(
@@ -87,15 +90,15 @@ public struct URLEncoding: ParameterEncoding {
 
     /// Returns a request with the parameters as its body, or appended to its query.
     ///
-    /// If the parameters become the body, `Content-Type: application/x-www-form-urlencoded; charset=utf-8` is added,
-    /// unless the request already has a `Content-Type`.
+    /// A request with the parameters as its body also receives a `Content-Type` of `application/x-www-form-urlencoded;
+    /// charset=utf-8`. An existing `Content-Type` is kept.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion; `.parameterEncoding(.encoderFailed)` around the error of a
-    ///   value that cannot be encoded; or `.invalidURL` if the request has no URL.
+    /// - Throws: The error of `urlRequest`'s conversion, or `.invalidURL` if the request has no URL. If a value cannot
+    ///   be encoded, the error is `.parameterEncoding(.encoderFailed)` with the value's error as its underlying error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         let request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
@@ -103,12 +106,12 @@ public struct URLEncoding: ParameterEncoding {
         return try encoder.encode(EncodableParameters(parameters: parameters), into: request)
     }
 
-    /// Returns the percent-encoded pairs for one parameter.
+    /// Returns the percent-encoded names and values for one parameter.
     ///
     /// - Parameters:
     ///   - key: The parameter's name.
     ///   - value: The parameter's value.
-    /// - Returns: The pairs; an empty array if the value cannot be encoded.
+    /// - Returns: The names and values; an empty array if the value cannot be encoded.
     public func queryComponents(fromKey key: String, value: Any) -> [(String, String)] {
         let pairs: String? = try? encoder.encode(ParameterValue.members([key: value]))
         return (pairs ?? "").split(separator: "&").map { pair in
@@ -117,7 +120,9 @@ public struct URLEncoding: ParameterEncoding {
         }
     }
 
-    /// Percent-encodes a text for a query: all characters except letters, digits and `-._~/?`.
+    /// Percent-encodes a text for a query.
+    ///
+    /// ASCII letters, digits and the characters `-._~/?` are not encoded.
     ///
     /// - Parameter string: The text to escape.
     /// - Returns: The escaped text.
@@ -130,7 +135,7 @@ public struct URLEncoding: ParameterEncoding {
     }
 }
 
-/// Makes untyped parameters encodable with Bluebonnet's encoders.
+/// Untyped parameters as an `Encodable` value for Bluebonnet's encoders.
 private struct EncodableParameters: Encodable, Sendable {
     let parameters: Parameters
 
@@ -138,11 +143,11 @@ private struct EncodableParameters: Encodable, Sendable {
 }
 
 extension ParameterEncoding where Self == URLEncoding {
-    /// Encodes parameters as URL-encoded pairs, into the query for GET, HEAD and DELETE, otherwise into the body.
+    /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
     package static var urlEncoding: URLEncoding { .default }
 }
 
-/// Encodes parameters as a JSON object into the body, with `JSONSerialization`.
+/// Encodes parameters as a JSON object into the body with `JSONSerialization`.
 public struct JSONEncoding: ParameterEncoding {
     /// The reasons why an object cannot be written as JSON.
     @nonexhaustive
@@ -151,10 +156,10 @@ public struct JSONEncoding: ParameterEncoding {
         case invalidJSONObject
     }
 
-    /// Encodes without spaces and line breaks between values.
+    /// An encoding without white space between values.
     public static var `default`: JSONEncoding { JSONEncoding() }
 
-    /// Encodes with spaces and line breaks, for people to read.
+    /// An encoding with indentation and line breaks.
     public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
     /// The options of the JSON writer.
@@ -162,40 +167,40 @@ public struct JSONEncoding: ParameterEncoding {
 
     /// Creates an encoding.
     ///
-    /// - Parameter options: The options of the JSON writer; by default, it writes no spaces between values.
+    /// - Parameter options: The options of the JSON writer; none by default.
     public init(options: JSONSerialization.WritingOptions = []) {
         self.options = options
     }
 
     /// Returns a request with the parameters as its body, encoded as a JSON object.
     ///
-    /// Adds `Content-Type: application/json`, unless the request already has a `Content-Type`.
+    /// The request also receives `Content-Type: application/json`. An existing `Content-Type` is kept.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
-    ///   error, such as ``Error/invalidJSONObject``.
+    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    ///   `.parameterEncoding(.encoderFailed)` with an underlying error such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         try encode(urlRequest, withJSONObject: parameters)
     }
 
     /// Returns a request with a JSON object as its body.
     ///
-    /// Adds `Content-Type: application/json`, unless the request already has a `Content-Type`.
+    /// The request also receives `Content-Type: application/json`. An existing `Content-Type` is kept.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the object.
-    ///   - jsonObject: An object that `JSONSerialization` can write; with `nil`, the request is returned unchanged.
+    ///   - jsonObject: An object that `JSONSerialization` can write; `nil` returns the request unchanged.
     /// - Returns: The request with the object.
-    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
-    ///   error, such as ``Error/invalidJSONObject``.
+    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    ///   `.parameterEncoding(.encoderFailed)` with an underlying error such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let jsonObject else { return request }
         try request.setBody(contentType: "application/json") {
-            // `JSONSerialization` stops the process if the object is invalid, so check first.
+            // `JSONSerialization` stops the process if the object is invalid, so the object is checked first.
             guard JSONSerialization.isValidJSONObject(jsonObject) else { throw Error.invalidJSONObject }
             return try JSONSerialization.data(withJSONObject: jsonObject, options: options)
         }
@@ -204,12 +209,12 @@ public struct JSONEncoding: ParameterEncoding {
 }
 
 extension ParameterEncoding where Self == JSONEncoding {
-    /// Encodes parameters as a JSON object into the body.
+    /// An encoding that writes the parameters as a JSON object into the body.
     package static var jsonEncoding: JSONEncoding { .default }
 }
 
 extension URLRequest {
-    /// Sets the body, and adds the `Content-Type` unless the request already has one.
+    /// Sets the body, and adds a `Content-Type` if the request has no `Content-Type`.
     mutating func setBody(contentType: String, _ encode: () throws -> Data) throws(RequestError) {
         do {
             httpBody = try encode()
@@ -220,21 +225,21 @@ extension URLRequest {
     }
 }
 
-/// Encodes parameters as a property list into the body, with `PropertyListSerialization`.
+/// Encodes parameters as a property list into the body with `PropertyListSerialization`.
 public struct PropertyListEncoding: ParameterEncoding {
     /// The reasons why parameters cannot be written as a property list.
     package enum Error: Swift.Error, Hashable, Sendable {
-        /// A value cannot be represented in a property list, such as `NSNull`.
+        /// A value, such as `NSNull`, cannot be represented in a property list.
         case invalidPropertyList
     }
 
-    /// Encodes as XML.
+    /// An encoding in the XML format.
     public static var `default`: PropertyListEncoding { PropertyListEncoding() }
 
-    /// Encodes as XML.
+    /// An encoding in the XML format.
     public static var xml: PropertyListEncoding { PropertyListEncoding(format: .xml) }
 
-    /// Encodes in the binary format.
+    /// An encoding in the binary format.
     public static var binary: PropertyListEncoding { PropertyListEncoding(format: .binary) }
 
     /// The format of the property list.
@@ -258,14 +263,14 @@ public struct PropertyListEncoding: ParameterEncoding {
 
     /// Returns a request with the parameters as its body, encoded as a property list.
     ///
-    /// Adds `Content-Type: application/x-plist`, unless the request already has a `Content-Type`.
+    /// The request also receives `Content-Type: application/x-plist`. An existing `Content-Type` is kept.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
-    ///   error.
+    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    ///   `.parameterEncoding(.encoderFailed)` with the reason as its underlying error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let parameters else { return request }

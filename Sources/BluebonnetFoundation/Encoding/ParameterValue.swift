@@ -1,7 +1,7 @@
 import Bluebonnet
 import Foundation
 
-/// A parameter value, classified by what it contains rather than by its static type.
+/// A parameter value, classified by its dynamic type.
 enum ParameterValue {
     case flag(Bool)
     case integer(Int64)
@@ -14,7 +14,10 @@ enum ParameterValue {
     /// A value of an unknown type, reduced to its description.
     case text(String)
 
-    /// Checks the type before casting: on Linux, Swift numbers can be cast to `NSNumber`, and those to `Bool`.
+    /// Classifies a value.
+    ///
+    /// The type is checked before casting, because on Linux a Swift number can be cast to `NSNumber`, and an `NSNumber`
+    /// to `Bool`.
     init(_ value: Any) {
         if type(of: value) is NSNumber.Type, let number = value as? NSNumber {
             self.init(number)
@@ -34,7 +37,7 @@ enum ParameterValue {
     }
 
     private init(_ number: NSNumber) {
-        // Safety: the name of a type is never empty, and lives as long as the process.
+        // Safety: the name of a type is never empty, and is valid for the lifetime of the process.
         switch unsafe UInt8(bitPattern: number.objCType.pointee) {
         case UInt8(ascii: "c"): self = .flag(number.boolValue)
         case UInt8(ascii: "d"), UInt8(ascii: "f"): self = .double(number.doubleValue)
@@ -79,9 +82,9 @@ extension ParameterValue: Encodable {
     }
 }
 
-/// Copies values of any type into values that are known to be sendable.
+/// Copies values of any type to sendable values.
 enum ParameterCopy {
-    /// Names the value that cannot be copied, and its type.
+    /// The error for a value that cannot be copied.
     struct UnsupportedValue: Error, CustomStringConvertible {
         let key: String
         let type: String
@@ -98,7 +101,7 @@ enum ParameterCopy {
         }
     }
 
-    /// Copies the parameters of a request, if any; an error is kept until the request is made.
+    /// Copies the parameters of a request; an error is stored and thrown when the request is created.
     static func result(of parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
         Result { () throws(RequestError) in try parameters.map { (it) throws(RequestError) in try copy(it) } }
     }

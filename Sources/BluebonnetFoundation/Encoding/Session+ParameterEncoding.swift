@@ -9,8 +9,8 @@ extension Session {
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; GET by default.
     ///   - parameters: The parameters to encode; none by default.
-    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
+    ///   - headers: The header fields; they replace fields of the session with the same names.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     /// - Returns: The new request.
@@ -26,17 +26,17 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor)
     }
 
-    /// Creates a request with untyped parameters that are not known to be sendable.
+    /// Creates a request with untyped parameters of any type.
     ///
-    /// The parameters are copied now, as `ParameterEncoding` describes. If a value cannot be copied, the request fails
-    /// with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
+    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; GET by default.
     ///   - parameters: The parameters to encode.
-    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
+    ///   - headers: The header fields; they replace fields of the session with the same names.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     /// - Returns: The new request.
@@ -52,14 +52,14 @@ extension Session {
                 parameters: ParameterCopy.result(of: parameters), encoding: encoding), interceptor: interceptor)
     }
 
-    /// Creates a request with untyped parameters that downloads its response to a file.
+    /// Creates a request with untyped parameters whose response is downloaded to a file.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; GET by default.
     ///   - parameters: The parameters to encode; none by default.
-    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
+    ///   - headers: The header fields; they replace fields of the session with the same names.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.
@@ -77,17 +77,17 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request with untyped parameters, not known to be sendable, that downloads its response to a file.
+    /// Creates a request with untyped parameters of any type whose response is downloaded to a file.
     ///
-    /// The parameters are copied now, as `ParameterEncoding` describes. If a value cannot be copied, the request fails
-    /// with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
+    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; GET by default.
     ///   - parameters: The parameters to encode.
-    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
+    ///   - headers: The header fields; they replace fields of the session with the same names.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.

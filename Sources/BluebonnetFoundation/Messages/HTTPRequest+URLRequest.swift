@@ -5,22 +5,21 @@ public import FoundationNetworking
 extension HTTPRequest {
     /// Creates a request from a Foundation `URLRequest`.
     ///
-    /// The URL, the method, the header fields, the body or body stream, and `httpShouldHandleCookies` are copied. These
-    /// properties need a conversion:
+    /// The URL, the method, the header fields, the body or the body stream, and `httpShouldHandleCookies` are copied.
+    /// These properties are converted:
     ///
-    /// - The timeout limits connecting and idle time. It replaces these two limits of the session; the session's other
-    ///   limits still apply. Foundation's default of 60 seconds is ignored, and the session's limits apply. A timeout
-    ///   that is not above zero, or that is ten years or more, sets no limit.
-    /// - The cache policy becomes the `cachePolicy`. Foundation's default leaves the choice to the session. The policy
-    ///   `reloadIgnoringLocalAndRemoteCacheData` adds `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111
-    ///   §5.2.1.4, §5.4), unless the request already has these fields.
-    /// - `Content-Length` is the number of bytes of a body stream. See `RequestBody.inputStream(_:length:)` for how the
-    ///   stream is read.
+    /// - `timeoutInterval` sets the connect timeout and the idle timeout of the request. The other timeouts come from
+    ///   the session. If the value is Foundation's default of 60 seconds, all timeouts come from the session. A value
+    ///   of zero or less, or of ten years or more, means no timeout.
+    /// - `cachePolicy` sets the `cachePolicy` of the request. Foundation's default selects the policy of the session.
+    ///   The policy `reloadIgnoringLocalAndRemoteCacheData` also adds `Cache-Control: no-cache` and `Pragma: no-cache`
+    ///   (RFC 9111 §5.2.1.4, §5.4). Existing fields with these names are kept.
+    /// - `Content-Length` sets the length of a body stream; see `RequestBody.inputStream(_:length:)`.
     ///
     /// `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining` are ignored.
     ///
     /// - Parameter urlRequest: The Foundation request.
-    /// - Throws: `.invalidURL` with a `URLError` as the underlying error, if the request has no URL.
+    /// - Throws: `.invalidURL`, with a `URLError` as its underlying error, if the Foundation request has no URL.
     public init(_ urlRequest: URLRequest) throws(RequestError) {
         guard let url = urlRequest.url else { throw RequestError(.invalidURL, underlying: URLError(.badURL)) }
         self.init(
@@ -38,7 +37,7 @@ extension HTTPRequest {
 }
 
 extension HTTPRequest: URLRequestConvertible {
-    /// Returns the request as a Foundation `URLRequest`, converted by `URLRequest.init(_:)`.
+    /// Returns the request as a Foundation `URLRequest`.
     ///
     /// - Returns: The Foundation request.
     public func asURLRequest() -> URLRequest { urlRequest }
@@ -47,13 +46,12 @@ extension HTTPRequest: URLRequestConvertible {
 extension URLRequest {
     /// Creates a Foundation `URLRequest` from a Bluebonnet request.
     ///
-    /// Each part is converted as in `HTTPRequest.init(_:)`, in the opposite direction. Repeated header fields become
-    /// one field with their values joined. A body that is not in memory becomes a stream, which blocks the thread that
-    /// reads it.
+    /// The conversion is the reverse of `HTTPRequest.init(_:)`. Repeated header fields become one field with joined
+    /// values. A body that is not in memory becomes a stream, whose `read` blocks the calling thread.
     ///
-    /// The timeout is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. `URLRequest`
-    /// cannot represent the credential, the HTTP version, the proxy, the priority, or the `pool` and `total` timeouts;
-    /// these are dropped.
+    /// The `timeoutInterval` is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. The
+    /// credential, the HTTP version, the proxy, the priority, and the `pool` and `total` timeouts are dropped, because
+    /// a `URLRequest` cannot represent them.
     ///
     /// - Parameter request: The Bluebonnet request.
     public init(_ request: HTTPRequest) {
@@ -70,7 +68,7 @@ extension URLRequest {
         cachePolicy = CachePolicy(request)
     }
 
-    /// The body as a `RequestBody`, if there is one.
+    /// The body as a `RequestBody`; `nil` if there is no body.
     fileprivate var requestBody: RequestBody? {
         if let httpBody { return .data(httpBody) }
         guard let httpBodyStream else { return nil }
@@ -80,7 +78,7 @@ extension URLRequest {
 }
 
 extension HTTPRequest {
-    /// Returns this request with the changes between two versions of its `URLRequest`; all other properties stay.
+    /// Returns this request with the changes between two versions of its `URLRequest`; other properties stay unchanged.
     package func changed(from original: URLRequest, to changed: URLRequest) throws(RequestError) -> HTTPRequest {
         let converted = try HTTPRequest(changed)
         var request = self
@@ -93,7 +91,7 @@ extension HTTPRequest {
         if changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream {
             request.body = converted.body
         }
-        // Field by field, so that repeated fields that were not changed stay separate.
+        // Each field is compared, so that unchanged repeated fields stay separate.
         let before = original.headers
         for field in before where !converted.headers.contains(field.name) { request.headers.remove(name: field.name) }
         for field in converted.headers where before[field.name] != field.value { request.headers.update(field) }
@@ -102,7 +100,7 @@ extension HTTPRequest {
 }
 
 extension URLRequest.CachePolicy {
-    /// The policy as a Bluebonnet policy; `nil` for Foundation's default, which leaves the choice to the session.
+    /// The policy as a Bluebonnet policy; `nil` for Foundation's default, which selects the policy of the session.
     var native: HTTPRequest.CachePolicy? {
         switch self {
         case .useProtocolCachePolicy: nil
@@ -114,13 +112,13 @@ extension URLRequest.CachePolicy {
         }
     }
 
-    /// The fields that tell remote caches not to answer, if that is the policy (RFC 9111 §5.2.1.4, §5.4).
+    /// The header fields that bypass remote caches, if the policy requires them (RFC 9111 §5.2.1.4, §5.4).
     var directives: [HTTPHeader] {
         guard self == .reloadIgnoringLocalAndRemoteCacheData else { return [] }
         return [HTTPHeader(name: "Cache-Control", value: "no-cache"), HTTPHeader(name: "Pragma", value: "no-cache")]
     }
 
-    /// Creates the policy of a Bluebonnet request.
+    /// Creates the Foundation policy for a Bluebonnet request.
     init(_ request: HTTPRequest) {
         switch request.cachePolicy {
         case .reloadIgnoringCache:
@@ -140,18 +138,19 @@ extension TimeInterval {
     /// The default timeout of a `URLRequest`, in seconds.
     static let defaultTimeout: TimeInterval = 60
 
-    /// The timeout that stands for no limit in a `URLRequest`, in seconds: ten years.
+    /// The timeout of a `URLRequest` that means no timeout, in seconds; ten years.
     static let unlimited: TimeInterval = 315_360_000
 
-    /// The idle limit in seconds; the connect limit if there is no idle limit.
+    /// Creates the idle timeout in seconds, or the connect timeout if there is no idle timeout.
     init(_ timeouts: Timeouts) {
         self = (timeouts.idle ?? timeouts.connect).map { $0 / .seconds(1) } ?? .unlimited
     }
 
-    /// The limit as a duration; `nil` for no limit.
+    /// The timeout as a duration; `nil` for no timeout.
     var duration: Duration? { self > 0 && self < .unlimited ? .seconds(self) : nil }
 
-    /// The limits for a `URLRequest`'s timeout; Foundation's default stands for the session's limits.
+    /// Returns the timeouts for the timeout of a `URLRequest`; Foundation's default selects the timeouts of the
+    /// session.
     static func timeouts(_ interval: TimeInterval) -> Timeouts {
         guard interval != defaultTimeout else { return .default }
         return Timeouts(connect: interval.duration, idle: interval.duration)

@@ -5,12 +5,12 @@ public import FoundationNetworking
 extension HTTPResponse {
     /// The response as a Foundation `HTTPURLResponse`, converted on each access.
     ///
-    /// Foundation keeps one value for each field name: the values of repeated fields are joined. It writes the names of
-    /// fields that it knows in its own way, such as `Content-Type`.
+    /// Foundation joins the values of repeated fields. It also changes the case of well-known field names, for example
+    /// to `Content-Type`.
     public var urlResponse: HTTPURLResponse {
         let response = HTTPURLResponse(
             url: url, statusCode: statusCode, httpVersion: httpVersion.description, headerFields: headers.dictionary)
-        // The initializer is only failable because of Objective-C; Foundation never returns `nil`.
+        // The initializer is failable only for Objective-C. Foundation never returns `nil`.
         guard let response else { preconditionFailure("Foundation has no response for the status \(statusCode)") }
         return response
     }
@@ -19,13 +19,13 @@ extension HTTPResponse {
     ///
     /// The HTTP version is set to 1.1, because Foundation's response does not provide it.
     ///
-    /// - Parameter urlResponse: The Foundation response. The result is `nil` if it has no URL.
+    /// - Parameter urlResponse: The Foundation response. The result is `nil` if the Foundation response has no URL.
     public init?(_ urlResponse: HTTPURLResponse) {
         guard let url = urlResponse.url else { return nil }
         self.init(url: url, statusCode: urlResponse.statusCode, headers: urlResponse.headers)
     }
 
-    /// Returns the value of a header field; the values of repeated fields are joined.
+    /// Returns the value of a header field, with the values of repeated fields joined.
     ///
     /// - Parameter field: The field's name, in upper or lower case.
     /// - Returns: The value, or `nil` if there is no such field.
@@ -35,7 +35,7 @@ extension HTTPResponse {
 extension HTTPURLResponse {
     /// The header fields, sorted by name.
     ///
-    /// Foundation has already joined the values of repeated fields.
+    /// Foundation joins the values of repeated fields.
     public var headers: HTTPHeaders {
         let pairs = allHeaderFields.compactMap { name, value in (name as? String).map { ($0, "\(value)") } }
         return HTTPHeaders(Dictionary(pairs) { "\($0), \($1)" })
@@ -43,7 +43,7 @@ extension HTTPURLResponse {
 }
 
 extension SerializedResponse {
-    /// The request as a Foundation `URLRequest`, if a request was made.
+    /// The request as a Foundation `URLRequest`, if a request was created.
     public var urlRequest: URLRequest? { request.map { URLRequest($0) } }
 
     /// The response head as a Foundation `HTTPURLResponse`, if a response was received.
@@ -51,12 +51,13 @@ extension SerializedResponse {
 }
 
 extension Request {
-    /// Returns the requests that are sent, one for each attempt and each redirect, as Foundation `URLRequest`s.
+    /// Returns a sequence of the requests that are sent as Foundation `URLRequest`s, one for each attempt and each
+    /// redirect.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends when the request ends. Observing does not
-    /// start the request.
+    /// The sequence begins with the latest `URLRequest`, if there is one, and ends when this request ends. The sequence
+    /// does not start this request.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that falls behind; all by default.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all values by default.
     /// - Returns: The sequence of requests.
     public nonisolated func urlRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded

@@ -4,14 +4,15 @@ public import FoundationNetworking
 
 /// A type that can be converted to a `URLRequest`, such as a route of an API.
 public protocol URLRequestConvertible: HTTPRequestConvertible {
-    /// Returns the request.
+    /// Returns the request as a Foundation `URLRequest`.
     ///
-    /// Called when the request has started, and again for each attempt. Runs on the global executor, or on the executor
-    /// that the awaiting task prefers.
+    /// Bluebonnet calls this method after the request has been started, and again for each attempt, in a task on the
+    /// global pool. If a request has not been created yet, its `cURLDescription()` and `debugDescription` call this
+    /// method on the caller's thread.
     ///
     /// - Returns: The request to send.
-    /// - Throws: The reason why the request cannot be created. A `RequestError` is reported unchanged; any other error
-    ///   becomes the underlying error of an `.invalidRequest(.conversion)`.
+    /// - Throws: The reason why the request cannot be created. A `RequestError` is reported unchanged. Any other error
+    ///   becomes the underlying error of `.invalidRequest(.conversion)`.
     func asURLRequest() throws -> URLRequest
 }
 
@@ -19,10 +20,10 @@ extension URLRequestConvertible {
     /// The request as a Foundation `URLRequest`; `nil` if the conversion fails.
     public var urlRequest: URLRequest? { try? asURLRequest() }
 
-    /// Returns the request as an `HTTPRequest`, converted by `HTTPRequest.init(_:)`.
+    /// Returns the request as a Bluebonnet `HTTPRequest`.
     ///
     /// - Returns: The Bluebonnet request.
-    /// - Throws: The error of ``asURLRequest()``, or `.invalidURL` if its request has no URL.
+    /// - Throws: The error of ``asURLRequest()``, or `.invalidURL` if the Foundation request has no URL.
     public func asHTTPRequest() throws -> HTTPRequest {
         try HTTPRequest(asURLRequest())
     }
@@ -36,7 +37,7 @@ extension URLRequest: URLRequestConvertible {
 }
 
 extension URLRequest {
-    /// Creates a request for a value that can be converted to a URL.
+    /// Creates a request from a value that can be converted to a URL.
     ///
     /// - Parameters:
     ///   - url: The URL to request: a `URL`, a string or another `URLConvertible`.
@@ -49,15 +50,17 @@ extension URLRequest {
         if let headers { self.headers = headers }
     }
 
-    /// The HTTP method: `httpMethod` as an `HTTPMethod`.
+    /// The value of `httpMethod` as an `HTTPMethod`.
     public var method: HTTPMethod? {
         get { httpMethod.map { HTTPMethod(rawValue: $0) } }
         set { httpMethod = newValue?.rawValue }
     }
 
-    /// The header fields, sorted by name; setting them replaces all fields.
+    /// The header fields, sorted by name.
     ///
-    /// Foundation keeps one value for each name: the values of repeated fields are joined.
+    /// Setting this property replaces all header fields.
+    ///
+    /// Foundation joins the values of repeated fields.
     public var headers: HTTPHeaders {
         get { HTTPHeaders(allHTTPHeaderFields ?? [:]) }
         set { allHTTPHeaderFields = newValue.dictionary }
@@ -65,9 +68,9 @@ extension URLRequest {
 
     /// Checks that a GET request has no body.
     ///
-    /// Before a request is sent, Bluebonnet checks this for HEAD and TRACE requests, too.
+    /// Before Bluebonnet sends a request, it also checks that a HEAD or TRACE request has no body.
     ///
-    /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` if it has a body.
+    /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` if a GET request has a body.
     public func validate() throws(RequestError) {
         guard method != .get || (httpBody == nil && httpBodyStream == nil) else {
             throw RequestError(.invalidRequest(.bodyDataInGETRequest))
@@ -78,13 +81,13 @@ extension URLRequest {
 extension ParameterEncoder {
     /// Returns a Foundation `URLRequest` with the parameters encoded into it.
     ///
-    /// Runs on the caller's executor. Only the URL, the header fields and the body change.
+    /// This method runs on the caller's executor. It changes only the URL, the header fields and the body.
     ///
     /// - Parameters:
-    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     ///   - urlRequest: The request without the parameters.
     /// - Returns: The request with the parameters.
-    /// - Throws: `.parameterEncoding(…)` around the encoding error, or `.invalidURL` if the request has no URL.
+    /// - Throws: The error of the encoder, or `.invalidURL` if the request has no URL.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into urlRequest: URLRequest
     ) throws -> URLRequest {
@@ -106,37 +109,40 @@ extension URLRequest {
     }
 }
 
-/// The property and method names of `URLRequest`, for adapters and request modifiers that were written for it.
+/// The property and method names of `URLRequest`, for adapters and request modifiers that were written for
+/// `URLRequest`.
 extension HTTPRequest {
-    /// The connect and idle timeout in seconds; 60 if the request leaves its timeouts to the session.
+    /// The connect and idle timeout in seconds; 60 if the request uses the timeouts of the session.
     ///
-    /// Setting it replaces the request's `timeouts`: connecting and idle time get this limit, and the session's other
-    /// limits apply. Setting 60 leaves all timeouts to the session; see `HTTPRequest.init(_:)`. If the two timeouts
-    /// differ, the value is the idle timeout.
+    /// Setting this property replaces the request's `timeouts` with this connect and idle timeout. The other timeouts
+    /// come from the session. The value 60 selects the session's timeouts only; see `HTTPRequest.init(_:)`. If the
+    /// connect timeout and the idle timeout differ, this property returns the idle timeout.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = timeouts.connectingAndIdling(like: TimeInterval.timeouts(newValue)) }
     }
 
-    /// The HTTP method as it is sent; setting `nil` selects GET.
+    /// The HTTP method; setting `nil` selects GET.
     public var httpMethod: String? {
         get { method.rawValue }
         set { method = newValue.map { HTTPMethod(rawValue: $0) } ?? .get }
     }
 
-    /// The body; `nil` if there is none, or if it is not in memory.
+    /// The body; `nil` if there is no body, or if the body is not in memory.
     public var httpBody: Data? {
         get { body?.data }
         set { body = newValue.map { .data($0) } }
     }
 
-    /// Whether cookies are sent and stored; the same as the request's `handlesCookies`.
+    /// Whether cookies are sent and stored; the same as `handlesCookies`.
     public var httpShouldHandleCookies: Bool {
         get { handlesCookies }
         set { handlesCookies = newValue }
     }
 
-    /// The header fields by name, with the values of repeated fields joined; setting them replaces all fields.
+    /// The header fields by name, with the values of repeated fields joined.
+    ///
+    /// Setting this property replaces all header fields.
     public var allHTTPHeaderFields: [String: String]? {
         get { headers.dictionary }
         set { headers = HTTPHeaders(newValue ?? [:]) }
@@ -148,14 +154,14 @@ extension HTTPRequest {
     /// - Returns: The value, or `nil` if there is no such field.
     public func value(forHTTPHeaderField field: String) -> String? { headers[field] }
 
-    /// Sets a header field, replacing all fields of the same name.
+    /// Sets a header field, and removes all other fields with the same name.
     ///
     /// - Parameters:
     ///   - value: The new value; `nil` removes the field.
     ///   - field: The field's name, in upper or lower case.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) { headers[field] = value }
 
-    /// Adds a header field; existing fields of the same name stay.
+    /// Adds a header field, and keeps existing fields with the same name.
     ///
     /// - Parameters:
     ///   - value: The value to add.

@@ -2,40 +2,42 @@ public import Bluebonnet
 public import Foundation
 
 extension DataStreamTask {
-    /// Returns the body as a Foundation `InputStream`, for code that only reads such streams.
+    /// Returns the body as a Foundation `InputStream`, for code that requires an `InputStream`.
     ///
-    /// `read` blocks the calling thread until bytes are available. Never call it in an `async` function; read the
-    /// stream on a dedicated thread, and from one thread at a time. The stream does not support run loops or delegates.
+    /// `read` blocks the calling thread until bytes are available, so never call it in an `async` function. Use a
+    /// dedicated thread, and only one thread at a time. The stream does not support run loops or delegates.
     ///
-    /// Opening the stream starts the request. The body is received at the reader's pace: reading from the network
-    /// pauses while `bufferSize` bytes or more are waiting. The session's configuration allows further bytes to wait in
-    /// addition. If the request fails, its error becomes the stream's error. Closing or releasing the stream early ends
-    /// this reader. It also cancels the request, if the task cancels it automatically.
+    /// Opening the stream starts the request. A slow reader slows down the transfer: the stream receives no more bytes
+    /// while `bufferSize` bytes or more are unread. The session buffers further bytes, up to the limit of its
+    /// configuration.
     ///
-    /// - Parameter bufferSize: The number of bytes that can wait for `read`; 64 KiB by default. The last received piece
-    ///   can exceed this limit.
-    /// - Returns: The stream, not yet opened.
+    /// If the request fails, the stream fails with the error of the request. Closing or releasing the stream early
+    /// cancels the request if the task was created with automatic cancellation.
+    ///
+    /// - Parameter bufferSize: The maximum number of unread bytes; 64 KiB by default. The last received piece can
+    ///   exceed this limit.
+    /// - Returns: The stream. It is not open yet.
     public func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream {
         BodyInputStream(bytes, limit: bufferSize)
     }
 }
 
 extension DataStreamRequest {
-    /// Returns the body as a Foundation `InputStream`, as `DataStreamTask.asInputStream(bufferSize:)` does.
+    /// Returns the body as a Foundation `InputStream`; see `DataStreamTask.asInputStream(bufferSize:)`.
     ///
-    /// Closing the stream early cancels the request, unless the body has other readers.
+    /// Closing the stream early cancels the request if the body has no other readers.
     ///
-    /// - Parameter bufferSize: The number of bytes that can wait for `read`; 64 KiB by default. The last received piece
-    ///   can exceed this limit.
-    /// - Returns: The stream, not yet opened. It is optional as in Alamofire, but never `nil`.
+    /// - Parameter bufferSize: The maximum number of unread bytes; 64 KiB by default. The last received piece can
+    ///   exceed this limit.
+    /// - Returns: The stream. It is not open yet. It is never `nil`. Its type is optional, as in Alamofire.
     public nonisolated func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream? {
         streamTask().asInputStream(bufferSize: bufferSize)
     }
 }
 
-/// Presents an asynchronous sequence of bytes as a blocking Foundation `InputStream`.
+/// A blocking Foundation `InputStream` that reads an asynchronous sequence of bytes.
 ///
-/// A task reads the sequence from when the stream is opened until it is closed or released.
+/// A task reads the sequence while the stream is open.
 final class BodyInputStream: InputStream {
     private enum Phase {
         case notOpen
@@ -97,7 +99,8 @@ final class BodyInputStream: InputStream {
         guard phase == .open, count > 0 else { return phase == .open ? 0 : -1 }
         let piece = buffer.read(upTo: count)
         guard piece.isEmpty else {
-            // Safety: the caller guarantees room for that many bytes.
+            // Safety: the caller guarantees that the memory has room for `count` bytes, and the piece has at most
+            // `count` bytes.
             unsafe piece.copyBytes(to: bytes, count: piece.count)
             return piece.count
         }
@@ -111,7 +114,7 @@ final class BodyInputStream: InputStream {
         false
     }
 
-    /// `true` while the stream is open and has not ended: only reading shows whether there are more bytes.
+    /// Whether there may be more bytes; `true` while the stream is open and has not ended.
     override var hasBytesAvailable: Bool { phase == .open && buffer.end == nil }
 
     override var streamStatus: Stream.Status {
@@ -141,12 +144,12 @@ final class BodyInputStream: InputStream {
     override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
 }
 
-/// Buffers received bytes until a thread reads them, and pauses the sender while the buffer is full.
+/// Stores received bytes until a thread reads them, and pauses the sender while the buffer is full.
 ///
-/// One task puts bytes in, and suspends while the limit is reached. One thread takes bytes out, and blocks while the
+/// One task adds bytes, and is suspended while the buffer is full. One thread removes bytes, and is blocked while the
 /// buffer is empty.
 private final class BodyBuffer: Sendable {
-    /// The end of the bytes.
+    /// The reason why no more bytes follow.
     enum End {
         case complete
         case failed(any Error)
@@ -164,10 +167,10 @@ private final class BodyBuffer: Sendable {
 
     init(limit: Int) { self.limit = max(1, limit) }
 
-    /// The end, once all bytes were read or the reader has closed the stream.
+    /// The end, after all bytes were read or the reader has closed the stream; otherwise `nil`.
     var end: End? { state.withLock { $0.bytes.isEmpty ? $0.end : nil } }
 
-    /// Puts bytes in and waits until there is room for more; returns whether more bytes are wanted.
+    /// Adds bytes, waits until there is room for more bytes, and returns whether more bytes are needed.
     func send(_ piece: Data) async -> Bool {
         await withCheckedContinuation { continuation in
             let isWanted = state.withLock { state -> Bool? in
@@ -181,8 +184,9 @@ private final class BodyBuffer: Sendable {
         }
     }
 
-    /// Marks the end, unless there is one already; buffered bytes can still be read, unless the reader has closed the
-    /// stream.
+    /// Sets the end; a second call has no effect.
+    ///
+    /// Buffered bytes can still be read, except after ``End/closed``.
     func finish(_ end: End) {
         let sender = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard state.end == nil else { return nil }
@@ -194,7 +198,9 @@ private final class BodyBuffer: Sendable {
         sender?.resume(returning: false)
     }
 
-    /// Takes up to `count` bytes out; blocks the thread until there are any, and returns no bytes at the end.
+    /// Removes and returns up to `count` bytes.
+    ///
+    /// Blocks the thread while the buffer is empty, and returns no bytes at the end.
     func read(upTo count: Int) -> Data {
         let (piece, sender) = state.wait { state -> (Data, CheckedContinuation<Bool, Never>?)? in
             guard !state.bytes.isEmpty else { return state.end == nil ? nil : (Data(), nil) }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Guards a value with a lock, and lets threads wait until the value has changed.
+/// Protects a value with a lock, and lets threads wait for a change of the value.
 ///
-/// Used by the threads that read Foundation's blocking streams, and by the callers of those threads.
+/// It is used by the threads that read Foundation's blocking streams, and by the tasks that wait for these threads.
 // Safety: the value is only accessed while the condition's lock is held.
 final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     private let condition = NSCondition()
@@ -10,7 +10,7 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
 
     init(_ value: Value) { self.value = value }
 
-    /// Changes the value, and wakes the threads that wait for a change.
+    /// Changes the value, and resumes the threads that wait for a change.
     func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
         condition.lock()
         defer {

@@ -2,21 +2,23 @@ public import Bluebonnet
 public import Foundation
 
 extension RequestBody {
-    /// Returns a body that is read from a stream while it is sent, as fast as the network takes it.
+    /// Returns a body whose bytes are read from a stream while the request is sent.
     ///
-    /// Foundation's streams block, so a dedicated thread reads the stream in pieces of 64 KiB, each when it is needed.
-    /// The stream is opened if it is not open yet, and closed at the end; then the thread ends.
+    /// A dedicated thread reads the stream in pieces of at most 64 KiB, as fast as they are sent, because a Foundation
+    /// stream blocks the thread that reads it. The thread opens the stream if it is not open, closes it at the end, and
+    /// then ends itself.
     ///
-    /// - A stream can be read only once. A retry, or a redirect that keeps the body, fails with
-    ///   `.requestBody(.notReplayable)`.
-    /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)` around the stream's error.
-    /// - If the request is cancelled, it ends at once, but the thread waits until the stream returns from its read.
+    /// - A stream can be read only once. If a retry or a redirect would send the body again, the request fails.
+    /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)`, and the underlying error is the
+    ///   error of the stream.
+    /// - If the request is cancelled, it ends at once. The thread ends after the current call of the stream's `read`
+    ///   returns.
     ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
-    ///   - length: The number of bytes of the stream; `nil`, the default, if it is not known. HTTP/1.1 then sends the
-    ///     body in chunks (RFC 9112 §7.1). If the stream has a different number of bytes, the request fails with
-    ///     `.requestBody(.lengthMismatch)`.
+    ///   - length: The number of bytes in the stream; `nil`, the default, if the number is not known. Without a length,
+    ///     the body is sent in chunks over HTTP/1.1 (RFC 9112 §7.1). If the stream has a different number of bytes, the
+    ///     request fails with `.requestBody(.lengthMismatch)`.
     /// - Returns: The body to send.
     public static func inputStream(_ stream: sending InputStream, length: Int64? = nil) -> RequestBody {
         .stream(InputStreamPieces(stream: OwnedInputStream(stream)), length: length)
@@ -24,15 +26,15 @@ extension RequestBody {
 }
 
 extension Session {
-    /// Creates a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` describes.
+    /// Creates a request whose body is read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
-    /// A `Content-Length` in `headers` states the length of the stream.
+    /// A `Content-Length` in `headers` sets the length of the stream.
     ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - headers: The header fields; they replace fields of the session with the same names.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before it is adapted.
     /// - Returns: The new request.
@@ -47,11 +49,11 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` describes.
+    /// Creates a request whose body is read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
-    ///   - convertible: The rest of the request. Its own body is not sent.
+    ///   - convertible: The request without the body. If it has a body, the stream replaces that body.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     /// - Returns: The new request.
     public nonisolated func upload(
@@ -63,13 +65,13 @@ extension Session {
 }
 
 extension MultipartFormData {
-    /// Appends a file whose bytes are read from a stream, as `RequestBody.inputStream(_:length:)` describes.
+    /// Appends a file whose bytes are read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
-    /// The form can then be sent only once, even if it is copied.
+    /// The form, including its copies, can then be sent only once.
     ///
     /// - Parameters:
     ///   - stream: The stream to read. The caller must not use it after this call.
-    ///   - length: The number of bytes of the stream. If the stream has a different number of bytes, the request fails.
+    ///   - length: The number of bytes in the stream. If the stream has a different number of bytes, the request fails.
     ///   - name: The name of the form field.
     ///   - fileName: The name of the file.
     ///   - mimeType: The media type of the file.
@@ -82,9 +84,10 @@ extension MultipartFormData {
     }
 }
 
-/// The bytes of a stream, which a dedicated thread reads on demand.
+/// The bytes of a stream as an asynchronous sequence, which a dedicated thread reads on demand.
 ///
-/// Foundation's streams block, so reading them on the global pool would block a thread that other tasks need.
+/// A Foundation stream blocks the thread that reads it. On the global pool, it would block a thread that other tasks
+/// need.
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 
@@ -114,7 +117,7 @@ private struct InputStreamPieces: AsyncSequence {
 
 extension InputStreamPieces: Sendable {}
 
-/// Reads a stream on a dedicated thread, one piece for each request.
+/// Reads a stream on a dedicated thread, one piece for each call of `next()`.
 private final class InputStreamWorker: Sendable {
     private typealias Reply = CheckedContinuation<Data?, any Error>
 
@@ -134,7 +137,9 @@ private final class InputStreamWorker: Sendable {
 
     init(_ stream: OwnedInputStream) { self.stream = stream }
 
-    /// Waits for a piece; cancelling the task ends the wait at once, even if the stream does not return.
+    /// Returns the next piece.
+    ///
+    /// If the task is cancelled, this method returns at once, even if the stream's `read` does not return.
     func next() async throws -> Data? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { ask($0) }
@@ -208,19 +213,19 @@ private final class InputStreamWorker: Sendable {
     }
 }
 
-/// A stream that belongs to its reader, and the record of the streams that are being read.
-// Safety: after it was handed over, only the thread that has claimed the stream uses it.
+/// A stream that only its reader uses.
+// Safety: only the thread that has claimed the stream uses it.
 private struct OwnedInputStream: @unchecked Sendable {
     private let stream: InputStream
 
     init(_ stream: InputStream) { self.stream = stream }
 
-    /// The streams that a thread is reading now.
+    /// The streams that threads are reading now.
     private static let claimed = ConditionLock<Set<ObjectIdentifier>>([])
 
-    /// Makes the calling thread the one that reads the stream, and opens it.
+    /// Claims the stream for the calling thread, and opens the stream.
     ///
-    /// A stream that is already open, but was not read yet, is accepted.
+    /// The stream may already be open if it was not read yet.
     func begin() throws {
         guard Self.claimed.withLock({ $0.insert(ObjectIdentifier(stream)).inserted }) else { throw Self.notReplayable }
         switch stream.streamStatus {
@@ -237,7 +242,7 @@ private struct OwnedInputStream: @unchecked Sendable {
         }
     }
 
-    /// Reads some bytes, blocking the thread; returns `nil` at the end.
+    /// Reads some bytes and blocks the thread; returns `nil` at the end.
     func read() throws -> Data? {
         var bytes = Data(count: Self.pieceSize)
         // Safety: the pointer refers to `buffer.count` bytes and is not used after the call.
@@ -249,7 +254,7 @@ private struct OwnedInputStream: @unchecked Sendable {
         return count == 0 ? nil : bytes.prefix(count)
     }
 
-    /// Closes the stream and releases its claim.
+    /// Closes the stream and releases the claim.
     func end() {
         stream.close()
         release()
@@ -259,7 +264,9 @@ private struct OwnedInputStream: @unchecked Sendable {
         _ = Self.claimed.withLock { $0.remove(ObjectIdentifier(stream)) }
     }
 
-    /// The stream's error, read only after a failure, because Foundation otherwise traps.
+    /// The stream's error; `nil` if the stream has not failed.
+    ///
+    /// The error is read only after a failure, because Foundation traps in other states.
     private var failure: (any Error)? { stream.streamStatus == .error ? stream.streamError : nil }
 
     private static var notReplayable: BodySequenceError {

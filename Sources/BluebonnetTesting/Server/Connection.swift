@@ -1,25 +1,26 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Handles one connection of a server: reads requests, has them answered one after the other, and writes the answers.
+/// Handles one connection of a server: reads requests, starts their routes one after the other, and writes the
+/// responses.
 ///
-/// Belongs to the loop of a ``ServerCore``. Each event is first recorded in the state; then ``proceed()`` advances the
-/// connection as far as possible without waiting.
+/// A connection runs on the event loop of a ``ServerCore``. Each event first changes the state. Then ``proceed()``
+/// advances the connection as far as possible without waiting.
 final class Connection {
     /// The current activity of the connection.
     private enum Phase {
-        /// Waits for a request or reads one.
+        /// Waits for a request or reads a request.
         case reading
-        /// A route creates the answer.
+        /// A route creates the response.
         case routing
-        /// A route writes the body.
+        /// A route writes the response body.
         case streaming(ResponseEncoder.Framing, left: Int?, keepsAlive: Bool)
-        /// The rest of an answer is being sent.
+        /// The rest of a response is being sent.
         case sending(keepsAlive: Bool)
         /// A script runs.
         case scripted(ScriptCursor)
-        /// Everything was sent. Further bytes of the client are ignored until it closes the connection or a timeout
-        /// expires.
+        /// All responses were sent. Further bytes from the client are ignored, until the client closes the connection
+        /// or a timeout expires.
         case draining
         case closed
     }
@@ -33,11 +34,11 @@ final class Connection {
     private var phase = Phase.reading
     private var parser: RequestParser
     private var outgoing = OutgoingQueue()
-    /// Whether the client has closed its side.
+    /// Whether the client has closed its sending side.
     private var peerHasEnded = false
-    /// Whether the client has closed its side, but some of its bytes are still unread.
+    /// Whether the client has closed its sending side, but some of its bytes are still unread.
     private var peerIsEnding = false
-    /// The task of the current route or of a script's condition.
+    /// The task of the current route or of the current condition of a script.
     private var task: Task<Void, Never>?
     private var timer: TimerID?
 
@@ -48,15 +49,15 @@ final class Connection {
     private var match = RouteTable<LocalServer.Router.Endpoint>.Match.nothing
     /// The body of the request, for a route that waits for the whole body.
     private var body = Data()
-    /// The body of the request, for a route that reads it in pieces; it can continue while the route answers.
+    /// The body of the request, for a route that reads the body in pieces, possibly while the route responds.
     private var incoming: IncomingBody?
     private var continuePolicy = LocalServer.ContinuePolicy.immediately
     /// The tasks that wait for more bytes of ``incoming``, in order of arrival.
     private var readers: [Reader] = []
-    /// Counts the bytes of the streamed response body that the socket has accepted.
+    /// The counter of the bytes of the streamed response body that the socket has accepted.
     private var bodySent: ByteCount?
     private var interest: Interest = .readable
-    /// The peer has closed its side, which the system reports without a read (`EPOLLRDHUP`).
+    /// The interest in the end of the peer's data, which the system reports without a read (`EPOLLRDHUP`).
     private static let closing = Interest(rawValue: Readiness.peerClosed.rawValue)
 
     init(id: Int, socket: Socket, context: ServerContext) {
@@ -69,7 +70,7 @@ final class Connection {
     }
 
     func begin(_ script: LocalServer.Script?) {
-        // No lasting retain cycle, because closing the connection also unwatches the descriptor.
+        // The retain cycle ends when the connection is closed, because closing also unwatches the descriptor.
         context.loop.watch(socket.descriptor, for: interest) { [self] in becameReady($0) }
         guard let script else { return }
         phase = .scripted(ScriptCursor(script.steps))
@@ -96,7 +97,7 @@ final class Connection {
 
     private func becameReady(_ readiness: Readiness) {
         if readiness.contains(.writable) { flush() }
-        // The connection may be closed now and its descriptor number reused.
+        // The connection may be closed now, and its descriptor number may be in use again.
         if case .closed = phase { return }
         if interest.contains(.readable) {
             if !readiness.isDisjoint(with: [.readable, .error, .hangup]) { read() }
@@ -123,7 +124,8 @@ final class Connection {
 
     private func peerEnded() {
         peerHasEnded = true
-        // Only writing would show whether the client is gone, or waits for the answer with its own side closed.
+        // The client has disconnected, or has closed only its sending side and waits for the response. Only a write
+        // would show the difference.
         task?.cancel()
         switch phase {
         case .draining: close()
@@ -151,7 +153,7 @@ final class Connection {
         updateInterest()
     }
 
-    /// Takes one step; returns whether another step may be possible.
+    /// Performs one step; returns whether another step may be possible.
     private func advance() -> Bool {
         flush()
         receiveBody()
@@ -183,8 +185,8 @@ final class Connection {
         case .scripted(let cursor):
             if !peerHasEnded { wanted.insert(cursor.waitsForBytes ? .readable : Self.closing) }
         case .routing, .streaming, .sending:
-            // Reading shows whether the client is gone. It is limited, because the client may already send further
-            // requests.
+            // Reading shows whether the client has disconnected. The amount is limited, because the client may already
+            // send further requests.
             let isBody = incoming?.isOpen == true
             let hasRoom = isBody ? incoming?.hasRoom == true : parser.bufferedCount < 256 * 1024
             if !peerHasEnded, hasRoom { wanted.insert(.readable) }
@@ -195,7 +197,9 @@ final class Connection {
         context.loop.setInterest(wanted, of: socket.descriptor)
     }
 
-    /// Closes the connection after the client could read all bytes, because a close with unread bytes would be a reset.
+    /// Closes the connection after a delay in which the client can read all bytes.
+    ///
+    /// If the server closed the socket with unread bytes, the system would reset the connection.
     private func drain() {
         abandonBody()
         guard !peerHasEnded else { return close() }
@@ -239,15 +243,15 @@ final class Connection {
         if case .length(let length) = head.framing { body.reserveCapacity(min(length, 1024 * 1024)) }
         guard head.expectsContinue, head.framing != .none, parser.bufferedCount == 0 else { return }
         if case .found = match { return outgoing.append(ResponseEncoder.continue) }
-        // The final answer replaces the 100. Because the body may still arrive, no request can follow on this
-        // connection.
+        // The server sends the final response instead of 100 (Continue). No request can follow on this connection,
+        // because the body may still arrive.
         self.head?.keepsAlive = false
         complete([:])
     }
 
     private func complete(_ trailers: HTTPHeaders) {
         guard let head else { return }
-        // A script that answered the request may have left the end of the body unread.
+        // The response was a script, which may not have read the end of the body.
         if case .found(.streaming, _) = match { return }
         var request = LocalServer.Request(head, target: target, body: body, trailers: trailers, connection: id)
         body = Data()
@@ -282,7 +286,7 @@ final class Connection {
 
     // MARK: Bodies that a route reads in pieces, possibly while it answers
 
-    /// Starts a route for a request whose head has been read.
+    /// Starts a streaming route after the head of its request has been read.
     private func beginStreaming(
         _ head: RequestHead, _ route: LocalServer.Router.StreamingRoute, _ request: LocalServer.Request
     ) {
@@ -302,7 +306,7 @@ final class Connection {
         startTask(request) { try await route.handler($0, reader) }
     }
 
-    /// Resumes a reader with the next bytes of the body, once they are available.
+    /// Resumes a reader with the next bytes of the body as soon as they are available.
     func readBody(_ reader: Reader) {
         guard incoming != nil else { return reader.resume(returning: .failure(.connectionClosed)) }
         readers.append(reader)
@@ -311,7 +315,7 @@ final class Connection {
         proceed()
     }
 
-    /// Moves the received bytes of the body into ``incoming``, as far as there is room.
+    /// Moves received bytes of the body to ``incoming``, as far as ``incoming`` has room.
     private func receiveBody() {
         guard incoming != nil else { return }
         if case .sending = phase { incoming?.answered() }
@@ -336,7 +340,7 @@ final class Connection {
         answerReaders()
     }
 
-    /// Gives up the rest of the body.
+    /// Discards the rest of the body.
     private func abandonBody() {
         guard incoming != nil else { return }
         incoming?.failed(.connectionClosed)
@@ -370,7 +374,9 @@ final class Connection {
 
     // MARK: Answering with whole responses and with streamed bodies
 
-    /// Begins the answer of a route; a streamed body is then written with ``writeBody(_:_:)``.
+    /// Begins the response of a route.
+    ///
+    /// The route then writes a streamed body with ``writeBody(_:_:)``.
     func answer(_ response: LocalServer.Response, counting sent: ByteCount) {
         bodySent = sent
         answer(response)
@@ -396,7 +402,7 @@ final class Connection {
         case .data(let data):
             let encoder = ResponseEncoder(response, length: data.count, to: context)
             let sentData = encoder.framing == .none ? Data() : data
-            // One system call for a small response, and no copy of a large response.
+            // A small response needs one system call. A large body is not copied.
             let isSmall = sentData.count <= 16 * 1024
             outgoing.append(isSmall ? encoder.head + sentData : encoder.head)
             if !isSmall { outgoing.append(sentData) }
@@ -415,7 +421,7 @@ final class Connection {
         guard case .streaming(let framing, let left, let keepsAlive) = phase else {
             return waiter.resume(returning: .connectionClosed)
         }
-        // An empty chunk would end the body.
+        // An empty chunk would end a chunked body.
         guard !data.isEmpty else { return waiter.resume(returning: nil) }
         if case .length(let promised) = framing, let left {
             guard data.count <= left else { return waiter.resume(returning: .bodyTooLong(promised: promised)) }
@@ -432,7 +438,7 @@ final class Connection {
         guard case .streaming(let framing, let left, let keepsAlive) = phase else { return }
         let isComplete = !failed && (left ?? 0) == 0
         if isComplete, framing == .chunked { outgoing.append(ResponseEncoder.lastChunk) }
-        // An incomplete body must not look complete.
+        // After an incomplete body, the connection must be closed, so that the client notices the error.
         phase = .sending(keepsAlive: isComplete && keepsAlive)
         proceed()
     }
@@ -460,7 +466,8 @@ final class Connection {
         case .halfClose: socket.shutDownWriting()
         case .serve: phase = .reading
         case .closeAfterReading:
-            // Read first, so that the client sees an orderly close (`FIN`) unless it continues to send.
+            // Read first, so that the client receives an orderly close (`FIN`) and not a reset, unless it continues to
+            // send.
             for _ in 0..<64 { guard case .done = socket.read(into: &context.readBuffer) else { break } }
             close()
         case .close: close()

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// Buffers the received part of a body that a route reads in pieces; a value without I/O.
+/// The received part of a body that a route reads in pieces; a value without I/O.
 struct IncomingBody {
     /// The result of a read: bytes, `nil` at the end of the body, or a failure.
     typealias ReadResult = Result<Data?, LocalServer.Failure>
@@ -12,16 +12,16 @@ struct IncomingBody {
         case failed(LocalServer.Failure)
     }
 
-    /// The number of bytes that were received, and the number that the route has read.
+    /// The numbers of bytes that were received and that the route has read.
     struct Counts: Sendable {
         let received = ByteCount()
         let read = ByteCount()
     }
 
     private(set) var phase = Phase.receiving
-    /// Whether the answer is complete, so that further bytes are dropped.
+    /// Whether the response is complete, so that further bytes are dropped.
     private var isAnswered = false
-    /// Whether the client may be waiting for a 100, and has not sent any part of the body.
+    /// Whether the client may be waiting for 100 (Continue) and has not sent any part of the body.
     private(set) var awaitsContinue: Bool
 
     private var request: LocalServer.Request
@@ -74,12 +74,16 @@ struct IncomingBody {
         if isOpen { phase = .complete }
     }
 
-    /// Records that no more bytes will arrive; received bytes can still be read.
+    /// Records that no more bytes will arrive.
+    ///
+    /// Received bytes can still be read.
     mutating func failed(_ failure: LocalServer.Failure) {
         if isOpen { phase = .failed(failure) }
     }
 
-    /// Records that the answer is complete, so that the route can no longer read.
+    /// Records that the response is complete.
+    ///
+    /// The route can no longer read the body.
     mutating func answered() {
         bytes = Data()
         isAnswered = true
@@ -87,7 +91,7 @@ struct IncomingBody {
 
     // MARK: Reading
 
-    /// Returns all available bytes; `nil` if the reader has to wait.
+    /// Returns all available bytes; `nil` if the reader must wait.
     mutating func read() -> ReadResult? {
         guard !isAnswered else { return .failure(.connectionClosed) }
         guard bytes.isEmpty else {
@@ -102,7 +106,7 @@ struct IncomingBody {
         }
     }
 
-    /// Returns the request to record, once, when no more bytes will arrive.
+    /// Returns the request to record when no more bytes will arrive; `nil` if the request was already returned.
     mutating func takeRecord() -> LocalServer.Request? {
         guard !isRecorded else { return nil }
         isRecorded = true
@@ -112,7 +116,9 @@ struct IncomingBody {
     }
 }
 
-/// Counts bytes on the loop; the count can be read from any thread.
+/// Counts bytes on the event loop.
+///
+/// The count can be read on any thread.
 final class ByteCount: Sendable {
     private let bytes = Atomic<Int>(0)
 

@@ -1,35 +1,37 @@
 public import FoundationEssentials
 
 extension LocalServer {
-    /// Reads the body of a request while it is being received; see ``Router/streaming(_:method:continue:_:)``.
+    /// Reads the body of a request while the body is being received; see ``Router/streaming(_:method:continue:_:)``.
     ///
-    /// You can iterate over the pieces of the body, or call ``read()`` for one piece at a time. Unread bytes stay on
-    /// the connection: the server reads at most 256 KiB and one piece ahead of the reader, so the client has to wait.
+    /// Iterate over the pieces of the body, or call ``read()`` for one piece at a time. The server buffers at most 256
+    /// KiB and one piece of unread bytes. If the buffer is full, the server stops reading from the connection, and the
+    /// client must wait.
     ///
-    /// All copies of a reader read the same body, and each piece goes to one of the waiting readers. The body can be
-    /// read until the answer to the request is complete: in a route, and in the producer of a streamed response.
+    /// All copies of a reader read the same body. If several tasks read at the same time, each piece is returned to one
+    /// of them. The body can be read until the response is complete: in the route, and in the producer of a streamed
+    /// response.
     public struct BodyReader: AsyncSequence, Sendable {
-        /// The length of the whole body in bytes, if the client announced it; `nil` for a chunked body.
+        /// The length of the body in bytes; `nil` for a chunked body.
         public let length: Int?
 
         let core: ServerCore
         let exchange: ExchangeID
         let counts: IncomingBody.Counts
 
-        /// The number of bytes of the body that were read so far; thread-safe.
+        /// The number of bytes of the body that the route has read so far.
         public var bytesRead: Int { counts.read.value }
 
-        /// The number of bytes of the body that were received from the socket so far, read or unread; thread-safe.
+        /// The number of bytes of the body that the server has received so far, including unread bytes.
         public var bytesReceived: Int { counts.received.value }
 
-        /// Waits for bytes, and returns all available bytes, without the framing of a chunked body.
+        /// Waits for bytes of the body, and returns all available bytes without chunked framing.
         ///
-        /// Cancelling the task alone does not interrupt the wait; the end of the connection does.
+        /// Cancelling the task does not interrupt the wait. The wait ends if the connection ends.
         ///
         /// - Returns: The next bytes; `nil` at the end of the body.
         /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected before the body was complete,
-        ///   if the server was stopped, or if the answer is complete;
-        ///   ``LocalServer/Failure/malformedBody(status:reason:)`` for a malformed body. Bytes that were received
+        ///   if the server was stopped, or if the response is complete.
+        ///   ``LocalServer/Failure/malformedBody(status:reason:)`` if the body is malformed. Bytes that were received
         ///   before the failure are returned first.
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
@@ -42,9 +44,9 @@ extension LocalServer {
             return try answer.get()
         }
 
-        /// Reads the rest of the body and drops it.
+        /// Reads and discards the rest of the body.
         ///
-        /// - Returns: The number of bytes in the rest of the body.
+        /// - Returns: The number of discarded bytes.
         /// - Throws: The same errors as ``read()``.
         @discardableResult public func discard() async throws(LocalServer.Failure) -> Int {
             var count = 0
@@ -63,7 +65,7 @@ extension LocalServer {
         package struct Iterator: AsyncIteratorProtocol {
             let reader: BodyReader
 
-            /// Waits for bytes, and returns all available bytes; see ``BodyReader/read()``.
+            /// Waits for bytes of the body, and returns all available bytes; see ``BodyReader/read()``.
             ///
             /// - Returns: The next bytes; `nil` at the end of the body.
             /// - Throws: The same errors as ``BodyReader/read()``.
@@ -71,9 +73,9 @@ extension LocalServer {
                 try await reader.read()
             }
 
-            /// Waits for bytes, and returns all available bytes; see ``BodyReader/read()``.
+            /// Waits for bytes of the body, and returns all available bytes; see ``BodyReader/read()``.
             ///
-            /// - Parameter actor: The caller's isolation, which reading does not need.
+            /// - Parameter actor: The caller's isolation, which is ignored.
             /// - Returns: The next bytes; `nil` at the end of the body.
             /// - Throws: The same errors as ``BodyReader/read()``.
             package mutating func next(
@@ -84,15 +86,18 @@ extension LocalServer {
         }
     }
 
-    /// When to send 100 (Continue) to a client that expects it (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    /// The policy for sending 100 (Continue) to a client that sends `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum ContinuePolicy: Hashable, Sendable {
-        /// Send it as soon as the head has been read.
+        /// Send 100 (Continue) as soon as the request head has been received.
         case immediately
-        /// Send it when the route reads the body.
+        /// Send 100 (Continue) when the route first reads the body.
         ///
-        /// If the route answers before reading, only that answer is sent, and the connection is closed.
+        /// If the route returns a response before it reads the body, the server sends only this response and closes the
+        /// connection.
         case whenRead
-        /// Never send it; the body can still be read if the client sends it anyway.
+        /// Never send 100 (Continue).
+        ///
+        /// The route can still read the body if the client sends the body without waiting.
         case never
     }
 }
@@ -104,21 +109,20 @@ extension LocalServer {
         let exchange: ExchangeID
         let sent: ByteCount
 
-        /// The number of bytes of the body that the socket has accepted so far, without framing; thread-safe.
+        /// The number of bytes of the body that the socket has accepted so far, without framing.
         ///
-        /// If the client reads slowly, it is less than the number of bytes passed to ``write(_:)-(Data)``.
+        /// If the client reads slowly, this number is less than the number of bytes passed to ``write(_:)-(Data)``.
         public var bytesSent: Int { sent.value }
 
-        /// Writes bytes, and returns when the socket has accepted all of them.
+        /// Writes bytes, and returns when the socket has accepted all bytes.
         ///
-        /// Therefore, a client that reads slowly slows down the writer. Several tasks may write at the same time; their
-        /// pieces are not mixed. Cancelling the task alone does not interrupt the write; the end of the connection
-        /// does.
+        /// A slow client therefore slows down the writer. Several tasks can write at the same time, and their pieces
+        /// are not mixed. Cancelling the task does not interrupt the write. The write ends if the connection ends.
         ///
         /// - Parameter data: The bytes to write.
-        /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected or the server was stopped;
-        ///   ``LocalServer/Failure/bodyTooLong(promised:)``, with nothing written, if the body would exceed the
-        ///   announced length.
+        /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected or the server was stopped.
+        ///   ``LocalServer/Failure/bodyTooLong(promised:)`` if the body would exceed the announced length. In this
+        ///   case, nothing is written.
         public func write(_ data: Data) async throws(Failure) {
             let failure = await withCheckedContinuation { (continuation: OutgoingQueue.Waiter) in
                 core.submit(to: exchange) { connection in
@@ -147,11 +151,11 @@ extension LocalServer {
     }
 }
 
-/// Identifies one request on one connection, so that a late answer does not reach the next request.
+/// Identifies one request on one connection, so that a late response is not sent for the next request.
 struct ExchangeID: Hashable, Sendable {
     let connection: Int
     let number: Int
 
-    /// The request after this one.
+    /// The identifier of the next request on the same connection.
     var next: ExchangeID { ExchangeID(connection: connection, number: number + 1) }
 }

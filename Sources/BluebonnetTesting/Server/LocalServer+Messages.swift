@@ -7,27 +7,28 @@ extension LocalServer {
         /// The HTTP method.
         public let method: HTTPMethod
 
-        /// The request target, exactly as sent (RFC 9112 §3.2).
+        /// The request target exactly as it was sent (RFC 9112 §3.2).
         public let target: String
 
-        /// The path of the target as sent, percent-encoded, without the query.
+        /// The percent-encoded path of the request target, as it was sent.
         public let path: String
 
-        /// The query of the target as sent, percent-encoded, without the question mark.
+        /// The percent-encoded query of the request target, as it was sent, without the question mark.
         public let query: String?
 
         /// The HTTP version of the request.
         public let httpVersion: HTTPVersion
 
-        /// The header fields, in the order and spelling in which they were received.
+        /// The header fields in their original order and spelling.
         public let headers: HTTPHeaders
 
-        /// The body, without chunked framing.
+        /// The body without chunked framing.
         ///
-        /// For a recorded request, at most 1 MiB is kept, unless the server was created with a different limit.
+        /// In a recorded request, the body is limited to the `recordedBodyBytes` of the server, which is 1 MiB by
+        /// default.
         public internal(set) var body: Data
 
-        /// The length of the whole body in bytes, even if less of it was recorded.
+        /// The length of the whole body in bytes, including bytes that were not recorded.
         public internal(set) var bodyLength: Int
 
         /// Whether the body was sent with the chunked transfer coding (RFC 9112 §7.1).
@@ -35,25 +36,27 @@ extension LocalServer {
 
         /// Whether the whole body was received.
         ///
-        /// It is only `false` for requests to ``Router/streaming(_:method:continue:_:)`` routes.
+        /// This property can be `false` only for requests to ``Router/streaming(_:method:continue:_:)`` routes.
         package internal(set) var bodyIsComplete = true
 
         /// The trailer fields after a chunked body.
         public let trailers: HTTPHeaders
 
-        /// The values of the path segments that the route names with a colon, percent-decoded.
+        /// The percent-decoded values of the `:name` segments of the route's path, by name.
         public internal(set) var parameters: [String: String] = [:]
 
-        /// The number of the connection; 1 for the server's first.
+        /// The number of the connection, in the order of acceptance; 1 for the server's first connection.
         public let connection: Int
 
-        /// The number of the request on this server, in the order of completion; 1 for the first.
+        /// The number of the request, in the order in which the server recorded its requests; 1 for the first request.
         public internal(set) var sequence = 0
 
-        /// The body as text; bytes that are not valid UTF-8 are replaced.
+        /// The body as UTF-8 text, with malformed bytes replaced.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The names and values of the query, decoded as a form: `+` stands for a space.
+        /// The decoded names and values of the query.
+        ///
+        /// The query is decoded as a form, so a `+` is decoded as a space.
         public var queryItems: [(name: String, value: String)] {
             (query ?? "").split(separator: "&").map { item in
                 let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -64,10 +67,11 @@ extension LocalServer {
             }
         }
 
-        /// Returns the first value for a name in the query, decoded as a form.
+        /// Returns the first value for a name in the query; see ``queryItems``.
         ///
         /// - Parameter name: The decoded name.
-        /// - Returns: The decoded value; empty if the name has no value, `nil` if the name does not occur.
+        /// - Returns: The decoded value; an empty string if the name has no value, `nil` if the query does not contain
+        ///   the name.
         public func queryValue(_ name: String) -> String? {
             queryItems.first { $0.name == name }?.value
         }
@@ -76,7 +80,8 @@ extension LocalServer {
         ///
         /// - Parameter type: The type to decode.
         /// - Returns: The decoded value.
-        /// - Throws: The decoder's error. If a route passes it on, the server answers with 500 and the error's text.
+        /// - Throws: The decoder's error. If a route rethrows this error, the server responds with 500 and the text of
+        ///   the error.
         public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSONDecoder().decode(type, from: body)
         }
@@ -93,24 +98,26 @@ extension LocalServer.Request {
 }
 
 extension LocalServer.Request: CustomStringConvertible {
-    /// The method and the path, without the query, which may contain a secret.
+    /// The method and the path.
+    ///
+    /// The query is left out, because it may contain a secret.
     public var description: String { "\(method.rawValue) \(path)" }
 }
 
 extension LocalServer {
-    /// The answer of a route.
+    /// The response of a route.
     ///
-    /// The server handles the framing. It sets a correct `Content-Length` or `Transfer-Encoding`, sends no body where
-    /// HTTP forbids one (HEAD, 1xx, 204 and 304), and respects a `Connection: close` field. To break the rules of HTTP
-    /// deliberately, use a ``Script``.
+    /// The server sets the `Content-Length` or the `Transfer-Encoding`. It sends no body if HTTP does not allow a body
+    /// (HEAD, 1xx, 204 and 304). If the response has the field `Connection: close`, the server closes the connection
+    /// after the response. To violate HTTP deliberately, use a ``Script``.
     public struct Response: Sendable {
-        /// Writes the body of a streamed response; see ``stream(status:headers:length:_:)``.
+        /// A closure that writes the body of a streamed response; see ``stream(status:headers:length:_:)``.
         package typealias Producer = @Sendable (BodyWriter) async throws -> Void
 
         /// The status code.
         public var status: Int
 
-        /// The reason phrase; `nil` for the standard phrase.
+        /// The reason phrase; `nil` selects the standard phrase.
         public var reason: String?
 
         /// The header fields.
@@ -123,7 +130,7 @@ extension LocalServer {
         ///
         /// - Parameters:
         ///   - status: The status code; 200 by default.
-        ///   - reason: The reason phrase; `nil`, the default, for the standard phrase.
+        ///   - reason: The reason phrase; `nil`, the default, selects the standard phrase.
         ///   - headers: The header fields; none by default.
         ///   - body: The response body; empty by default.
         public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
@@ -183,8 +190,8 @@ extension LocalServer.Response {
     ///
     /// - Parameters:
     ///   - data: The bytes of the body.
-    ///   - contentType: The media type; `application/octet-stream` by default. A `Content-Type` in `headers` replaces
-    ///     it.
+    ///   - contentType: The media type; `application/octet-stream` by default. A `Content-Type` in `headers` takes
+    ///     precedence.
     ///   - status: The status code; 200 by default.
     ///   - headers: Further header fields; none by default.
     /// - Returns: The new response.
@@ -198,8 +205,8 @@ extension LocalServer.Response {
     ///
     /// - Parameters:
     ///   - text: The text of the body.
-    ///   - contentType: The media type; `text/plain; charset=utf-8` by default. A `Content-Type` in `headers` replaces
-    ///     it.
+    ///   - contentType: The media type; `text/plain; charset=utf-8` by default. A `Content-Type` in `headers` takes
+    ///     precedence.
     ///   - status: The status code; 200 by default.
     ///   - headers: Further header fields; none by default.
     /// - Returns: The new response.
@@ -210,10 +217,11 @@ extension LocalServer.Response {
         data(Data(text.utf8), contentType: contentType, status: status, headers: headers)
     }
 
-    /// Creates a response with a value as JSON, with sorted keys.
+    /// Creates a response with a value as JSON with sorted keys.
     ///
     /// - Parameters:
-    ///   - value: The value to encode. If it cannot be encoded, the response has the status 500 and the error's text.
+    ///   - value: The value to encode. If it cannot be encoded, the response has the status 500 and the text of the
+    ///     error.
     ///   - status: The status code; 200 by default.
     ///   - headers: Further header fields; none by default.
     /// - Returns: The new response.
@@ -237,17 +245,17 @@ extension LocalServer.Response {
         .status(status, headers: HTTPHeaders([HTTPHeader(name: "Location", value: location)]))
     }
 
-    /// Creates a response whose body is written in pieces, as fast as the client reads it.
+    /// Creates a response whose body a closure writes in pieces, as fast as the client reads it.
     ///
-    /// Without a length the body is chunked; for HTTP/1.0, it ends with the connection. If the producer throws or
-    /// writes less than the announced length, the connection is closed before the body is complete. For a HEAD request
-    /// the producer is not called.
+    /// Without a length, the body is chunked; for an HTTP/1.0 request, it ends when the connection is closed. If the
+    /// producer throws or writes less than the length, the connection is closed before the body is complete. The
+    /// producer is not called for a HEAD request.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
     ///   - headers: The header fields; none by default.
     ///   - length: The length of the body in bytes; `nil`, the default, if it is not known.
-    ///   - producer: A closure that writes the body. It runs on the global pool, and is cancelled when the client
+    ///   - producer: A closure that writes the body. It runs on the global pool. Its task is cancelled when the client
     ///     disconnects or the server stops.
     /// - Returns: The new response.
     public static func stream(
@@ -260,7 +268,7 @@ extension LocalServer.Response {
     /// Creates a response with an endless body, which is sent as fast as the client reads it.
     ///
     /// - Parameters:
-    ///   - piece: The bytes that the body repeats. If they are empty, the body is empty.
+    ///   - piece: The bytes that the body repeats. If there are no bytes, the body is empty.
     ///   - status: The status code; 200 by default.
     ///   - headers: The header fields; none by default.
     /// - Returns: The new response.
@@ -273,25 +281,26 @@ extension LocalServer.Response {
         }
     }
 
-    /// Creates an answer that is sent step by step and byte for byte.
+    /// Creates a response that a script sends byte for byte.
     ///
-    /// The connection is closed after the last step, unless the last step prevents that.
+    /// The connection is closed after the last step, unless the last step is ``LocalServer/Script/Step/serve`` or
+    /// ``LocalServer/Script/Step/stall``.
     ///
     /// - Parameter steps: The steps to perform on the connection.
-    /// - Returns: The new answer.
+    /// - Returns: The new response.
     public static func script(_ steps: LocalServer.Script.Step...) -> LocalServer.Response {
         .script(LocalServer.Script(steps))
     }
 
-    /// Creates an answer that is sent step by step and byte for byte.
+    /// Creates a response that a script sends byte for byte.
     ///
     /// - Parameter script: The steps to perform on the connection.
-    /// - Returns: The new answer.
+    /// - Returns: The new response.
     public static func script(_ script: LocalServer.Script) -> LocalServer.Response {
         LocalServer.Response(body: Body(storage: .script(script.steps)))
     }
 
-    /// The answer when a route throws.
+    /// Returns the response for an error that a route throws.
     static func failure(_ error: any Error) -> LocalServer.Response {
         if case .malformedBody(let status, let reason) = error as? LocalServer.Failure {
             return .text("\(reason)\n", status: status)
@@ -301,7 +310,7 @@ extension LocalServer.Response {
 }
 
 extension HTTPHeaders {
-    /// The fields with a content type added, unless they already have one.
+    /// Returns the fields with a content type added, unless there is already a content type.
     func including(contentType: String) -> HTTPHeaders {
         guard !contains("Content-Type") else { return self }
         var headers = self
@@ -311,7 +320,7 @@ extension HTTPHeaders {
 }
 
 extension LocalServer.Response {
-    /// Whether sending the response runs user code.
+    /// Returns whether sending the response runs user code.
     func needsTask(for method: HTTPMethod) -> Bool {
         guard case .stream = body.storage else { return false }
         return method != .head

@@ -1,25 +1,27 @@
 public import Bluebonnet
 
 extension LocalServer {
-    /// The routes of a server: which request gets which answer.
+    /// The routes of a server, which respond to its requests.
     ///
-    /// Paths are compared as sent, segment by segment. A segment `:name` matches any segment, and the route finds its
-    /// value in ``Request/parameters``. A last segment `*` matches all remaining segments.
+    /// Each route has a path, which is compared with the request's percent-encoded path, segment by segment. A segment
+    /// `:name` in the route's path matches any segment. The route receives the value of the segment in
+    /// ``Request/parameters``. A last segment `*` matches all remaining segments.
     ///
-    /// - A path without such segments takes precedence over paths with them. Among the latter, the first route wins.
-    /// - A second route for the same path and method replaces the first.
-    /// - A path without a route is answered with 404. A path without a route for the method is answered with 405.
-    /// - A GET route also answers HEAD requests, unless there is a HEAD route.
+    /// - A path without such segments takes precedence over a path with such segments. Among several matching paths
+    ///   with such segments, the first path takes precedence.
+    /// - A second route for the same path and method replaces the first route.
+    /// - If no route has the path, the response is 404. If no route of the path has the method, the response is 405.
+    /// - A GET route also handles HEAD requests if there is no HEAD route.
     ///
-    /// Routes run on the global pool, in one task for each request, and may wait for anything. The task is cancelled
-    /// when the client disconnects or the server stops. If a route throws, the answer is 500 with the error's text.
+    /// Routes run on the global pool, in one task for each request. The task is cancelled when the client disconnects
+    /// or the server stops. If a route throws, the response is 500 with the text of the error.
     public struct Router: Sendable {
-        /// A closure that answers a request.
+        /// A closure that returns the response to a request.
         package typealias Handler = @Sendable (Request) async throws -> Response
 
         /// The kinds of routes.
         enum Endpoint: Sendable {
-            /// The same answer for each request, sent without leaving the loop.
+            /// The same response to each request, which is sent on the event loop.
             case fixed(Response)
             case handler(Handler)
             /// A handler that is called before the body has been received.
@@ -30,12 +32,12 @@ extension LocalServer {
 
         init() {}
 
-        /// Answers requests for a path with the result of a closure, for one method or for all methods.
+        /// Adds a route with a closure, for one method or for all methods.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-        ///   - method: The HTTP method; `nil`, the default, for all methods.
-        ///   - handler: A closure that returns the answer.
+        ///   - method: The HTTP method; `nil`, the default, means all methods.
+        ///   - handler: A closure that returns the response.
         public mutating func on(
             _ path: String, method: HTTPMethod? = nil,
             _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
@@ -43,28 +45,28 @@ extension LocalServer {
             table.set(.handler(handler), path: path, method: method)
         }
 
-        /// Answers requests for a path with a fixed response, which is the fastest kind of route.
+        /// Adds a route with a fixed response, which is the fastest kind of route.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-        ///   - method: The HTTP method; `nil`, the default, for all methods.
+        ///   - method: The HTTP method; `nil`, the default, means all methods.
         ///   - response: The response to each request.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ response: Response) {
             table.set(.fixed(response), path: path, method: method)
         }
 
-        /// Answers requests that match no other route.
+        /// Sets the route for requests that match no other route.
         ///
-        /// - Parameter handler: A closure that returns the answer.
+        /// - Parameter handler: A closure that returns the response.
         public mutating func fallback(
             _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
         ) {
             table.fallback = .handler(handler)
         }
 
-        /// Answers requests that match no other route with a fixed response.
+        /// Sets a fixed response for requests that match no other route.
         ///
-        /// - Parameter response: The response to each such request.
+        /// - Parameter response: The response to each of these requests.
         public mutating func fallback(_ response: Response) {
             table.fallback = .fixed(response)
         }
@@ -72,7 +74,7 @@ extension LocalServer {
 }
 
 extension LocalServer.Router {
-    /// A closure that answers a request before its body has been received.
+    /// A closure that is called before the body of the request has been received.
     package typealias StreamingHandler =
         @Sendable (LocalServer.Request, LocalServer.BodyReader) async throws -> LocalServer.Response
 
@@ -82,9 +84,10 @@ extension LocalServer.Router {
         let handler: StreamingHandler
     }
 
-    /// Answers requests as soon as their heads have been received; the route reads the body in pieces.
+    /// Adds a route that is called when the request head has been received, and that reads the body in pieces.
     ///
-    /// The route may answer at any time. A streamed response can read the body while it writes its own:
+    /// The route can return its response at any time. A streamed response can read the request body while it writes the
+    /// response body:
     ///
     /// ```swift
     /// router.streaming("/echo", method: .post) { _, body in
@@ -94,23 +97,23 @@ extension LocalServer.Router {
     /// }
     /// ```
     ///
-    /// When the answer is complete, the rest of the body is read and dropped, so that the connection can be reused. If
-    /// the response has the field `Connection: close`, the connection is closed after the answer instead. The answer
-    /// can also be a ``LocalServer/Script``; the script does not see bytes that the server has already read from the
-    /// socket.
+    /// When the response is complete, the server reads and discards the rest of the body, so that the connection can be
+    /// reused. If the response has the field `Connection: close`, the server closes the connection instead. The
+    /// response can also be a ``LocalServer/Script``. The script cannot read the bytes of the body that the server has
+    /// already buffered for the route.
     ///
-    /// The request that the route receives has no body, no trailers, and the sequence number 0. It is recorded when its
-    /// body is complete, or when it is certain that the body stays incomplete.
+    /// The request that the route receives has an empty body, no trailers, and the sequence number 0. The server
+    /// records the request when the body is complete, or when no more bytes of the body can arrive.
     ///
-    /// If more bytes are unread than the system's buffers hold, the server only notices an aborted connection (`RST`).
-    /// In that case, a route that does not read is not cancelled when the client closes its side.
+    /// A client that closes the connection cancels the task of the route. There is one exception: if the route does not
+    /// read and the buffers of the system are full, the server notices only an aborted connection (`RST`).
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - method: The HTTP method; `nil`, the default, for all methods.
-    ///   - continues: When to send 100 to a client that expects it; immediately by default.
-    ///   - handler: A closure that returns the answer. If it throws, the answer is 500. If it passes on the error of
-    ///     ``LocalServer/BodyReader/read()`` for a malformed body, the answer has the status in that error.
+    ///   - method: The HTTP method; `nil`, the default, means all methods.
+    ///   - continues: The policy for sending 100 (Continue); immediately by default.
+    ///   - handler: A closure that returns the response. If it throws, the response is 500. If it rethrows the error of
+    ///     ``LocalServer/BodyReader/read()`` for a malformed body, the response has the status of that error.
     public mutating func streaming(
         _ path: String, method: HTTPMethod? = nil, continue continues: LocalServer.ContinuePolicy = .immediately,
         _ handler:
@@ -123,55 +126,55 @@ extension LocalServer.Router {
 }
 
 extension LocalServer.Router {
-    /// Answers GET and HEAD requests for a path.
+    /// Adds a route for GET and HEAD requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     public mutating func get(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .get, handler) }
 
-    /// Answers GET and HEAD requests for a path with a fixed response.
+    /// Adds a route for GET and HEAD requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
     public mutating func get(_ path: String, _ response: LocalServer.Response) { on(path, method: .get, response) }
 
-    /// Answers HEAD requests for a path.
+    /// Adds a route for HEAD requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer. Its body is not sent.
+    ///   - handler: A closure that returns the response. The body of the response is not sent.
     package mutating func head(_ path: String, _ handler: @escaping Handler) { on(path, method: .head, handler) }
 
-    /// Answers HEAD requests for a path with a fixed response.
+    /// Adds a route for HEAD requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
     package mutating func head(_ path: String, _ response: LocalServer.Response) { on(path, method: .head, response) }
 
-    /// Answers POST requests for a path.
+    /// Adds a route for POST requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     public mutating func post(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .post, handler) }
 
-    /// Answers POST requests for a path with a fixed response.
+    /// Adds a route for POST requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
     public mutating func post(_ path: String, _ response: LocalServer.Response) { on(path, method: .post, response) }
 
-    /// Answers PUT requests for a path.
+    /// Adds a route for PUT requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -181,14 +184,14 @@ extension LocalServer.Router {
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .put, handler) }
 
-    /// Answers PUT requests for a path with a fixed response.
+    /// Adds a route for PUT requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
     public mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
 
-    /// Answers PATCH requests for a path.
+    /// Adds a route for PATCH requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -198,14 +201,14 @@ extension LocalServer.Router {
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .patch, handler) }
 
-    /// Answers PATCH requests for a path with a fixed response.
+    /// Adds a route for PATCH requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The response to each request.
     public mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
 
-    /// Answers DELETE requests for a path.
+    /// Adds a route for DELETE requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -215,7 +218,7 @@ extension LocalServer.Router {
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .delete, handler) }
 
-    /// Answers DELETE requests for a path with a fixed response.
+    /// Adds a route for DELETE requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -224,14 +227,14 @@ extension LocalServer.Router {
         on(path, method: .delete, response)
     }
 
-    /// Answers OPTIONS requests for a path.
+    /// Adds a route for OPTIONS requests.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     package mutating func options(_ path: String, _ handler: @escaping Handler) { on(path, method: .options, handler) }
 
-    /// Answers OPTIONS requests for a path with a fixed response.
+    /// Adds a route for OPTIONS requests with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.

@@ -2,15 +2,15 @@ import Bluebonnet
 public import FoundationEssentials
 
 extension LocalServer {
-    /// The steps that a server performs on a connection, byte for byte.
+    /// The steps that a server performs on a connection.
     ///
-    /// With a script, a server can misbehave: it can send a malformed head, stop in the middle of a body, send very
-    /// slowly, or reset the connection. A script replaces the answer of a route
-    /// (``Response/script(_:)-(LocalServer.Script.Step...)``) or handles a whole connection (the `script` of a new
-    /// ``LocalServer``).
+    /// A script specifies every byte that the server sends. With a script, a server can send a malformed head, stop in
+    /// the middle of a body, send very slowly, or reset the connection. A route can return a script as its response
+    /// (``Response/script(_:)-(LocalServer.Script.Step...)``). The `script` parameter of a new ``LocalServer`` sets the
+    /// script for a whole connection.
     ///
-    /// Each step begins when the previous step is done. After the last step the connection is closed, as by
-    /// ``Step/close``. The script ends when the client disconnects.
+    /// Each step begins when the previous step is done. After the last step, the server closes the connection, as
+    /// ``Step/close`` does. If the client disconnects, the script ends.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
 
@@ -52,31 +52,31 @@ extension LocalServer {
 }
 
 extension LocalServer.Script.Step {
-    /// Sends bytes; the step is done when the socket has accepted all of them.
+    /// Creates a step that sends bytes, and is done when the socket has accepted all bytes.
     ///
     /// - Parameter bytes: The bytes to send.
     /// - Returns: The new step.
     package static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(Data(bytes))) }
 
-    /// Sends text in UTF-8; the same as ``text(_:)``.
+    /// Creates a step that sends text in UTF-8; the same as ``text(_:)``.
     ///
     /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
     /// - Returns: The new step.
     package static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
-    /// Sends bytes; the step is done when the socket has accepted all of them.
+    /// Creates a step that sends bytes, and is done when the socket has accepted all bytes.
     ///
     /// - Parameter data: The bytes to send.
     /// - Returns: The new step.
     public static func bytes(_ data: Data) -> Self { Self(kind: .send(data)) }
 
-    /// Sends text in UTF-8; the step is done when the socket has accepted all of it.
+    /// Creates a step that sends text in UTF-8, and is done when the socket has accepted all bytes.
     ///
     /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
     /// - Returns: The new step.
     public static func text(_ text: String) -> Self { .bytes(text) }
 
-    /// Sends text in small pieces, with a pause after each piece.
+    /// Creates a step that sends text in small pieces, with a pause after each piece.
     ///
     /// - Parameters:
     ///   - text: The text to send, in UTF-8.
@@ -87,64 +87,66 @@ extension LocalServer.Script.Step {
         Self(kind: .drip(Data(text.utf8), piece: max(1, piece), interval: interval))
     }
 
-    /// Pauses the script.
+    /// Creates a step that pauses the script.
     ///
     /// - Parameter duration: The length of the pause.
     /// - Returns: The new step.
     public static func pause(_ duration: Duration) -> Self { Self(kind: .pause(duration)) }
 
-    /// Waits for a closure to return, for example for a condition outside the server.
+    /// Creates a step that waits until a closure returns.
     ///
-    /// - Parameter condition: The closure. It runs on the global pool, and is cancelled when the client disconnects or
-    ///   the server stops.
+    /// - Parameter condition: The closure, which can wait for any condition. It runs on the global pool. Its task is
+    ///   cancelled when the client disconnects or the server stops.
     /// - Returns: The new step.
     public static func wait(_ condition: @escaping @Sendable () async -> Void) -> Self { Self(kind: .wait(condition)) }
 
-    /// Reads the head of the next request, but not its body; the request is recorded without a body.
+    /// A step that reads the head of the next request, and records the request without a body.
     public static let waitForHead = Self(kind: .waitForHead)
 
-    /// Reads the next request with its body, or the rest of a request whose head was read, and records it.
+    /// A step that reads the next request with its body and records it, or reads the rest of a request whose head was
+    /// read.
     ///
-    /// 100 (Continue) is not sent, even if the client expects it. The connection is closed if the client sends anything
-    /// other than a request.
+    /// The server does not send 100 (Continue), even if the client expects it. If the client does not send a valid
+    /// request, the server closes the connection.
     public static let waitForRequest = Self(kind: .waitForRequest)
 
-    /// Reads a number of bytes, with any content.
+    /// Creates a step that reads a number of bytes with any content.
     ///
     /// - Parameter count: The number of bytes to read.
     /// - Returns: The new step.
     public static func waitForBytes(_ count: Int) -> Self { Self(kind: .waitForBytes(count)) }
 
-    /// Reads and drops bytes until the client has closed its side.
+    /// A step that reads and discards bytes until the client has closed its sending side.
     public static let waitForClose = Self(kind: .waitForClose)
 
-    /// Closes the sending side (`FIN`) and continues with the next step; the server can still read.
+    /// A step that closes the sending side of the server (`FIN`); later steps can still read.
     public static let halfClose = Self(kind: .halfClose)
 
-    /// Aborts the connection (`RST`); must be the last step.
+    /// A step that resets the connection (`RST`); must be the last step.
     public static let reset = Self(kind: .reset)
 
-    /// Closes the connection (`FIN`); must be the last step.
+    /// A step that closes the connection (`FIN`); must be the last step.
     ///
-    /// The bytes that the client has sent so far are read first, because the system would otherwise reset the
+    /// The server first reads the bytes that the client has sent so far. Without this, the system would reset the
     /// connection.
     public static let close = Self(kind: .close)
 
-    /// Keeps the connection open without reading, until the client closes it or the server stops; must be the last
-    /// step.
+    /// A step that keeps the connection open without reading; must be the last step.
+    ///
+    /// The step ends when the client closes the connection or the server stops.
     public static let stall = Self(kind: .stall)
 
-    /// Serves the connection normally, with the routes; must be the last step.
+    /// A step that handles all further requests of the connection with the routes; must be the last step.
     public static let serve = Self(kind: .serve)
 }
 
-/// The position in a script and the next action; a pure value.
+/// The position in a script; a value without I/O.
 struct ScriptCursor {
     /// The next action on the connection.
     enum Action {
         /// Call `next` again.
         case nextStep
-        /// Do nothing until bytes arrive, bytes have been sent, or an awaited condition holds.
+        /// Wait until bytes arrive, bytes have been sent, or the awaited condition holds.
         case nothing
         case send(Data, thenPause: Duration?)
         case pause(Duration)
@@ -163,18 +165,18 @@ struct ScriptCursor {
 
     /// Whether the current step has begun.
     private var hasBegun = false
-    /// Whether the condition that the current step waits for, other than bytes, holds.
+    /// Whether the pause or the condition of the current step is over.
     var isSatisfied = false
     /// The number of bytes that the current step has processed.
     private var progress = 0
-    /// The request whose head has been read, and whether it was recorded without its body.
+    /// The request whose head has been read, and whether the request was already recorded without its body.
     private var request: (head: RequestHead, body: Data, isRecorded: Bool)?
 
     init(_ steps: [LocalServer.Script.Step]) {
         self.steps = steps
     }
 
-    /// The current step; `nil` after the last.
+    /// The current step; `nil` after the last step.
     private var step: LocalServer.Script.Step.Kind? { index < steps.count ? steps[index].kind : nil }
 
     /// Whether the current step needs bytes from the client to continue.
@@ -188,9 +190,9 @@ struct ScriptCursor {
     /// Whether the current step waits for the client to disconnect.
     var isStalled: Bool { if case .stall = step { true } else { false } }
 
-    /// Advances the current step as far as possible; `isSent` is `true` if no bytes are waiting to be sent.
+    /// Returns the next action of the current step; `isSent` is `true` if all bytes have been sent.
     mutating func next(reading parser: inout RequestParser, isSent: Bool, peerHasEnded: Bool) -> Action {
-        // A disconnected client cannot send the awaited bytes any more.
+        // A disconnected client cannot send the awaited bytes.
         let awaited = peerHasEnded ? Action.close : .nothing
         switch step {
         case .send(let bytes):
@@ -224,7 +226,7 @@ struct ScriptCursor {
         }
     }
 
-    /// Reads a request or its head; `nil` until it is complete.
+    /// Reads a request or its head; returns `nil` until it is complete.
     private mutating func readRequest(_ parser: inout RequestParser, headOnly: Bool) -> Action? {
         while true {
             switch parser.next() {
@@ -246,7 +248,7 @@ struct ScriptCursor {
         }
     }
 
-    /// Marks the current step as begun; returns whether it had not begun before.
+    /// Marks the current step as begun; returns whether this is the first call for the step.
     private mutating func markStarted() -> Bool {
         defer { hasBegun = true }
         return !hasBegun

@@ -1,11 +1,11 @@
 import Bluebonnet
 public import FoundationEssentials
 
-/// An HTTP/1.1 server on 127.0.0.1 for tests, in the test's process.
+/// An HTTP/1.1 server for tests, which runs in the test's process and listens on 127.0.0.1.
 ///
-/// A server listens on a free port. It answers with routes, which are closures, or with scripts. A script states byte
-/// for byte what is sent and when, so a server can misbehave in any way. The server records the requests that it
-/// receives.
+/// A server listens on a free port. Its responses come from routes, which are closures, or from scripts. A script
+/// specifies every byte that the server sends and the time of sending, so a test can simulate any faulty server. The
+/// server records the requests that it receives.
 ///
 /// ```swift
 /// let server = try await LocalServer { router in
@@ -15,29 +15,31 @@ public import FoundationEssentials
 /// let request = try await server.nextRequest()
 /// ```
 ///
-/// A server runs on one thread of its own, and routes run on the global pool; see ``Router``. A process can run any
-/// number of servers. All methods can be called from any thread or task. A server stops when it is released.
+/// Each server has its own thread. Routes run on the global pool; see ``Router``. A process can run any number of
+/// servers. A server is thread-safe. It stops when it is released.
 public final class LocalServer: Sendable {
-    /// The server's root: `http://127.0.0.1:PORT`.
+    /// The root URL of the server, `http://127.0.0.1:PORT`.
     public let url: URL
 
-    /// The port that the server listens on.
+    /// The port on which the server listens.
     public let port: Int
 
     private let record: ObservedState<ServerRecord>
     private let core: ServerCore
 
-    /// Starts a server that answers with routes.
+    /// Starts a server with routes.
     ///
     /// - Parameters:
-    ///   - maximumBodyBytes: The longest accepted request body, in bytes; 1 GiB by default. A longer body is answered
-    ///     with 413, as soon as its length is known to exceed the limit.
-    ///   - recordedBodyBytes: How much of each request's body is recorded, in bytes; 1 MiB by default.
-    ///   - script: A closure that returns the script for a new connection, given the connection's number (1 for the
-    ///     first). A script replaces the routes, or precedes them if it ends with ``Script/Step/serve``. The closure is
-    ///     called on the server's thread, so it must not block. By default, connections use the routes.
-    ///   - routes: A closure that sets up the routes; see ``Router``.
-    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port, or the error of `routes`.
+    ///   - maximumBodyBytes: The maximum length of a request body, in bytes; 1 GiB by default. The response to a longer
+    ///     body is 413, which is sent as soon as the length is known to exceed the limit.
+    ///   - recordedBodyBytes: The maximum number of bytes that are recorded of each request body; 1 MiB by default.
+    ///   - script: A closure that returns the script for a new connection. It receives the number of the connection,
+    ///     which is 1 for the first connection. It is called on the server's thread, so it must not block. A script
+    ///     replaces the routes. If it ends with ``Script/Step/serve``, the routes handle the rest of the connection. By
+    ///     default, there are no scripts.
+    ///   - routes: A closure that adds the routes; see ``Router``.
+    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port. The error of `routes`, if it
+    ///   throws.
     public convenience init(
         maximumBodyBytes: Int = 1024 * 1024 * 1024, recordedBodyBytes: Int = 1024 * 1024,
         script: (@Sendable (_ connection: Int) -> Script)? = nil, _ routes: (inout Router) throws -> Void
@@ -83,8 +85,8 @@ public final class LocalServer: Sendable {
     ///
     /// - Parameters:
     ///   - options: The limits of the server.
-    ///   - script: A closure that returns the script for a new connection, given the connection's number (1 for the
-    ///     first). It is called on the server's thread, so it must not block.
+    ///   - script: A closure that returns the script for a new connection. It receives the number of the connection,
+    ///     which is 1 for the first connection. It is called on the server's thread, so it must not block.
     /// - Returns: The running server.
     /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port.
     package static func scripted(
@@ -104,16 +106,18 @@ public final class LocalServer: Sendable {
 
     /// Returns a URL on this server.
     ///
-    /// - Parameter path: The path with a leading slash, optionally with a query. Characters that a URL cannot contain
-    ///   are percent-encoded.
-    /// - Returns: The URL; the server's root if the path cannot be converted to a URL.
+    /// - Parameter path: The path with a leading slash, and an optional query. Characters that a URL cannot contain are
+    ///   percent-encoded.
+    /// - Returns: The URL; the root URL if the path cannot be converted to a URL.
     public func url(_ path: String) -> URL {
         URL(string: "http://127.0.0.1:\(port)\(path)") ?? url
     }
 
-    /// Replaces the routes; requests that were already received are answered by the previous routes.
+    /// Replaces the routes.
     ///
-    /// - Parameter routes: A closure that sets up the new routes in an empty router.
+    /// The previous routes still handle requests that were already received.
+    ///
+    /// - Parameter routes: A closure that adds the new routes to an empty router.
     public func route(_ routes: (inout Router) throws -> Void) async rethrows {
         var router = Router()
         try routes(&router)
@@ -124,22 +128,22 @@ public final class LocalServer: Sendable {
 
     /// Stops the server: refuses new connections, closes open connections, and cancels running routes.
     ///
-    /// Returns when the sockets are closed; cancelled routes may still be running. A second call has no effect.
+    /// This method returns when the sockets are closed. Cancelled routes may still be running. A second call has no
+    /// effect.
     public func stop() async {
         await withCheckedContinuation { continuation in
             core.stop { continuation.resume() }
         }
     }
 
-    /// Refuses new connections from now on; open connections stay open.
+    /// Stops accepting connections; open connections stay open.
     public func stopListening() async {
         await perform { $0.stopListening() }
     }
 
     /// Closes all open connections, including idle connections that a client keeps for reuse.
     ///
-    /// - Parameter resetting: Whether to abort the connections (`RST`) instead of closing them (`FIN`); `false` by
-    ///   default.
+    /// - Parameter resetting: Whether the connections are reset (`RST`) instead of closed (`FIN`); `false` by default.
     public func closeConnections(resetting: Bool = false) async {
         await perform { $0.closeConnections(resetting: resetting) }
     }
@@ -157,35 +161,35 @@ public final class LocalServer: Sendable {
 extension LocalServer {
     /// The limits of a server.
     package struct Options: Hashable, Sendable {
-        /// The longest accepted request head, in bytes; 65,536 by default.
+        /// The maximum length of a request head, in bytes; 65,536 by default.
         ///
-        /// A longer head is answered with 431, or with 414 if its first line alone exceeds the limit.
+        /// The response to a longer head is 431, or 414 if the request line alone exceeds the limit.
         package var maximumHeadBytes = 64 * 1024
 
-        /// The longest accepted request body, in bytes; 1 GiB by default.
+        /// The maximum length of a request body, in bytes; 1 GiB by default.
         ///
-        /// A longer body is answered with 413, as soon as its length is known to exceed the limit.
+        /// The response to a longer body is 413, which is sent as soon as the length is known to exceed the limit.
         package var maximumBodyBytes = 1024 * 1024 * 1024
 
-        /// The number of latest requests that ``LocalServer/requests`` keeps; 10,000 by default.
+        /// The maximum number of recorded requests; 10,000 by default.
         package var recordedRequests = 10_000
 
-        /// How much of each request's body is recorded, in bytes; 1 MiB by default.
+        /// The maximum number of bytes that are recorded of each request body; 1 MiB by default.
         package var recordedBodyBytes = 1024 * 1024
 
-        /// How much of a body is read ahead of a route that reads it in pieces, in bytes; 256 KiB by default.
+        /// The maximum number of unread bytes that are buffered for a streaming route; 256 KiB by default.
         package var bodyWindowBytes = 256 * 1024
 
-        /// The size of the system's receive buffer of each connection, in bytes; `nil` for the system's choice.
+        /// The size of the system's receive buffer of each connection, in bytes; `nil` selects the system's default.
         ///
-        /// The system doubles the size for its bookkeeping. Together with the client's send buffer and
-        /// ``bodyWindowBytes``, it limits the unread bytes that a client can send.
+        /// The system doubles this size for its bookkeeping. This buffer, the client's send buffer and
+        /// ``bodyWindowBytes`` limit the number of unread bytes that a client can send.
         package var receiveBufferBytes: Int?
 
-        /// The size of the system's send buffer of each connection, in bytes; `nil` for the system's choice.
+        /// The size of the system's send buffer of each connection, in bytes; `nil` selects the system's default.
         ///
-        /// The system doubles the size for its bookkeeping. Together with the client's receive buffer, it limits the
-        /// bytes that can be sent to a client that does not read. By default, the system lets both buffers grow to
+        /// The system doubles this size for its bookkeeping. This buffer and the client's receive buffer limit the
+        /// number of bytes that can be sent to a client that does not read. By default, both buffers can grow to
         /// several MiB.
         package var sendBufferBytes: Int?
 
@@ -195,30 +199,31 @@ extension LocalServer {
 }
 
 extension LocalServer {
-    /// The received requests, the oldest first; at most the latest 10,000.
+    /// The latest 10,000 recorded requests, the oldest first.
     ///
-    /// Usually a request is recorded when its body is complete. There are two exceptions: a script can record a request
-    /// when its head is complete, and a route that reads the body itself (``Router/streaming(_:method:continue:_:)``)
-    /// also records a request whose body stays incomplete.
+    /// Usually, a request is recorded when its body is complete. There are two exceptions. A script can record a
+    /// request when its head is complete. For a route that reads the body in pieces
+    /// (``Router/streaming(_:method:continue:_:)``), a request with an incomplete body is also recorded.
     public var requests: [Request] { record.read { $0.requests.elements } }
 
-    /// The total number of requests received.
+    /// The total number of recorded requests, including requests that are no longer kept.
     public var requestCount: Int { record.read { $0.requests.count } }
 
-    /// The total number of connections accepted.
+    /// The total number of accepted connections.
     public var connectionCount: Int { record.read { $0.connectionCount } }
 
     /// The number of open connections.
     public var openConnectionCount: Int { record.read { $0.openConnectionCount } }
 
-    /// Removes the recorded requests; the counts stay.
+    /// Removes the recorded requests, but does not reset the counts.
     package func forgetRequests() {
         record.change { $0.forgetRequests() }
     }
 
-    /// Waits for the next request, and returns it.
+    /// Waits for the next recorded request, and returns it.
     ///
-    /// Each call returns the request after the one that the previous call returned, beginning with the server's first.
+    /// The first call returns the server's first request. Each later call returns the request after the previously
+    /// returned request.
     ///
     /// - Returns: The first recorded request that this method has not returned yet.
     /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
@@ -226,9 +231,9 @@ extension LocalServer {
         try await record.wait { $0.nextRequest() }
     }
 
-    /// Waits for the request with a certain number, and returns it.
+    /// Waits for the recorded request with a certain number, and returns it.
     ///
-    /// - Parameter number: The number of the request in the order of receipt; 1 for the first.
+    /// - Parameter number: The number of the request, in the order of recording; 1 for the first request.
     /// - Returns: The request with this number.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
     ///   ``Failure/notRecorded`` if the request is no longer recorded.
@@ -254,19 +259,18 @@ extension LocalServer {
 }
 
 extension LocalServer {
-    /// The number of bytes transferred over all connections of a server, including heads and framing.
+    /// The numbers of bytes transferred over all connections of a server, including heads and framing.
     package struct Traffic: Hashable, Sendable {
-        /// The number of bytes that the system has accepted from the server.
+        /// The number of sent bytes that the system has accepted from the server.
         ///
-        /// The client may not have received all of them: unread bytes fill the system's buffers first, including the
-        /// send buffer.
+        /// The client may not have received all of these bytes, because some can be in the buffers of the system.
         package internal(set) var bytesSent = 0
 
         /// The number of bytes that the server has read.
         package internal(set) var bytesReceived = 0
     }
 
-    /// The number of bytes sent and received so far.
+    /// The numbers of bytes sent and received so far.
     package var traffic: Traffic { record.read { $0.traffic } }
 
     /// Waits until at least a certain number of bytes were sent, over all connections.
@@ -285,21 +289,21 @@ extension LocalServer {
         try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesReceived >= count) }
     }
 
-    /// Waits until nothing has been sent or received for a while, for example because one side holds the other back.
+    /// Waits until nothing has been sent or received for a while, for example because one side does not read.
     ///
-    /// There is also no traffic before the first byte, and while the machine is busy. Therefore, first wait for the
-    /// bytes that are transferred in any case. Traffic after this method returns means that it returned too early, not
-    /// that too much was sent.
+    /// There can be no traffic for other reasons, for example before the first byte or on a busy machine. First wait
+    /// for the bytes that must be transferred. If there is traffic after this method returns, the method has returned
+    /// too early.
     ///
-    /// - Parameter duration: How long there must be no traffic; 250 milliseconds by default.
-    /// - Returns: The number of bytes sent and received so far.
+    /// - Parameter duration: The length of the time without traffic; 250 milliseconds by default.
+    /// - Returns: The numbers of bytes sent and received so far.
     /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
     @discardableResult
     package func waitForQuiet(of duration: Duration = .milliseconds(250)) async throws -> Traffic {
         var last = traffic
         while true {
             try await Task.sleep(for: duration)
-            // Throws if the server was stopped.
+            // This call throws if the server was stopped.
             try await record.wait { $0.once(!$0.isStopped) }
             let now = traffic
             if now == last { return now }
@@ -312,7 +316,7 @@ extension LocalServer {
     /// The reasons why an operation of a server failed.
     @nonexhaustive
     public enum Failure: Error, Hashable, Sendable {
-        /// A system call failed with an `errno`, for example because the process has no free descriptors.
+        /// A system call failed; `code` is the `errno`.
         case system(call: String, code: Int32)
         /// The server was stopped.
         case stopped
@@ -320,15 +324,15 @@ extension LocalServer {
         case connectionClosed
         /// The request was received, but is no longer recorded; see ``LocalServer/requests``.
         case notRecorded
-        /// A route wrote a longer body than the announced length, which is in bytes.
+        /// A route wrote a longer body than the announced length in bytes.
         case bodyTooLong(promised: Int)
-        /// A request body is malformed or too long; `status` is the status code of the answer.
+        /// A request body is malformed or too long; `status` is the status code of the response.
         case malformedBody(status: Int, reason: String)
     }
 }
 
 extension LocalServer.Failure: Described {
-    /// The failure, in one line.
+    /// The failure in one line.
     package var text: String {
         switch self {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The bytes that a connection has not sent yet, and the tasks that wait until they are sent.
+/// The unsent bytes of a connection, and the tasks that wait until these bytes are sent.
 struct OutgoingQueue {
     /// Receives the result of sending.
     typealias Waiter = CheckedContinuation<LocalServer.Failure?, Never>
@@ -38,7 +38,7 @@ struct OutgoingQueue {
         if !data.isEmpty { pieces.append(Piece(data: data, isBody: isBody)) }
     }
 
-    /// Adds a waiter, to be resumed when all bytes that are now in the queue are sent.
+    /// Adds a waiter, to be resumed after all bytes in the queue have been sent.
     mutating func notify(_ waiter: Waiter) {
         waiters.append(waiter)
     }
@@ -73,7 +73,9 @@ struct OutgoingQueue {
         return counts
     }
 
-    /// Removes the waiters; the caller resumes them after the queue was sent or the connection was closed.
+    /// Removes and returns the waiters.
+    ///
+    /// The caller resumes them after the bytes were sent or the connection was closed.
     mutating func takeWaiters() -> [Waiter] {
         guard !waiters.isEmpty else { return [] }
         defer { waiters.removeAll(keepingCapacity: true) }

@@ -1,17 +1,17 @@
 import Bluebonnet
 
-/// Finds the endpoint for a method and a path; a pure value.
+/// Finds the endpoint for a method and a path; a value without I/O.
 struct RouteTable<Endpoint: Sendable>: Sendable {
     enum Match {
         case found(Endpoint, parameters: [String: String])
-        /// The path has routes, but only for these other methods.
+        /// The path has routes for these other methods only.
         case otherMethods([HTTPMethod])
         case nothing
     }
 
     /// The endpoints of one path.
     private struct Route: Sendable {
-        /// The endpoints by method; `nil` stands for all methods.
+        /// The endpoints by method; `nil` means all methods.
         var endpoints: [HTTPMethod?: Endpoint] = [:]
 
         func endpoint(for method: HTTPMethod) -> Endpoint? {
@@ -68,7 +68,7 @@ struct RoutePattern: Equatable, Sendable {
     private var segments: [Segment] = []
     private var takesRest = false
 
-    /// Creates the pattern of a path; `nil` if the path has no placeholder.
+    /// Creates the pattern for a path; returns `nil` if the path has no placeholder.
     init?(_ path: String) {
         let parts = Self.segments(of: path)
         for (index, part) in parts.enumerated() {
@@ -82,7 +82,7 @@ struct RoutePattern: Equatable, Sendable {
         guard takesRest || isPattern else { return nil }
     }
 
-    /// The values of the parameters, if the path matches.
+    /// Returns the values of the parameters; `nil` if the path does not match.
     func match(_ path: String) -> [String: String]? {
         let parts = Self.segments(of: path)
         guard takesRest ? parts.count >= segments.count : parts.count == segments.count else { return nil }
@@ -105,7 +105,9 @@ struct RoutePattern: Equatable, Sendable {
 }
 
 extension StringProtocol {
-    /// The text with `%XX` decoded, except malformed sequences; `+` becomes a space if `plusIsSpace` is `true`.
+    /// Returns the text with `%XX` decoded; malformed sequences stay unchanged.
+    ///
+    /// If `plusIsSpace` is `true`, `+` is decoded as a space.
     func percentDecoded(plusIsSpace: Bool = false) -> String {
         guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return String(self) }
         let bytes = Array(utf8)

@@ -1,14 +1,15 @@
 import Bluebonnet
 
-/// Isolates a server's sockets to its event loop.
+/// Isolates the sockets of a server to an event loop.
 ///
-/// The loop accepts, reads, parses and writes for all connections of one server. Routes and conditions of scripts never
-/// run on it: they have their own tasks on the global pool, and return to the loop through ``submit(_:)``.
+/// The event loop accepts the connections of the server, and reads, parses and writes for them. Routes and conditions
+/// of scripts run in their own tasks on the global pool. They submit their results to the event loop with
+/// ``submit(_:)``.
 actor ServerCore {
     nonisolated let loop: EventLoop
     private let context: ServerContext
 
-    // Safety: the actor keeps the loop alive.
+    // Safety: the actor retains the event loop.
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     init(_ context: sending ServerContext) {
@@ -22,7 +23,7 @@ actor ServerCore {
         submit { [self] in $0.start(core: self) }
     }
 
-    /// Closes everything, and then calls `completion` on the loop, even if everything was already closed.
+    /// Closes all sockets, and then calls `completion` on the event loop, even if the sockets were already closed.
     nonisolated func stop(_ completion: @escaping @Sendable () -> Void = {}) {
         submit { [loop] context in
             if context.stop() { loop.detach() }
@@ -30,17 +31,18 @@ actor ServerCore {
         }
     }
 
-    /// Runs work on the loop.
+    /// Runs work on the event loop.
     nonisolated func submit(_ work: @escaping @Sendable (ServerContext) -> Void) {
         loop.submit { [self] in assumeIsolated { work($0.context) } }
     }
 
-    /// Runs work on the loop with the connection of an exchange; `nil` if the exchange has ended.
+    /// Runs work on the event loop with the connection of an exchange; the connection is `nil` if the exchange has
+    /// ended.
     nonisolated func submit(to exchange: ExchangeID, _ work: @escaping @Sendable (Connection?) -> Void) {
         submit { work($0.connection(exchange)) }
     }
 
-    /// Runs a route for one request on the global pool, and passes its answer to the loop.
+    /// Runs a route for one request on the global pool, and submits its response to the event loop.
     @concurrent nonisolated func answer(
         _ request: LocalServer.Request, of exchange: ExchangeID, with handler: LocalServer.Router.Handler
     ) async {
@@ -64,17 +66,17 @@ actor ServerCore {
     }
 }
 
-/// Owns a server's listener and connections; belongs to the loop of a ``ServerCore``.
+/// The listener and the connections of a server, which are used on the event loop of a ``ServerCore``.
 final class ServerContext {
     let loop = EventLoop(name: "local-server")
     let options: LocalServer.Options
     let record: ObservedState<ServerRecord>
     var router: LocalServer.Router
 
-    /// The read buffer, which all connections share, one after the other.
+    /// The read buffer, which all connections share.
     var readBuffer = [UInt8](repeating: 0, count: 64 * 1024)
 
-    /// The actor through which tasks return to the loop; `nil` if the server is not running.
+    /// The actor that runs work on the event loop; `nil` if the server is not running.
     private(set) var core: ServerCore?
 
     private var script: (@Sendable (Int) -> LocalServer.Script)?
@@ -99,21 +101,21 @@ final class ServerContext {
         loop.watch(listener.descriptor, for: .readable) { [unowned self] _ in acceptConnections() }
     }
 
-    /// Closes everything; returns `false` if everything was already closed.
+    /// Closes all sockets; returns `false` if they were already closed.
     func stop() -> Bool {
         guard !isStopped else { return false }
         isStopped = true
         stopListening()
         for connection in connections.values { connection.close() }
         core = nil
-        // Released, because routes may retain the server.
+        // The routes and the script are released, because they may retain the server.
         router = LocalServer.Router()
         script = nil
         record.change { $0.isStopped = true }
         return true
     }
 
-    /// Refuses new connections.
+    /// Stops accepting connections.
     func stopListening() {
         guard let listener else { return }
         loop.unwatch(listener.descriptor)
@@ -128,7 +130,7 @@ final class ServerContext {
     // MARK: Connections
 
     private func acceptConnections() {
-        // A limited number, so that existing connections are served in between.
+        // The number is limited, so that many new connections do not delay the existing connections.
         for _ in 0..<256 {
             guard let listener else { return }
             switch listener.accept() {
@@ -137,7 +139,7 @@ final class ServerContext {
             case .wouldBlock, .ended:
                 return
             case .failed:
-                // Out of descriptors or memory: try again after a moment, when some may have been released.
+                // The process has no free descriptors or memory. Try again after a moment.
                 loop.setInterest([], of: listener.descriptor)
                 _ = loop.schedule(after: .milliseconds(20)) { [weak self] in
                     guard let self, let listener = self.listener else { return }
@@ -160,7 +162,7 @@ final class ServerContext {
         record.change { $0.connectionClosed() }
     }
 
-    /// The connection of an exchange; `nil` if the exchange has ended.
+    /// Returns the connection of an exchange; `nil` if the exchange has ended.
     func connection(_ exchange: ExchangeID) -> Connection? {
         connections[exchange.connection].flatMap { $0.exchange == exchange ? $0 : nil }
     }

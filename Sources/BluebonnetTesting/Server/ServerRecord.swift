@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// The record of the requests and connections that a server has received; a pure value.
+/// The record of the requests and connections of a server; a value without I/O.
 struct ServerRecord: Sendable {
     private let bodyLimit: Int
     private(set) var requests: RecentElements<LocalServer.Request>
     private(set) var connectionCount = 0
     private(set) var openConnectionCount = 0
     var traffic = LocalServer.Traffic()
-    /// The number of the request that `nextRequest` returned last.
+    /// The number of the request that `nextRequest()` returned last.
     private var given = 0
     var isStopped = false
 
@@ -48,21 +48,21 @@ struct ServerRecord: Sendable {
         return result
     }
 
-    /// The request with a number, from 1 on.
+    /// The request with a number, which is 1 for the first request.
     func request(_ number: Int) -> Result<LocalServer.Request, any Error>? {
         if let request = requests[number] { return .success(request) }
         if number <= requests.count { return .failure(LocalServer.Failure.notRecorded) }
         return isStopped ? .failure(LocalServer.Failure.stopped) : nil
     }
 
-    /// Success if the condition holds; failure if the server was stopped before.
+    /// Success if the condition holds; failure if the server was stopped.
     func once(_ isSo: Bool) -> Result<Void, any Error>? {
         if isSo { return .success(()) }
         return isStopped ? .failure(LocalServer.Failure.stopped) : nil
     }
 }
 
-/// Keeps the latest elements, up to a maximum number, and counts all elements; a pure value.
+/// The latest elements, up to a maximum number, and the count of all elements.
 struct RecentElements<Element: Sendable>: Sendable {
     private let capacity: Int
     /// A ring buffer; `start` is the index of the oldest element once the buffer is full.
@@ -76,20 +76,20 @@ struct RecentElements<Element: Sendable>: Sendable {
         self.capacity = max(0, capacity)
     }
 
-    /// The kept elements, the oldest first.
+    /// The kept elements, the oldest element first.
     var elements: [Element] { Array(ring[start...] + ring[..<start]) }
 
     /// The number of elements that were dropped.
     var droppedCount: Int { count - ring.count }
 
-    /// The element with a number, counted from 1, if it is kept.
+    /// The element with a number, which is 1 for the first element; `nil` if the element is not kept.
     subscript(number: Int) -> Element? {
         let index = number - droppedCount - 1
         guard index >= 0, index < ring.count else { return nil }
         return ring[(start + index) % ring.count]
     }
 
-    /// Appends an element; returns the element that was dropped for it.
+    /// Appends an element; returns the element that was dropped to make room.
     @discardableResult
     mutating func append(_ element: Element) -> Element? {
         count += 1
@@ -102,7 +102,7 @@ struct RecentElements<Element: Sendable>: Sendable {
         return exchange(&ring[start], with: element)
     }
 
-    /// Drops all elements; the count stays.
+    /// Removes all elements, but does not reset the count.
     mutating func removeAll() {
         ring.removeAll()
         start = 0

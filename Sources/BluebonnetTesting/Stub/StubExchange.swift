@@ -1,36 +1,36 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// One exchange of the stub: waits for its answer and delivers it, until it is aborted.
+/// An exchange of the stub, which waits for a response and delivers it to the observer.
 ///
-/// A task on the global pool creates the answer and notifies the observer. The task starts with the first resume or
-/// abort, and delivers the only outcome.
+/// A task on the global pool creates the response and notifies the observer. The task starts when the exchange is first
+/// resumed or aborted, and delivers exactly one outcome.
 final class StubExchange: Exchange {
-    /// Returns the answer to the request of the exchange.
+    /// A closure that returns the outcome for the request of the exchange.
     typealias OutcomeProvider = @Sendable () async -> ExchangeOutcome
 
     private struct State: Sendable {
         var isStarted = false
         var isSuspended = false
         var answer: ExchangeOutcome?
-        /// Whether the destination of the body is known: a receiver or the outcome.
+        /// Whether it is decided that the body is delivered to a receiver or in the outcome.
         var isReleased = false
         var receiver: (any BodyReceiver)?
         var isFull = false
         /// Whether more bytes were requested before the receiver reported that it is full.
         var wasDemanded = false
-        /// The reason for the abort; only the first reason counts.
+        /// The error of the first abort.
         var abortReason: RequestError?
     }
 
-    /// The number of bytes in a piece of a body that is delivered to a receiver.
+    /// The maximum size of a piece of a body, in bytes.
     private static let pieceSize = 16 * 1024
 
     private let state = ObservedState(State())
     private let observer: any ExchangeObserver
     private let pausesBody: Bool
     private let answer: OutcomeProvider
-    /// Called after the observer has received the outcome.
+    /// A closure that is called after the observer has received the outcome.
     private let ended: @Sendable () -> Void
 
     init(
@@ -66,14 +66,14 @@ final class StubExchange: Exchange {
         state.change { if $0.isFull { $0.isFull = false } else { $0.wasDemanded = true } }
     }
 
-    /// Ends the exchange unless it has ended, even while it is suspended or its answer is being created.
+    /// Ends the exchange, even if it is suspended or its response is being created.
     func abort(with error: RequestError) {
         state.change { $0.abortReason = $0.abortReason ?? error }
         start(makesAnswer: false)
     }
 
     private func start(makesAnswer: Bool) {
-        // In a new task, because the caller may hold locks and does not expect to be called back.
+        // A new task calls the observer, because the caller may hold locks.
         if state.change({ !exchange(&$0.isStarted, with: true) }) { Task { await run(makesAnswer: makesAnswer) } }
     }
 
@@ -81,7 +81,7 @@ final class StubExchange: Exchange {
         var outcome = ExchangeOutcome(response: nil)
         do {
             let answer = try await answered(makesAnswer: makesAnswer)
-            // Once the response has begun, the outcome has its head, even if the exchange then fails.
+            // If the exchange fails after the response has begun, the outcome still contains the response head.
             if pausesBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
             let body = try await deliver(answer)
             outcome = ExchangeOutcome(
@@ -94,19 +94,19 @@ final class StubExchange: Exchange {
         ended()
     }
 
-    /// Creates the answer, unless the exchange was aborted first, and waits until it may be delivered.
+    /// Creates the response and waits until it may be delivered; throws if the exchange is aborted first.
     private func answered(makesAnswer: Bool) async throws -> ExchangeOutcome {
         let making = Task {
             guard makesAnswer else { return }
             let outcome = await answer()
             state.change { $0.answer = outcome }
         }
-        // Not awaited, because the task may ignore its cancellation.
+        // The task is not awaited, because it may ignore its cancellation.
         defer { making.cancel() }
         return try await wait { $0.answer }
     }
 
-    /// Delivers the head, and the body if there is a receiver; returns the part of the body for the outcome.
+    /// Delivers the head, and delivers the body to a receiver; returns the part of the body for the outcome.
     private func deliver(_ outcome: ExchangeOutcome) async throws -> Data {
         guard pausesBody, let response = outcome.response else {
             if !outcome.body.isEmpty {
@@ -128,7 +128,7 @@ final class StubExchange: Exchange {
                 state.wasDemanded = false
                 return state.receiver
             }
-            // Bytes without a receiver become part of the outcome.
+            // Without a receiver, the remaining bytes become part of the outcome.
             guard let receiver else { return Data(outcome.body.dropFirst(received - piece.count)) }
             observer.exchangeDidReceive(Int64(received), ofExpected: nil)
             switch receiver.receive(piece) {

@@ -1,25 +1,26 @@
 public import Bluebonnet
 public import FoundationEssentials
 
-/// A transport that answers requests without a network, for tests of code that sends requests.
+/// A transport that returns stubbed responses without a network, for tests of code that sends requests.
 ///
 /// ```swift
 /// let transport = StubTransport { request in .json(["name": "Ada"]) }
 /// let session = Session(transport: transport)
 /// ```
 ///
-/// Stubs (``stub(_:_:_:)-(_,_,StubTransport.Response...)``) answer first, then the closure. A request without an answer
-/// fails with a `RequestError` of the kind `.connection(.refused)`. Timeouts are not applied; to test one, answer with
-/// its failure.
+/// A request receives the response of its stub (``stub(_:_:_:)-(_,_,StubTransport.Response...)``), or of the closure if
+/// there is no stub. A request without a stub and a closure fails with a `RequestError` of the kind
+/// `.connection(.refused)`. Timeouts are not applied. To test a timeout, return its error as a
+/// ``Response/failure(_:)``.
 ///
-/// Closures run on the global pool, each in its own task, which is cancelled with the exchange. Observers are also
-/// called there. Every exchange ends exactly once. A cancelled exchange ends at once, even if its closure never
-/// returns.
+/// Each call of a closure runs on the global pool in its own task, which is cancelled with the exchange. Observers are
+/// also called on the global pool. Every exchange ends exactly once. A cancelled exchange ends at once, even if its
+/// closure never returns.
 public final class StubTransport: Transport {
-    /// A closure that answers a request.
+    /// A closure that returns the response to a request.
     ///
-    /// If it throws a `RequestError`, the request fails with that error. A `CancellationError` becomes `.cancelled`.
-    /// Any other error becomes the underlying error of `.connection(.failed)`.
+    /// If the closure throws a `RequestError`, the request fails with this error. A `CancellationError` becomes
+    /// `.cancelled`. Any other error becomes the underlying error of `.connection(.failed)`.
     package typealias Handler = @Sendable (HTTPRequest) async throws -> Response
 
     private struct State: Sendable {
@@ -36,10 +37,11 @@ public final class StubTransport: Transport {
     /// Creates a transport.
     ///
     /// - Parameters:
-    ///   - clock: The clock that measures the delays of answers; a `ContinuousClock` by default.
-    ///   - handler: A closure that answers requests without a stub. If it is `nil`, the default, such requests fail. If
-    ///     it throws a `RequestError`, the request fails with that error. A `CancellationError` becomes `.cancelled`,
-    ///     and any other error becomes the underlying error of `.connection(.failed)`.
+    ///   - clock: The clock that measures the delays of responses; a `ContinuousClock` by default.
+    ///   - handler: A closure that returns the response to a request without a stub. If it is `nil`, the default, such
+    ///     a request fails. If the closure throws a `RequestError`, the request fails with this error. A
+    ///     `CancellationError` becomes `.cancelled`. Any other error becomes the underlying error of
+    ///     `.connection(.failed)`.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: (@Sendable (_ request: HTTPRequest) async throws -> Response)? = nil
@@ -51,23 +53,23 @@ public final class StubTransport: Transport {
 
     // MARK: The table
 
-    /// Answers requests for a path with the given responses, one after the other.
+    /// Adds a stub that returns the given responses to requests for a path, one after the other.
     ///
-    /// The last response is repeated. A second stub for the same method and path replaces the first.
+    /// The last response is repeated. A second stub for the same method and path replaces the first stub.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method; `nil` for all methods.
-    ///   - path: The path as in the URL, on any host, or a URL without a query. A segment `:name` matches any segment.
-    ///     A last segment `*` matches all remaining segments.
-    ///   - responses: The responses, in order. If there are none, the requests fail.
+    ///   - method: The HTTP method; `nil` means all methods.
+    ///   - path: The percent-encoded path, which matches any host, or a URL without a query. A segment `:name` matches
+    ///     any segment. A last segment `*` matches all remaining segments.
+    ///   - responses: The responses, in order. Without responses, the requests fail.
     public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
         replaceTable { $0.set(responses, method: method, path: path) }
     }
 
-    /// Answers requests for a path with the result of a closure.
+    /// Adds a stub that calls a closure for requests for a path.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method; `nil` for all methods.
+    ///   - method: The HTTP method; `nil` means all methods.
     ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
     ///   - handler: A closure that returns the response. Its errors are handled as in ``init(clock:_:)``.
     public func stub(
@@ -77,7 +79,9 @@ public final class StubTransport: Transport {
         replaceTable { $0.set(handler, method: method, path: path) }
     }
 
-    /// Changes the table; removed handlers are released outside the lock, because they are user code.
+    /// Changes the table.
+    ///
+    /// Removed handlers are released outside the lock, because their release may run user code.
     private func replaceTable(_ change: @Sendable (inout StubTable) -> Void) {
         _ = state.change { state in
             let earlier = state.table
@@ -88,21 +92,21 @@ public final class StubTransport: Transport {
 
     // MARK: Received requests
 
-    /// The started requests, the oldest first; at most the latest 10,000.
+    /// The latest 10,000 started requests, the oldest first.
     public var requests: [HTTPRequest] { state.read { $0.requests.elements } }
 
-    /// The total number of requests started.
+    /// The total number of started requests.
     public var requestCount: Int { state.read { $0.requests.count } }
 
     /// The number of exchanges that have not ended.
     package var runningCount: Int { state.read { $0.exchanges.count } }
 
-    /// Waits for the request with a certain number, and returns it.
+    /// Waits for the started request with a certain number, and returns it.
     ///
-    /// - Parameter number: The number of the request in the order of starting; 1 for the first.
+    /// - Parameter number: The number of the request, in the order of starting; 1 for the first request.
     /// - Returns: The request with this number.
-    /// - Throws: `CancellationError` when the task is cancelled or if the request is no longer recorded; a
-    ///   `RequestError` of the kind `.sessionShutDown` if the transport was shut down.
+    /// - Throws: `CancellationError` if the task is cancelled or the request is no longer recorded. A `RequestError` of
+    ///   the kind `.sessionShutDown` if the transport was shut down.
     public func request(_ number: Int) async throws -> HTTPRequest {
         try await state.wait { state in
             if let request = state.requests[number] { return .success(request) }
@@ -123,8 +127,9 @@ public final class StubTransport: Transport {
     /// Starts an exchange; see `Transport`.
     ///
     /// - Parameters:
-    ///   - request: The request to answer.
-    ///   - options: The options of this exchange. If it starts suspended, it is answered after it was resumed.
+    ///   - request: The request of the exchange.
+    ///   - options: The options of this exchange. An exchange that starts suspended receives its response after it is
+    ///     resumed.
     ///   - observer: The observer of the exchange.
     /// - Returns: The started exchange.
     public func start(
@@ -155,23 +160,24 @@ public final class StubTransport: Transport {
         return exchange
     }
 
-    /// Ends all exchanges, and those that are started later, with `.sessionShutDown`.
+    /// Ends all current and later exchanges with `.sessionShutDown`.
     ///
-    /// Returns when the observers have been notified. Running closures are cancelled, but not awaited.
+    /// This method returns when the observers have been notified. It cancels running closures, but does not wait for
+    /// them.
     public func shutDown() async {
         let exchanges = state.change { state in
             state.isShutDown = true
             return Array(state.exchanges.values)
         }
         for exchange in exchanges { exchange.abort(with: RequestError(.sessionShutDown)) }
-        // In a separate task, so that it also works if the caller's task is cancelled.
+        // A separate task waits, so that the wait is complete even if the caller's task is cancelled.
         await Task { try? await waitUntilIdle() }.value
     }
 
-    /// Always `nil`, because the stub works on the global pool.
+    /// Always `nil`, because the stub runs on the global pool.
     public var executor: (any TaskExecutor)? { nil }
 
-    /// Reads a body that is not in memory to its end, as a server would; returns the error if that fails.
+    /// Reads a body that is not in memory to its end, like a server; returns the error if reading fails.
     private func readBody(of request: HTTPRequest, for observer: any ExchangeObserver) async -> RequestError? {
         do {
             guard let body = request.body else { return nil }
@@ -219,7 +225,9 @@ public final class StubTransport: Transport {
             response: answer?.response, body: answer?.body ?? Data(), error: failure, metrics: metrics)
     }
 
-    /// Waits for the response and its delays; a response that never comes ends with the task.
+    /// Returns the response after its delay.
+    ///
+    /// For ``Response/never``, this method waits until the task is cancelled.
     private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data) {
         let answer = state.change { $0.table.answer(to: request) }
         var storage = try await answer.response(to: request).storage
@@ -240,7 +248,7 @@ public final class StubTransport: Transport {
 }
 
 extension StubTransport {
-    /// The answer of a stub: a response, a failure, or no answer.
+    /// The result of a stub: a response, a failure, or no response.
     public struct Response: Sendable {
         indirect enum Storage: Sendable {
             case response(status: Int, version: HTTPVersion, headers: HTTPHeaders, body: Data)
@@ -258,7 +266,7 @@ extension StubTransport.Response {
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. No fields are added.
+    ///   - headers: The header fields; none by default. The transport adds no fields.
     ///   - body: The response body; empty by default.
     ///   - httpVersion: The HTTP version of the response; HTTP/1.1 by default.
     /// - Returns: The new response.
@@ -268,13 +276,13 @@ extension StubTransport.Response {
         Self(storage: .response(status: status, version: httpVersion, headers: headers, body: body))
     }
 
-    /// Creates a response with a value as JSON, with sorted keys.
+    /// Creates a response with a value as JSON with sorted keys.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. A content type is added if there is none.
-    ///   - json: The value to encode. If it cannot be encoded, the exchange fails with `.internal` and the encoder's
-    ///     error.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
+    ///   - json: The value to encode. If it cannot be encoded, the exchange fails with `.internal`, and the encoder's
+    ///     error is the underlying error.
     /// - Returns: The new response.
     package static func response(
         status: Int = 200, headers: HTTPHeaders = [:], json: some Encodable
@@ -287,11 +295,11 @@ extension StubTransport.Response {
         }
     }
 
-    /// Creates a response with text, in UTF-8.
+    /// Creates a response with UTF-8 text.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
     ///   - text: The text of the body.
     /// - Returns: The new response.
     package static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
@@ -300,24 +308,24 @@ extension StubTransport.Response {
             body: Data(text.utf8))
     }
 
-    /// Creates a response with a value as JSON, with sorted keys.
+    /// Creates a response with a value as JSON with sorted keys.
     ///
     /// - Parameters:
-    ///   - value: The value to encode. If it cannot be encoded, the exchange fails with `.internal` and the encoder's
-    ///     error.
+    ///   - value: The value to encode. If it cannot be encoded, the exchange fails with `.internal`, and the encoder's
+    ///     error is the underlying error.
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
     /// - Returns: The new response.
     public static func json(_ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, json: value)
     }
 
-    /// Creates a response with text, in UTF-8.
+    /// Creates a response with UTF-8 text.
     ///
     /// - Parameters:
     ///   - text: The text of the body.
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
     /// - Returns: The new response.
     public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, text: text)
@@ -332,29 +340,29 @@ extension StubTransport.Response {
     /// A response with the status 200, without header fields and without a body.
     public static let ok = response()
 
-    /// Creates a failure, for example of an unreachable network.
+    /// Creates a failure of the exchange, for example a lost connection.
     ///
     /// - Parameter error: The error of the exchange.
     /// - Returns: The new failure.
     public static func failure(_ error: RequestError) -> Self { Self(storage: .failure(error)) }
 
-    /// Creates an answer with a delay, which the transport's clock measures.
+    /// Creates a response or failure with a delay, which the transport's clock measures.
     ///
     /// - Parameters:
-    ///   - delay: The delay before the answer.
-    ///   - response: The answer after the delay.
-    /// - Returns: The delayed answer.
+    ///   - delay: The delay.
+    ///   - response: The response or failure after the delay.
+    /// - Returns: The delayed response.
     public static func delayed(_ delay: Duration, _ response: Self) -> Self {
         Self(storage: .delayed(delay, response.storage))
     }
 
-    /// No answer; the exchange ends when it is cancelled or the transport is shut down.
+    /// No response; the exchange ends when it is cancelled or the transport is shut down.
     public static let never = Self(storage: .never)
 }
 
-/// Decides which stub answers which request; a pure value.
+/// Finds the stub for a request; a value without I/O.
 struct StubTable: Sendable {
-    /// The source of the answer to a request.
+    /// The source of the response to a request.
     enum StubOutcome: Sendable {
         case response(StubTransport.Response)
         case handler(StubTransport.Handler)
@@ -384,7 +392,7 @@ struct StubTable: Sendable {
     }
 
     mutating func set(_ responses: [StubTransport.Response], method: HTTPMethod?, path: String) {
-        // Reversed, so that the next response is the last element.
+        // The order is reversed, so that the next response is the last element.
         sequences.append(responses.reversed())
         routes.set(.sequence(sequences.count - 1), path: path, method: method)
     }

@@ -1,24 +1,24 @@
 import Bluebonnet
 
-/// Parses the bytes of a connection into requests (RFC 9112), as the bytes arrive.
+/// Parses the bytes of a connection to requests (RFC 9112) as the bytes arrive.
 ///
-/// A pure value: the owner appends bytes, and then reads events until the parser needs more bytes. The parser is
-/// strict, because it also checks the client: messages that the RFC calls malformed fail. After a failure it returns
-/// only that failure.
+/// The parser is a value without I/O. Its owner appends bytes, and then reads events until the parser needs more bytes.
+/// The parser is strict, because it also tests the client: it refuses malformed requests. After a failure, it returns
+/// only this failure.
 struct RequestParser {
     /// The next part of the input.
     enum Event: Equatable {
-        /// There is no event yet; append more bytes.
+        /// The event is not complete yet; append more bytes.
         case needsBytes
         case head(RequestHead)
         /// A piece of the body, without its framing.
         case body(ArraySlice<UInt8>)
-        /// The request is complete; the trailers are those of a chunked body.
+        /// The request is complete; a chunked body can have trailers.
         case end(trailers: HTTPHeaders)
         case failed(Failure)
     }
 
-    /// The reason why a request is malformed, and the status code of the answer.
+    /// The reason why a request is refused, and the status code of the response.
     struct Failure: Error, Equatable {
         let status: Int
         let reason: String
@@ -41,7 +41,7 @@ struct RequestParser {
 
     private var phase = Phase.head
     private var buffer: [UInt8] = []
-    /// The index of the first byte that was not consumed yet.
+    /// The index of the first byte that was not consumed.
     private var position = 0
     /// The index at which the search for the next line feed continues.
     private var searched = 0
@@ -56,7 +56,7 @@ struct RequestParser {
         self.maximumBodyBytes = maximumBodyBytes
     }
 
-    /// The number of bytes that were not consumed yet.
+    /// The number of bytes that were not consumed.
     var bufferedCount: Int { buffer.count - position }
 
     mutating func append(_ bytes: ArraySlice<UInt8>) {
@@ -64,7 +64,7 @@ struct RequestParser {
         buffer.append(contentsOf: bytes)
     }
 
-    /// Consumes up to `count` bytes without parsing, outside of any request.
+    /// Consumes up to `count` bytes without parsing them.
     mutating func takeRawBytes(_ count: Int) -> ArraySlice<UInt8> {
         let taken = buffer[position..<position + min(bufferedCount, max(0, count))]
         advance(to: taken.endIndex)
@@ -158,7 +158,7 @@ struct RequestParser {
         advance(to: position + 2)
     }
 
-    /// Collects lines up to an empty line; returns whether the empty line was found.
+    /// Collects lines up to an empty line; returns `true` if the empty line was found.
     private mutating func collectLines() throws(Failure) -> Bool {
         while let line = try findLine() {
             guard searched - position <= maximumHeadBytes else { throw headTooLong }
@@ -172,7 +172,7 @@ struct RequestParser {
         return false
     }
 
-    /// Consumes a single line, and returns it without its ending.
+    /// Consumes a line, and returns the line without its ending.
     private mutating func takeLine(limit: Int) throws(Failure) -> Range<Int>? {
         guard let line = try findLine() else {
             guard bufferedCount <= limit else { throw .malformed("a line is longer than \(limit) bytes") }
@@ -356,7 +356,7 @@ enum HeadParser {
         return length
     }
 
-    /// The members of a list (RFC 9110 §5.6.1), in lower case.
+    /// Returns the members of a list (RFC 9110 §5.6.1) in lower case.
     private static func list(_ value: String) -> [String] {
         value.lowercased().split(separator: ",").compactMap { member in
             member.split(whereSeparator: { $0 == " " || $0 == "\t" }).first.map(String.init)
@@ -366,7 +366,7 @@ enum HeadParser {
 
 /// The received head of a request, with its framing and connection options.
 struct RequestHead: Equatable, Sendable {
-    /// How the body is delimited (RFC 9112 §6.3).
+    /// The framing of the body (RFC 9112 §6.3).
     enum Framing: Equatable, Sendable {
         case none
         case length(Int)
@@ -378,24 +378,24 @@ struct RequestHead: Equatable, Sendable {
     var version: HTTPVersion
     var headers: HTTPHeaders
     var framing = Framing.none
-    /// Whether the client allows the connection to be reused (RFC 9112 §9.3).
+    /// Whether the client allows reuse of the connection (RFC 9112 §9.3).
     var keepsAlive: Bool
-    /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1).
+    /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110 §10.1.1).
     var expectsContinue = false
 }
 
-/// The parsed target of a request, in any of the forms of RFC 9112 §3.2.
+/// The parsed request target, in any form of RFC 9112 §3.2.
 struct RequestTarget: Equatable {
-    /// The path as sent, without scheme, host and query; `*` or `host:port` for the forms without a path.
+    /// The percent-encoded path; `*` or `host:port` if the target has no path.
     var path: String
-    /// The query as sent, without the question mark.
+    /// The percent-encoded query without the question mark.
     var query: String?
 
     init(_ target: String) {
         let bytes = target.utf8
         var start = bytes.startIndex
         if bytes.first != UInt8(ascii: "/"), let afterScheme = Self.authority(in: bytes) {
-            // The absolute form, which clients send to proxies.
+            // This is the absolute form, which clients send to proxies.
             let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
             start = bytes[afterScheme...].firstIndex(where: isEnd) ?? bytes.endIndex
         }
@@ -408,7 +408,7 @@ struct RequestTarget: Equatable {
         query = String(rest[rest.utf8.index(after: mark)...])
     }
 
-    /// The index of the authority, after `://`.
+    /// Returns the index of the authority, after `://`.
     private static func authority(in bytes: String.UTF8View) -> String.Index? {
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
             return nil
@@ -417,7 +417,7 @@ struct RequestTarget: Equatable {
     }
 }
 
-/// Characters of HTTP's grammar, as bytes.
+/// The characters of HTTP's grammar as bytes.
 extension UInt8 {
     static let lineFeed = UInt8(ascii: "\n")
     static let carriageReturn = UInt8(ascii: "\r")
@@ -425,6 +425,6 @@ extension UInt8 {
     static let colon = UInt8(ascii: ":")
     static let semicolon = UInt8(ascii: ";")
 
-    /// Whether the byte may occur in a field value (RFC 9110 §5.5); bytes beyond ASCII may.
+    /// Whether the byte is allowed in a field value (RFC 9110 §5.5), which includes bytes beyond ASCII.
     fileprivate var isFieldCharacter: Bool { self >= 0x20 && self != 0x7F || self == 0x09 }
 }

@@ -1,19 +1,19 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Decides how a response is sent, and encodes its head; a pure value.
+/// Selects the framing of a response, and encodes its head; a value without I/O.
 struct ResponseEncoder: Equatable {
-    /// How the body is delimited.
+    /// The framing of the body.
     enum Framing: Equatable {
         /// No body is sent.
         case none
         case length(Int)
         case chunked
-        /// The body ends with the connection.
+        /// The body ends when the connection is closed.
         case untilClose
     }
 
-    /// The parts of the request that the answer depends on.
+    /// The parts of the request that determine the framing of the response.
     struct Context: Equatable {
         var method: HTTPMethod
         var version: HTTPVersion
@@ -23,7 +23,7 @@ struct ResponseEncoder: Equatable {
     /// The status line and the fields.
     let head: Data
     let framing: Framing
-    /// Whether the connection can be reused when the response is complete.
+    /// Whether the connection can be reused after the response.
     let keepsAlive: Bool
 
     init(_ response: LocalServer.Response, length: Int?, to context: Context) {
@@ -43,7 +43,7 @@ struct ResponseEncoder: Equatable {
             switch field.name.utf8.count {
             case 10 where field.name.isSameIgnoringCase(as: "connection"): continue
             case 14 where field.name.isSameIgnoringCase(as: "content-length"):
-                // If no body is sent, the field states how long the body would be (RFC 9110 §8.6).
+                // Without a body, the field states the length that the body would have (RFC 9110 §8.6).
                 guard isHead || response.status == 304 else { continue }
             case 17 where field.name.isSameIgnoringCase(as: "transfer-encoding"): continue
             default: break
@@ -64,7 +64,7 @@ struct ResponseEncoder: Equatable {
         head = Data((text + "\r\n").utf8)
     }
 
-    /// The line before a chunk with a certain length.
+    /// Returns the line before a chunk with a certain length.
     static func chunkHead(_ length: Int) -> Data {
         Data((String(length, radix: 16) + "\r\n").utf8)
     }
@@ -75,7 +75,7 @@ struct ResponseEncoder: Equatable {
     /// The end of a chunked body.
     static let lastChunk = Data("0\r\n\r\n".utf8)
 
-    /// The interim response to a client that expects it.
+    /// The interim response 100 (Continue).
     static let `continue` = Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
     /// The standard reason phrases (RFC 9110 §15).

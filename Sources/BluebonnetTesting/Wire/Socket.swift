@@ -2,10 +2,12 @@ import CSystem
 import FoundationEssentials
 import Glibc
 
-/// Wraps the system calls of a TCP socket on the loopback interface; the only file of this module that uses C pointers.
+/// The system calls of a TCP socket on the loopback interface.
 ///
-/// A value that names a descriptor: its owner closes it, once. All sockets are non-blocking and are not inherited by
-/// child processes. A disconnected peer is reported as a result, never as a signal.
+/// Only this file of the module uses C pointers.
+///
+/// A socket does not own its descriptor. The owner of the socket closes it once. All sockets are non-blocking, and
+/// child processes do not inherit them. A write to a disconnected peer returns an error and raises no signal.
 // Safety: every pointer below is used within the closure that provides it, with the length of its memory.
 package struct Socket: Hashable, Sendable {
     package let descriptor: Int32
@@ -15,7 +17,7 @@ package struct Socket: Hashable, Sendable {
         case done(Value)
         /// The call would block; wait for readiness.
         case wouldBlock
-        /// The peer has closed its sending side; only for reads.
+        /// The peer has closed its sending side; only a read returns this case.
         case ended
         case failed(Int32)
     }
@@ -42,7 +44,7 @@ package struct Socket: Hashable, Sendable {
 
     /// Starts to connect to a port of 127.0.0.1, without waiting.
     func connect(to port: UInt16) {
-        // The result is ignored: a failed connection is noticed when it is used.
+        // The result is ignored, because a later read or write reports a failed connection.
         _ = unsafe Self.withLoopback(port: port) { unsafe Glibc.connect(descriptor, $0, $1) }
     }
 
@@ -67,12 +69,12 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Starts to accept connections; the backlog is the system's maximum by default.
+    /// Starts to listen for connections; the backlog is the system's maximum by default.
     package func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
         guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
-    /// Sets the sizes of the system's buffers; accepted connections inherit those of their listener.
+    /// Sets the sizes of the system's buffers; accepted connections inherit the sizes of their listener.
     func setBuffers(receive: Int?, send: Int?) {
         for (name, size) in [(SO_RCVBUF, receive), (SO_SNDBUF, send)] {
             guard let size else { continue }
@@ -107,7 +109,7 @@ package struct Socket: Hashable, Sendable {
         _ = unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Reads the available bytes, at most as many as `buffer` holds, and returns their number.
+    /// Reads available bytes to a buffer, up to the size of the buffer, and returns their number.
     func read(into buffer: inout [UInt8]) -> Outcome<Int> {
         let outcome = moving {
             unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -116,7 +118,7 @@ package struct Socket: Hashable, Sendable {
         return outcome
     }
 
-    /// Writes as many bytes from an offset on as the socket accepts at once.
+    /// Writes the bytes after an offset, as many as the socket accepts without blocking.
     func write(_ bytes: some ContiguousBytes, from offset: Int, moreFollows: Bool) -> Outcome<Int> {
         let flags = Int32(MSG_NOSIGNAL) | (moreFollows ? Int32(MSG_MORE) : 0)
         return moving {
@@ -145,7 +147,7 @@ package struct Socket: Hashable, Sendable {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Makes ``close()`` reset the connection.
+    /// Changes ``close()`` to reset the connection.
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -155,7 +157,7 @@ package struct Socket: Hashable, Sendable {
         _ = Glibc.close(descriptor)
     }
 
-    /// The system's error text for an error code.
+    /// Returns the system's error text for an error code.
     static func text(for code: Int32) -> String {
         unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }

@@ -37,14 +37,14 @@ struct BenchBluebonnet {
         return ServerTrustManager(evaluators: ["127.0.0.1": .publicKeys([certificate.publicKey])])
     }
 
-    /// The usual parts of an application's session, none of which changes a request.
+    /// The usual parts of an application's session; they do not change requests.
     private static var interceptor: Interceptor {
         Interceptor(
             adapters: [Adapter { request, _ in request }, Adapter { request, _ in request }],
             retriers: [RetryPolicy()])
     }
 
-    /// One that is sent with every request.
+    /// A cookie that is sent with every request.
     private static let cookie = Cookie(name: "a", value: "1", domain: "127.0.0.1")
 
     private static func run(_ client: BenchClient, _ session: Session) async throws {

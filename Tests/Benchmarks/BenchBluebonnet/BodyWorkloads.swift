@@ -55,7 +55,7 @@ struct BodyWorkloads {
         return try answer(await upload.serializingString().response)
     }
 
-    /// The sink answers with the length of what it has received.
+    /// The sink responds with the number of received bytes.
     private func answer(_ response: DataResponse<String, RequestError>) throws -> BenchClient.BenchResponse {
         let text = try response.result.get().split(separator: "\n").first ?? ""
         return .init(status: response.response?.statusCode, length: Int(text) ?? -1)

@@ -2,7 +2,9 @@ import BenchSupport
 import BluebonnetCallbacks
 import Foundation
 
-/// Measures completion handlers: each request is answered on a private queue, from where the next is made.
+/// Measures completion handlers.
+///
+/// Each handler runs on a private queue and creates the next request.
 @main
 struct BenchCallbacks {
     static func main() async {

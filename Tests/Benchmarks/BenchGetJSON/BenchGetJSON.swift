@@ -1,7 +1,7 @@
 import Bluebonnet
 import Glibc
 
-/// Gets JSON from a URL and prints it: what a small program does that links nothing else of this package.
+/// Gets JSON from a URL and prints it, like a small program that links no other module of this package.
 ///
 /// The snippet `GetJSON` does the same, but SwiftPM links every library of the package into snippets.
 @main

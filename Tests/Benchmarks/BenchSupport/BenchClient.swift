@@ -3,8 +3,8 @@ public import FoundationEssentials
 
 /// The shared parts of the benchmark's Swift clients: their arguments, their loop and the checks.
 ///
-/// Each client is a program of its own, so that none pays for what another links. The loop is the plain way to write
-/// it: as many child tasks as requests in flight, each of which awaits one request after the other.
+/// Each client is a separate program, so that the libraries of one client do not affect another client. The client
+/// starts one child task for each request in flight. Each child task sends one request after the other.
 public struct BenchClient: Sendable {
     /// A ready response, as far as it is checked.
     public struct BenchResponse: Sendable {
@@ -32,11 +32,11 @@ public struct BenchClient: Sendable {
     public let decodesJSON: Bool
     /// Whether the tasks shall prefer the client's own executor.
     public let prefersExecutor: Bool
-    /// Whether adapters, a retry policy and cookies shall take part.
+    /// Whether the session has adapters, a retry policy and cookies.
     public let isIntercepted: Bool
     /// Whether there shall be no cookies either.
     public let isBare: Bool
-    /// Whether every request shall have a connection of its own, made by a full handshake.
+    /// Whether every request uses a new connection with a full handshake.
     public let makesHandshakes: Bool
     /// The workload.
     public let workload: Workload
@@ -86,7 +86,7 @@ public struct BenchClient: Sendable {
         isBare = values["bare"] == "1"
     }
 
-    /// Warms up, then sends the requests and writes what was measured to standard output.
+    /// Warms up, sends the requests, and writes the measurements to standard output.
     ///
     /// - Parameter send: Sends one request and returns its answer.
     /// - Throws: What `send` throws, or ``BenchFailure`` when an answer is wrong.
@@ -94,7 +94,7 @@ public struct BenchClient: Sendable {
         try await runJobs { try await send($0.url) }
     }
 
-    /// Warms up, then does the jobs and writes what was measured to standard output.
+    /// Warms up, runs the jobs, and writes the measurements to standard output.
     ///
     /// - Parameter perform: Does one job and returns its answer, with the length of the body that was moved.
     /// - Throws: What `perform` throws, or ``BenchFailure`` when an answer is wrong.
@@ -105,7 +105,7 @@ public struct BenchClient: Sendable {
         bench_meter_finish(requests)
     }
 
-    /// As ``run(_:)``, for a client that answers by a completion handler: the next request is made where that is called.
+    /// Like ``run(_:)``, for a client with completion handlers; each handler starts the next request.
     ///
     /// - Parameter send: Sends one request, and calls its second argument with the answer, once.
     /// - Throws: The error of an answer, or ``BenchFailure`` when one is wrong.
@@ -198,7 +198,7 @@ extension Job {
     }
 }
 
-/// Says what went wrong in a client or in the harness.
+/// A failure of a client or of the harness.
 public struct BenchFailure: Error, CustomStringConvertible {
     /// What went wrong.
     public let description: String

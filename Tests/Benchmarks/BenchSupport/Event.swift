@@ -14,18 +14,18 @@ public struct Event: Codable, Sendable {
     }
 }
 
-/// Counts the events of a body, and checks that none is lost and the order is right.
+/// Counts the events of a body, and checks their number and order.
 public struct EventCounter: Sendable {
     /// How many there were.
     public private(set) var count = 0
 
-    /// Creates a counter that has seen none.
+    /// Creates a counter without events.
     public init() {}
 
     /// Counts an event.
     ///
     /// - Parameter event: The next one.
-    /// - Throws: ``BenchFailure`` when it is not the one that has to come next.
+    /// - Throws: ``BenchFailure`` if it is not the expected next event.
     public mutating func add(_ event: Event) throws {
         count += 1
         guard event.id == count else { throw BenchFailure("line \(count) had the number \(event.id)") }

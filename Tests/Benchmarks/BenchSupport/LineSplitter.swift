@@ -1,9 +1,9 @@
 public import FoundationEssentials
 import Glibc
 
-/// Cuts bytes that come in pieces into lines.
+/// Splits pieces of bytes into lines.
 public struct LineSplitter: Sendable {
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     private var rest = Data()
 
     /// Creates a splitter that has seen nothing.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public enum Workload: String, Sendable {
     /// Collects the body of the response, or decodes it as JSON.
     case requests
-    /// Takes the body as chunks, and only counts their bytes.
+    /// Receives the body as chunks, and only counts their bytes.
     case downloadChunks = "download-chunks"
     /// Has the body written to a file.
     case downloadFile = "download-file"

@@ -46,7 +46,7 @@ final class BodyDelegate: NSObject, URLSessionDataDelegate {
     }
 }
 
-/// Decodes the lines of a body that comes in pieces.
+/// Decodes the lines of a body that arrives in pieces.
 final class LineDecoder: Sendable {
     private let state = Mutex((splitter: LineSplitter(), counter: EventCounter()))
 

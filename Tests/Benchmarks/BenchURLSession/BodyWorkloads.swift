@@ -2,7 +2,9 @@ import BenchSupport
 import Foundation
 import FoundationNetworking
 
-/// Moves bodies with `URLSession`: it has no async sequences on Linux, so that a delegate takes what comes.
+/// Transfers bodies with `URLSession`.
+///
+/// `URLSession` has no async sequences on Linux, so a delegate receives the bytes.
 struct BodyWorkloads {
     private let client: BenchClient
     private let session: URLSession

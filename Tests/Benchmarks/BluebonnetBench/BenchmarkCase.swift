@@ -7,14 +7,14 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case libcurlKeeping = "libcurl-keeping"
     /// The command line.
     case curl
-    /// No network: the same work on what is in memory already.
+    /// No network; the same work with bytes in memory.
     case memory
     /// Bluebonnet with adapters, a retry policy and cookies; `bare` is without, the yardstick.
     case intercepted, bare
     /// Completion handlers on a private queue; `bare` is the yardstick.
     case callbacks
 
-    /// The name of the program, which lies beside this one.
+    /// The name of the program, which is in the same directory as this program.
     var program: String {
         switch self {
         case .libcurl, .libcurlKeeping: "BenchLibcurl"
@@ -25,7 +25,7 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         }
     }
 
-    /// Arguments that only this client gets.
+    /// The arguments for this client only.
     var arguments: [String] {
         switch self {
         case .intercepted: ["intercepted=1"]
@@ -35,15 +35,15 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         }
     }
 
-    /// How many times fewer requests it sends, so that its rounds take about as long as those of the others.
+    /// The divisor of the number of requests, so that a round takes about as long as the rounds of other clients.
     var divisor: Int { self == .urlsession ? 10 : 1 }
 }
 
-/// One thing to measure.
+/// A case to measure.
 ///
 /// A new one is a new entry in ``all``.
 struct BenchmarkCase {
-    /// Which server is asked.
+    /// The server that receives the requests.
     enum Origin {
         /// nginx, HTTP/1.1.
         case plain
@@ -64,16 +64,16 @@ struct BenchmarkCase {
     var workload = Workload.requests
     /// The length of the right body, in bytes or lines.
     var length = Person.json.utf8.count
-    /// How many requests are in flight; `nil` for as many as were asked for.
+    /// The number of requests in flight; `nil` selects the number of the command line.
     var concurrency: Int?
     /// How many requests a round has; `nil` for as many as were asked for, divided by `divisor` and the client's.
     var requests: Int?
     var divisor = 1
     /// How many connections a client may open; `nil` for any number.
     var maximumConnections: Int?
-    /// How many requests come before the measurement; `nil` for a tenth.
+    /// The number of requests before the measurement; `nil` means a tenth.
     var warmup: Int?
-    /// What these ask for.
+    /// The paths that these clients request.
     var warmupPath = "/small"
     /// Whether client and server are each kept on a core of their own.
     ///

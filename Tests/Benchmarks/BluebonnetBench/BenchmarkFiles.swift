@@ -1,7 +1,7 @@
 import BenchSupport
 import Foundation
 
-/// The files that bodies come from and go to.
+/// The files from which bodies are read and to which bodies are written.
 ///
 /// What nginx serves lies in a folder of the servers, and is read once so that it is in the page cache. What clients
 /// write goes to memory (`/dev/shm`), where there is one: the disk is not what is measured.
@@ -15,7 +15,7 @@ struct BenchmarkFiles {
     let served: URL
     private let written: URL
 
-    /// Makes the folders.
+    /// Creates the folders.
     init(in folder: URL) throws {
         served = folder.appending(path: "files")
         let memory = URL(filePath: "/dev/shm")
@@ -26,7 +26,7 @@ struct BenchmarkFiles {
         }
     }
 
-    /// Makes the files that a case needs, unless they are there.
+    /// Creates the missing files of a case.
     func prepare(for workload: Workload) throws {
         switch workload {
         case .requests: break
@@ -39,7 +39,7 @@ struct BenchmarkFiles {
         }
     }
 
-    /// Removes what is not in the folder of the servers.
+    /// Removes the files outside of the servers' folder.
     func remove() {
         try? FileManager.default.removeItem(at: written)
     }

@@ -9,7 +9,7 @@ import Foundation
 final class BenchmarkServers {
     /// The file with the throw-away certificate of nginx, which is its own authority.
     let certificate: URL
-    /// What bodies come from and go to.
+    /// The files of the bodies.
     let files: BenchmarkFiles
     private let folder: URL
     private var processes: [Process] = []
@@ -54,7 +54,7 @@ final class BenchmarkServers {
     /// How many connections nginx has accepted so far, that of this question included; -1 when it does not answer.
     var acceptedConnections: Int { bench_accepted_connections(statusPort) }
 
-    /// Keeps nginx on the given cores, in the form of `taskset`.
+    /// Restricts nginx to the given cores, in the format of `taskset`.
     func keepNginx(on cores: String) throws {
         try ChildProcess.run("taskset", ["-cp", cores, "\(nginx?.processIdentifier ?? 0)"])
     }
@@ -122,7 +122,8 @@ final class BenchmarkServers {
         statusPort = plain
         for _ in 0..<250 where nginx.isRunning {
             if acceptedConnections > 0 { return }
-            // Nothing tells when a program has begun to listen: it is asked again, a bounded number of times.
+            // A program does not report when it begins to listen. Therefore, the connection is tried a limited number
+            // of times.
             usleep(20_000)
         }
         throw BenchFailure("nginx does not answer")

@@ -19,7 +19,8 @@ struct BluebonnetBench {
         startup  measures a program that fetches once and exits against the curl command line, with hyperfine
         """
 
-    // Not async: what a thread of the concurrency pool starts inherits its signal mask, and cannot be terminated.
+    // The function is not async, because a process that a thread of the concurrency pool starts inherits the signal
+    // mask and cannot be terminated.
     static func main() {
         do {
             var arguments = Array(CommandLine.arguments.dropFirst())

@@ -1,7 +1,7 @@
 import BenchSupport
 import Foundation
 
-/// Programs that the benchmark runs: found beside itself or on the path.
+/// The programs that the benchmark runs, from its own directory or the `PATH`.
 enum ChildProcess {
     /// Runs a program to its end.
     ///
@@ -9,8 +9,8 @@ enum ChildProcess {
     ///   - program: Its name.
     ///   - arguments: Its arguments.
     ///   - cores: The cores on which it may run, in the form of `taskset`.
-    /// - Returns: What it wrote to standard output.
-    /// - Throws: ``BenchFailure`` when it cannot be run or fails; what it wrote to standard error is passed on.
+    /// - Returns: The standard output of the program.
+    /// - Throws: ``BenchFailure`` if the program cannot be run or fails. Its standard error is passed on.
     @discardableResult
     static func run(_ program: String, _ arguments: [String], on cores: String? = nil) throws -> Data {
         let pipe = Pipe()

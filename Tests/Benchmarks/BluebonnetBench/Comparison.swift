@@ -9,7 +9,7 @@ struct Comparison {
         self.options = options
     }
 
-    /// Measures, prints the table, and writes the JSON file if one was asked for.
+    /// Measures, prints the table, and writes the JSON file if its path is given.
     ///
     /// - Throws: ``BenchFailure`` when a client fails or gets a wrong response.
     func run() throws {
@@ -25,7 +25,7 @@ struct Comparison {
             let clients = options.clients.filter { benchmark.clients.contains($0) }
             var samples: [BenchmarkClient: [Sample]] = [:]
             for round in 0..<options.rounds {
-                // Every round starts with another client, so that none always follows the same one.
+                // Every round starts with another client, so that the order of the clients varies.
                 for index in clients.indices {
                     let client = clients[(index + round) % clients.count]
                     progress("\(benchmark.name): round \(round + 1) of \(options.rounds), \(client.rawValue)")
@@ -94,7 +94,7 @@ struct Sample: Decodable {
     let startKiB: Int
     /// The most resident memory of its whole life.
     let peakKiB: Int
-    /// How many connections it opened to nginx, those of the warm-up included.
+    /// The number of connections to nginx, including the warm-up.
     var connections = 0
 
     /// Reads the output of a client.

@@ -1,7 +1,7 @@
 import BenchSupport
 import Foundation
 
-/// Measures how long a program takes that starts, fetches once and exits.
+/// Measures the time of a program that starts, sends one request and exits.
 struct Startup {
     private let options: BenchmarkOptions
 

@@ -2,7 +2,7 @@ import BluebonnetCompatibility
 import Foundation
 import TestSupport
 
-/// Where the examples go.
+/// The server of the examples.
 enum Examples {
     static func url(_ path: String) throws -> String { try TestServers.httpbin.url(path).absoluteString }
 

@@ -5,12 +5,12 @@ import Testing
 
 /// Advanced usage: event monitors; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct EventExamples {
-    /// A monitor with a queue of its own, as code with handlers has it.
+    /// A monitor with its own queue, as in code with completion handlers.
     private final class Gardener: EventMonitor {
         let queue = DispatchQueue(label: "garden.events")
         let notes = CallLog<String>()
 
-        // Swift 5 code says `Request`, which is the same.
+        // Swift 5 code uses `Request`, which has the same meaning.
         func requestDidResume(_ request: any Request) {
             dispatchPrecondition(condition: .onQueue(queue))
             notes.note("resumed")
@@ -43,7 +43,7 @@ import Testing
             transport: StubTransport { request in request.url.path == "/weeds" ? .status(404) : .text("tulips") })
     }
 
-    @Test func `A monitor of a type of its own`() async {
+    @Test func `A monitor of a custom type`() async {
         let gardener = Gardener()
         let session = session(gardener)
         _ = await Examples.answer { done in
@@ -56,7 +56,7 @@ import Testing
         #expect(gardener.notes.entries == ["resumed", "String ", "resumed", "Optional<Data> failed true"])
     }
 
-    @Test func `A log of what begins and what is parsed`() async {
+    @Test func `A log of started requests and parsed responses`() async {
         let logger = Logger()
         let session = session(logger)
         _ = await Examples.answer { done in session.request("http://garden.test/beds").responseString { done($0) } }
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test @available(*, deprecated)
-    func `A session with queues has monitors, too`() {
+    func `A session with queues and monitors`() {
         let session = Session(rootQueue: .main, eventMonitors: [Gardener()])
         #expect(session.eventMonitors.count == 1)
     }

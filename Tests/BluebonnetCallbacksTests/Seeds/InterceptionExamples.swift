@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `Adapters, retriers and what is composed of them`() async throws {
+    @Test func `Adapters, retriers and interceptors that combine them`() async throws {
         let adapter = GateAdapter(accessToken: "iris")
         let retrier = PatientRetrier()
         let interceptor = RetryPolicy(retryLimit: 1)
@@ -69,7 +69,7 @@ import Testing
         #expect(named.headers?["X-Request"]?.isEmpty == false)
     }
 
-    @Test func `A retrier by a delay in seconds`() async throws {
+    @Test func `A retrier with a delay in seconds`() async throws {
         let count = Counter()
         let session = Session(
             interceptor: Interceptor(retriers: [PatientRetrier()]),

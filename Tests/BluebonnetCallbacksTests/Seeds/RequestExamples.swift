@@ -54,7 +54,7 @@ import Testing
         #expect(without.response?.statusCode == 401)
     }
 
-    @Test func `The requests that are made`() async throws {
+    @Test func `The created requests`() async throws {
         let url = try Examples.url("/get")
         let log = CallLog<URLRequest>()
         let response = await Examples.answer { done in
@@ -65,7 +65,7 @@ import Testing
         #expect(log.entries.map(\.url?.absoluteString) == [url] && response.error == nil)
     }
 
-    @Test func `Heads, told and asked about, with handlers, async closures and as a sequence`() async throws {
+    @Test func `Response heads, with handlers, async closures and as a sequence`() async throws {
         let url = try Examples.url("/status/418")
         let log = CallLog<Int>()
         _ = await Examples.answer { done in

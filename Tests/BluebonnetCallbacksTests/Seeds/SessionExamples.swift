@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test @available(*, deprecated)
-    func `A session with queues, which have no meaning any more`() {
+    func `A session with queues, which are ignored`() {
         let rootQueue = DispatchQueue(label: "garden.root")
         let requestQueue = DispatchQueue(label: "garden.request")
         let serializationQueue = DispatchQueue(label: "garden.serialization")
@@ -53,7 +53,7 @@ import Testing
         #expect(response.response?.url.path == "/get")
     }
 
-    @Test func `A session with a handler of cached responses keeps what it may`() async throws {
+    @Test func `A session with a handler of cached responses`() async throws {
         let cacher = ResponseCacher(behavior: .cache)
         let session = Session(cachedResponseHandler: cacher)
         let url = try Examples.url("/cache/60")
@@ -97,7 +97,7 @@ import Testing
         manager?.stopListening()
     }
 
-    @Test func `A handler of statuses on a queue of ours`() async {
+    @Test func `A handler of statuses on a custom queue`() async {
         let manager = NetworkReachabilityManager(host: "127.0.0.1")
         let queue = DispatchQueue(label: "garden.gate")
         let status: NetworkReachabilityManager.NetworkReachabilityStatus = await Examples.answer { done in
@@ -111,7 +111,7 @@ import Testing
         manager?.stopListening()
     }
 
-    @Test func `A text with a scheme is no host`() {
+    @Test func `A text with a scheme is not a host`() {
         #expect(NetworkReachabilityManager(host: "https://example.com") == nil)
         #expect(NetworkReachabilityManager.default != nil && NetworkReachabilityManager() != nil)
     }

@@ -18,7 +18,7 @@ import Testing
 
     private static func piece(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
 
-    @Test func `All that has come is read at once, and then there is nothing to read`() {
+    @Test func `All received bytes are read at once, and then no bytes are available`() {
         var body = Self.makeBody()
         #expect(body.read() == nil)
         body.pieceReceived(Self.piece("ab"))
@@ -27,7 +27,7 @@ import Testing
         #expect(body.read() == nil)
     }
 
-    @Test func `The end comes after the bytes, and stays`() {
+    @Test func `The end follows the bytes and stays`() {
         var body = Self.makeBody()
         body.pieceReceived(Self.piece("a"))
         body.completed()
@@ -38,7 +38,7 @@ import Testing
         #expect(body.read() == .success(nil))
     }
 
-    @Test func `A failure comes after the bytes, and ends the connection`() {
+    @Test func `A failure follows the bytes and ends the connection`() {
         var body = Self.makeBody()
         body.pieceReceived(Self.piece("a"))
         #expect(!body.isLast)
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [(0, 1), (1, 1), (3, 3), (4, 4)])
-    func `There is room until the window is full, and again when it has been read`(window: Int, bytes: Int) {
+    func `There is room until the window is full, and again after a read`(window: Int, bytes: Int) {
         var options = LocalServer.Options()
         options.bodyWindowBytes = window
         var body = Self.makeBody(options: options)
@@ -65,7 +65,7 @@ import Testing
         #expect(!body.hasRoom)
     }
 
-    @Test func `When the answer is complete, everything is dropped and reading fails`() {
+    @Test func `When the response is complete, all bytes are dropped and reading fails`() {
         var options = LocalServer.Options()
         options.bodyWindowBytes = 1
         var body = Self.makeBody(options: options)
@@ -79,7 +79,7 @@ import Testing
         #expect(body.takeRecord()?.bodyLength == 3)
     }
 
-    @Test func `It is recorded once, with its length and its beginning`() throws {
+    @Test func `A body is recorded once, with its length and its beginning`() throws {
         var options = LocalServer.Options()
         options.recordedBodyBytes = 2
         var body = Self.makeBody(options: options)
@@ -95,7 +95,7 @@ import Testing
         #expect(body.takeRecord() == nil)
     }
 
-    @Test func `One that was not complete is recorded as such`() throws {
+    @Test func `An incomplete body is recorded as incomplete`() throws {
         var body = Self.makeBody()
         body.pieceReceived(Self.piece("a"))
         body.failed(.connectionClosed)
@@ -105,7 +105,7 @@ import Testing
         #expect(request.bodyLength == 1)
     }
 
-    @Test func `A client that waits for a 100 cannot be answered for another request`() {
+    @Test func `A connection whose client waits for a 100 cannot be reused`() {
         var sent = Self.makeBody(awaitsContinue: true)
         #expect(sent.isLast)
         sent.continueSent()
@@ -123,7 +123,7 @@ import Testing
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
     ])
-    func `Digests are those of the standard's examples`(text: String, digest: String) {
+    func `Digests match the examples of the standard`(text: String, digest: String) {
         #expect(BodyDigest.digest(of: Data(text.utf8)) == digest)
     }
 }

@@ -34,7 +34,7 @@ import Testing
         for client in [client, idle] { await client.close() }
     }
 
-    @Test func `A server that goes out of scope stops`() async throws {
+    @Test func `A released server stops`() async throws {
         var server: LocalServer? = try await LocalServer { $0.get("/", .ok) }
         let client = try RawClient(try #require(server))
         await client.send(Self.get)
@@ -46,7 +46,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Routes that refer to their server do not keep it after it was stopped`() async throws {
+    @Test func `Routes that refer to their server do not retain it after it was stopped`() async throws {
         weak var weakServer: LocalServer?
         do {
             let server = try await LocalServer { _ in }
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `Hundreds of routes wait at once while others are answered`() async throws {
+    @Test func `Hundreds of routes wait at the same time while other requests complete`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/late") { _ in
@@ -122,7 +122,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `Stopping while requests come and go leaves nothing open`() async throws {
+    @Test func `Stopping during requests leaves nothing open`() async throws {
         for _ in 0..<50 {
             let server = try await LocalServer { router in
                 router.get("/") { _ in .stream { writer in for _ in 0..<10 { try await writer.write("piece") } } }
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `Neither descriptors nor threads are left behind`() async {
+    @Test func `No descriptors or threads are leaked`() async {
         await #expect(processExitsWith: .success) {
             func count(_ directory: String) throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/\(directory)").count

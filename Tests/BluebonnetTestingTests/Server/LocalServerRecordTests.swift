@@ -30,7 +30,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `What is kept is bounded`() async throws {
+    @Test func `The number of recorded requests and bytes is bounded`() async throws {
         var options = LocalServer.Options()
         options.recordedRequests = 3
         options.recordedBodyBytes = 2
@@ -40,7 +40,7 @@ import Testing
         let client = try RawClient(server)
         for number in 1...5 {
             await client.send("POST /\(number) HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabc\(number)")
-            // The route gets all of it.
+            // The route receives the whole body.
             _ = await client.receive(until: "abc\(number)")
         }
         #expect(server.requestCount == 5)
@@ -57,7 +57,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Waiting for requests works before and after they come, for each in turn`() async throws {
+    @Test func `Waiting for requests works before and after they arrive`() async throws {
         let server = try await LocalServer { $0.get("/:n", .ok) }
         async let first = server.nextRequest()
         async let second = server.nextRequest()

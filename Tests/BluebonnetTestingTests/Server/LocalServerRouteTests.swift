@@ -68,7 +68,7 @@ import Testing
             expected: "405 text/plain; charset=utf-8 24 /fixed allows GET, HEAD\n"),
     ]
 
-    @Test(arguments: exchanges) func `The curl command gets what the routes answer`(_ exchange: Exchange) async throws {
+    @Test(arguments: exchanges) func `The curl command gets the routes' responses`(_ exchange: Exchange) async throws {
         let server = try await Self.makeServer()
         let curl = try await Curl.run(exchange.arguments, server.url(exchange.path).absoluteString)
         #expect(curl.code == 0)
@@ -76,7 +76,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `HEAD is answered by the GET route without a body, and the connection goes on`() async throws {
+    @Test func `The GET route handles HEAD without a body, and the connection stays usable`() async throws {
         let server = try await Self.makeServer()
         let client = try await RawClient.sending(
             "HEAD /users/1 HTTP/1.1\r\nHost: h\r\n\r\nHEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -91,7 +91,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A chunked body is framed as the standard says`() async throws {
+    @Test func `A chunked body is framed as in RFC 9112`() async throws {
         let server = try await Self.makeServer()
         let client = try await RawClient.sending(
             "GET /stream HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", to: server)
@@ -100,7 +100,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `100 is sent only when it is waited for and the route exists`() async throws {
+    @Test func `100 is sent only if it is expected and the route exists`() async throws {
         let server = try await Self.makeServer()
         let head = "HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"
         let client = try await RawClient.sending("POST /echo \(head)", to: server)
@@ -146,7 +146,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `A connection is used for as many requests as the client likes`() async throws {
+    @Test func `A connection is used for any number of requests`() async throws {
         let server = try await Self.makeServer()
         let client = try RawClient(server)
         for number in 0..<200 {
@@ -164,7 +164,7 @@ import Testing
         ("POST / HTTP/1.0\r\nContent-Length: 99\r\n\r\n", 413),
         ("GET / HTTP/1.0\r\nA: \(String(repeating: "x", count: 300))\r\n\r\n", 431),
     ])
-    func `What cannot be accepted is answered and ends the connection`(input: String, status: Int) async throws {
+    func `An invalid request is refused and ends the connection`(input: String, status: Int) async throws {
         var options = LocalServer.Options()
         options.maximumHeadBytes = 256
         options.maximumBodyBytes = 64
@@ -177,7 +177,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `The client's half-close does not keep the answer from it`() async throws {
+    @Test func `A client that closes its sending side receives the response`() async throws {
         let server = try await Self.makeServer()
         let client = try await RawClient.sending("GET /users/1 HTTP/1.1\r\nHost: h\r\n\r\n", to: server)
         await client.closeWriting()
@@ -187,7 +187,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Large bodies arrive whole in both directions`() async throws {
+    @Test func `Large bodies arrive completely in both directions`() async throws {
         let server = try await Self.makeServer()
         let client = try RawClient(server)
         let body = String(repeating: "0123456789abcdef", count: 256 * 1024)

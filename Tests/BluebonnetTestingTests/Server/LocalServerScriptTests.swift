@@ -62,14 +62,14 @@ import Testing
     ]
 
     @Test(arguments: misbehaviors)
-    func `A connection follows its script`(_ misbehavior: Misbehavior) async throws {
+    func `A connection runs its script`(_ misbehavior: Misbehavior) async throws {
         let server = try await LocalServer(script: { _ in misbehavior.script }) { router in
             router.get("/", .status(200, headers: ["Connection": "close"]))
         }
         let client = try await RawClient.sending(Self.get, to: server)
         let (text, end) = await client.receiveAll()
         #expect(text == misbehavior.received)
-        // A server that closes without having read the request resets, if the request comes later.
+        // If the request arrives after the server has closed, the connection is reset.
         if misbehavior.end == .closed, misbehavior.received.isEmpty {
             #expect([.closed, .reset].contains(end))
         } else {
@@ -79,7 +79,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `Each connection can have a script of its own`() async throws {
+    @Test func `Each connection can have its own script`() async throws {
         let server = try await LocalServer.scripted { connection in
             connection == 1
                 ? [.waitForRequest, .reset] : [.waitForRequest, .text("HTTP/1.1 204 \(connection)\r\n\r\n")]
@@ -94,7 +94,7 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2, 3])
     }
 
-    @Test func `A route can answer with a script, and the connection stays usable after it`() async throws {
+    @Test func `A route can return a script, and the connection stays usable`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { _ in .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), .serve) }
             router.get("/reset", .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal"), .reset))
@@ -110,7 +110,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A script can read the head alone, and the body later`() async throws {
+    @Test func `A script can read the head first and the body later`() async throws {
         let gate = Gate()
         let server = try await LocalServer.scripted(
             .waitForHead, .text("HTTP/1.1 100 Continue\r\n\r\n"), .wait { await gate.wait() }, .waitForRequest,
@@ -136,7 +136,7 @@ import Testing
         await client.close()
         try await server.waitForOpenConnections(atMost: 0)
 
-        // More than the buffers hold: the client cannot send all of it.
+        // The body is larger than the buffers, so the client cannot send all of it.
         let sender = try RawClient(server)
         let isSent = Gate()
         let sending = Task {
@@ -160,7 +160,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A script ends when what it waits for cannot come`() async throws {
+    @Test func `A script ends when the awaited bytes cannot arrive`() async throws {
         let server = try await LocalServer.scripted(.waitForBytes(1000), .text("never"))
         let client = try await RawClient.sending(Self.get, to: server)
         await client.closeWriting()
@@ -183,7 +183,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `The curl command sees the misbehavior`() async throws {
+    @Test func `The curl command reports the faults of a script`() async throws {
         let server = try await LocalServer { router in
             router.get("/truncated", .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")))
             router.get("/garbage", .script(.text("HTTX 1\r\n\r\n")))

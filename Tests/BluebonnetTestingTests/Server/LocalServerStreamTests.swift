@@ -8,10 +8,10 @@ import Testing
     private struct Oops: Error {}
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    /// More than the buffers of two sockets hold.
+    /// More bytes than the buffers of two sockets can contain.
     private static let large = Data(repeating: 65, count: 48 * 1024 * 1024)
 
-    @Test func `A write returns when the socket has taken the bytes, not before`() async throws {
+    @Test func `A write returns after the socket has accepted the bytes`() async throws {
         let isWritten = Gate()
         let server = try await LocalServer { router in
             router.get("/") { _ in
@@ -29,7 +29,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Several tasks can write at once, and their pieces are not mixed`() async throws {
+    @Test func `Several tasks can write at the same time, and their pieces are not mixed`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { _ in
                 .stream { writer in
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `A producer that throws leaves the body without an end`() async throws {
+    @Test func `A producer that throws leaves the body incomplete`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { _ in
                 .stream { writer in
@@ -72,7 +72,7 @@ import Testing
         #expect([18, 56].contains(try await Curl.run([], server.url.absoluteString).code))
     }
 
-    @Test func `A producer cannot write more than was promised, and writing less shows`() async throws {
+    @Test func `A producer cannot write more than announced, and writing less is detected`() async throws {
         let failures = Failures()
         let server = try await LocalServer { router in
             router.get("/more") { _ in
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A writer learns that the client went away`(resetting: Bool) async throws {
+    func `A writer fails when the client disconnects`(resetting: Bool) async throws {
         let failures = Failures()
         let isOver = Gate()
         let server = try await LocalServer { router in
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A route is cancelled when its client goes away`(resetting: Bool) async throws {
+    func `A route is cancelled when its client disconnects`(resetting: Bool) async throws {
         let isRunning = Gate()
         let isCancelled = Gate()
         let server = try await LocalServer { router in

@@ -18,7 +18,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A writer tells how much the socket has taken of what it was given`() async throws {
+    @Test func `A writer counts the bytes that the socket has accepted`() async throws {
         let writers = ObservedState<[LocalServer.BodyWriter]>([])
         let length = 48 * 1024 * 1024
         let server = try await LocalServer { router in
@@ -42,7 +42,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `An endless body is bounded by the buffers while it is not read`() async throws {
+    @Test func `The buffers limit an endless body that is not read`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
         let server = try await LocalServer(options: options) { router in
@@ -60,7 +60,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `A repeated nothing ends at once`() async throws {
+    @Test func `An endless body without bytes ends at once`() async throws {
         let server = try await LocalServer { $0.get("/", .endless(Data())) }
         let client = try await RawClient.sending(Self.get, to: server)
         #expect(await client.receive(until: "0\r\n\r\n").hasSuffix("0\r\n\r\n"))

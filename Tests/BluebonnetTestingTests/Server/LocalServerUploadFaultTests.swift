@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [LocalServer.ContinuePolicy.never, .whenRead])
-    func `A route that does not read answers instead of the 100, and the connection ends`(
+    func `The response of a route that does not read replaces the 100 and ends the connection`(
         policy: LocalServer.ContinuePolicy
     ) async throws {
         let server = try await LocalServer { router in
@@ -51,7 +51,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A client that does not get a 100 may send the body nevertheless`() async throws {
+    @Test func `A client that receives no 100 can still send the body`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/", continue: .never) { _, body in .text("read \(try await body.discard())\n") }
         }
@@ -67,7 +67,7 @@ import Testing
     // MARK: Bodies that do not end well
 
     @Test(arguments: [true, false])
-    func `A reader gets what came before the client went away, and then an error`(resetting: Bool) async throws {
+    func `A reader receives the bytes before the client disconnects, and then an error`(resetting: Bool) async throws {
         let outcomes = ObservedState<[String]>([])
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
@@ -112,7 +112,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `A body that is cut off by a half-close is not treated as complete`() async throws {
+    @Test func `A body that ends with a half-close is not treated as complete`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 do {
@@ -137,7 +137,7 @@ import Testing
         ("Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n5\r\nabcde\r\n", 413),
         ("Content-Length: 9\r\n\r\n", 413),
     ])
-    func `A body that cannot be accepted is answered and ends the connection`(rest: String, status: Int) async throws {
+    func `An invalid body receives an error response and ends the connection`(rest: String, status: Int) async throws {
         var options = LocalServer.Options()
         options.maximumBodyBytes = 8
         let server = try await LocalServer(options: options) { router in

@@ -7,10 +7,10 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LocalServerUploadTests {
     private static let head = "POST / HTTP/1.1\r\nHost: h\r\n"
 
-    /// More than the buffers of two sockets hold.
+    /// More bytes than the buffers of two sockets can contain.
     private static let large = 48 * 1024 * 1024
 
-    @Test func `A route runs when the head is there, and reads the body as it comes`() async throws {
+    @Test func `A route starts after the head and reads the body as it arrives`() async throws {
         let hasHead = Gate()
         let server = try await LocalServer { router in
             router.streaming("/:name", method: .post) { request, body in
@@ -40,7 +40,7 @@ import Testing
         ("Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nT: v\r\n\r\n", true, 5),
         ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true, 0),
     ])
-    func `Every framing is read and recorded, and the connection goes on`(
+    func `Every framing is read and recorded, and the connection stays usable`(
         rest: String, isChunked: Bool, length: Int
     ) async throws {
         let server = try await LocalServer { router in
@@ -64,7 +64,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Of the bodies that routes get whole, too, as much is recorded as the options say`() async throws {
+    @Test func `The recorded part of each body is limited by the options`() async throws {
         var options = LocalServer.Options()
         options.recordedBodyBytes = 1
         let server = try await LocalServer(options: options) { $0.post("/", .ok) }
@@ -77,7 +77,7 @@ import Testing
 
     // MARK: Back-pressure
 
-    @Test func `A route that does not read holds the client back`() async throws {
+    @Test func `A route that does not read slows down the client`() async throws {
         let mayRead = Gate()
         let readers = ObservedState<[LocalServer.BodyReader]>([])
         var options = LocalServer.Options()
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Answers before the end of the body
 
-    @Test func `An early answer with a close reaches a client that is still sending`() async throws {
+    @Test func `An early response with a close reaches a client that is still sending`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 _ = try await body.read()
@@ -144,7 +144,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `After an early answer the rest is dropped, and the connection goes on`() async throws {
+    @Test func `After an early response, the rest is dropped and the connection stays usable`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, _ in .text("early") }
             router.get("/next", .text("next"))
@@ -159,7 +159,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A route can read on after all of its answer is sent`() async throws {
+    @Test func `A route can continue to read after its response is sent`() async throws {
         let count = ObservedState(0)
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 3\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"])
-    func `A body is sent back while it comes`(framing: String) async throws {
+    func `A body is echoed while it arrives`(framing: String) async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 .stream { writer in
@@ -198,7 +198,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Large bodies are sent back to the curl command whole`() async throws {
+    @Test func `Large bodies are echoed completely to the curl command`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 .stream { writer in
@@ -214,7 +214,7 @@ import Testing
         #expect(curl.output.utf8.count == 8 * 1024 * 1024)
     }
 
-    @Test func `Reading after the answer fails`() async throws {
+    @Test func `Reading after the end of the response fails`() async throws {
         let kept = ObservedState<LocalServer.BodyReader?>(nil)
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
@@ -229,7 +229,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `A script can stand for the answer`() async throws {
+    @Test func `A script can be the response`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 _ = try await body.read()

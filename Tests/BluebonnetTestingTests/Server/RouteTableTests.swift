@@ -44,7 +44,7 @@ import Testing
         #expect(Self.describe(Self.table.match(method, path)) == expected)
     }
 
-    @Test func `A route given again replaces the earlier one`() {
+    @Test func `A second route for a path and method replaces the first route`() {
         var table = Self.table
         table.set("new", path: "/a", method: .get)
         table.set("new one", path: "/u/:id", method: .get)
@@ -52,7 +52,7 @@ import Testing
         #expect(Self.describe(table.match(.get, "/u/7")) == "new one id=7")
     }
 
-    @Test func `The fallback takes everything else`() {
+    @Test func `The fallback handles all other requests`() {
         var table = Self.table
         table.fallback = "else"
         #expect(Self.describe(table.match(.put, "/a")) == "else")

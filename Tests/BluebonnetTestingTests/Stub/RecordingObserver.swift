@@ -12,7 +12,7 @@ final class RecordingObserver: ExchangeObserver {
 
     private let state = ObservedState(State())
 
-    /// The outcome, as soon as it is there.
+    /// Returns the outcome as soon as it is available.
     var outcome: ExchangeOutcome {
         get async throws { try await state.wait { $0.outcomes.first.map { .success($0) } } }
     }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import BluebonnetTesting
 
-/// Where the bodies of the stub go that are held back after the head.
+/// The delivery of bodies that wait after the head.
 @Suite(.timeLimit(.minutes(1))) struct StubBodyTests {
     private static let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
 
-    /// Takes pieces, and does something with each.
+    /// Receives pieces, and calls a closure with each piece.
     private final class Taker: BodyReceiver {
         private let pieces = ObservedState([Data]())
         private let answer: @Sendable (Int) -> ReceiveAction
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Starts an exchange whose body is held back.
+    /// Starts an exchange whose body waits.
     private func exchange(told observer: RecordingObserver) throws -> any Exchange {
         let transport = StubTransport { _ in .response(body: Self.body) }
         let url = try #require(URL(string: "http://stub.test/"))
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 5], [ReceiveAction.proceed, .pause])
-    func `What is left when a receiver is taken away is in the outcome`(
+    func `The outcome contains the bytes after a receiver was removed`(
         count: Int, action: ReceiveAction
     ) async throws {
         let observer = RecordingObserver()

@@ -9,7 +9,7 @@ import Testing
         var name: String
     }
 
-    @Test func `A session on a stub gets values, and the stub sees what was requested`() async throws {
+    @Test func `A session with a stub receives values, and the stub records the requests`() async throws {
         let transport = StubTransport()
         transport.stub(.get, "/users/:id", .json(User(name: "Ada")))
         transport.stub(.post, "/users") { request in
@@ -36,7 +36,7 @@ import Testing
         #expect(response.error?.url == "https://example.com/")
     }
 
-    @Test func `A request to a stub that never answers can be cancelled`() async throws {
+    @Test func `A request without a response can be cancelled`() async throws {
         let transport = StubTransport { _ in .never }
         let session = Session(transport: transport)
         let request = session.request("https://example.com/")
@@ -48,7 +48,7 @@ import Testing
         try await transport.waitUntilIdle()
     }
 
-    @Test func `The session's limit for bodies holds`() async throws {
+    @Test func `The session's limit for bodies is respected`() async throws {
         var configuration = Session.Configuration()
         configuration.maximumResponseBytes = 3
         let session = Session(configuration: configuration, transport: StubTransport { _ in .text("1234") })
@@ -56,7 +56,7 @@ import Testing
         #expect(response.error?.kind == .invalidResponse(.bodyTooLarge(limit: 3)))
     }
 
-    @Test func `A thousand requests at once get a thousand answers`() async throws {
+    @Test func `A thousand concurrent requests receive a thousand responses`() async throws {
         let transport = StubTransport { request in .text(request.url.query() ?? "") }
         let session = Session(transport: transport)
         try await withThrowingTaskGroup { group in

@@ -32,7 +32,7 @@ import Testing
 
     // MARK: Answers
 
-    @Test func `A closure's response arrives with everything it has`() async throws {
+    @Test func `A closure's response arrives with all of its properties`() async throws {
         let transport = StubTransport { request in
             .response(status: 201, headers: ["X-Path": request.url.path()], json: ["name": "Ada"])
         }
@@ -51,7 +51,7 @@ import Testing
         #expect(transport.requestCount == 1)
     }
 
-    @Test func `Failures arrive as they are, other errors as the cause of one`() async throws {
+    @Test func `Failures arrive unchanged, and other errors as the underlying error of a failure`() async throws {
         let transport = StubTransport { request in
             switch request.url.path() {
             case "/failure": .failure(RequestError(.timedOut(.idle)))
@@ -68,7 +68,7 @@ import Testing
         #expect(other?.underlying is Oops)
     }
 
-    @Test func `The table answers by method and path, on any host or one`() async throws {
+    @Test func `The stub is found by method and path, on any host or one host`() async throws {
         let transport = StubTransport { _ in .text("else") }
         transport.stub(.get, "/a", .text("a"))
         transport.stub(.post, "/a", .status(204))
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `Several answers are given one after the other, the last again and again`() async throws {
+    @Test func `Several responses are returned in order, and the last response is repeated`() async throws {
         let transport = StubTransport()
         transport.stub(.get, "/a", .status(503), .failure(RequestError(.connection(.lost))), .ok)
         var answers: [String] = []
@@ -96,7 +96,7 @@ import Testing
         #expect(try await Self.answer("/a", on: transport) == "418 ")
     }
 
-    @Test func `A request without a stub fails and says which`() async throws {
+    @Test func `A request without a stub fails with an error that names the request`() async throws {
         let transport = StubTransport()
         transport.stub(.get, "/none")
         let error = try await Self.outcome(of: Self.request("/a?token=x"), on: transport).error
@@ -106,7 +106,7 @@ import Testing
         #expect(try await Self.outcome(of: Self.request("/none"), on: transport).error?.kind == .connection(.refused))
     }
 
-    @Test func `A body over the limit fails, one at the limit does not`() async throws {
+    @Test func `A body that exceeds the limit fails, and a body of the limit's size does not`() async throws {
         let transport = StubTransport { _ in .text("12345") }
         let over = try await Self.outcome(
             of: Self.request(), on: transport, options: ExchangeOptions(maximumResponseBytes: 4))
@@ -118,7 +118,7 @@ import Testing
         #expect(exact.error == nil)
     }
 
-    @Test func `Delays follow the clock`() async throws {
+    @Test func `The clock measures delays`() async throws {
         let clock = ManualClock()
         let transport = StubTransport(clock: clock) { _ in .delayed(.seconds(60), .delayed(.seconds(60), .ok)) }
         let observer = RecordingObserver()
@@ -133,7 +133,7 @@ import Testing
 
     // MARK: Control
 
-    @Test func `Cancelling ends an exchange at once, also when its closure is stuck`() async throws {
+    @Test func `Cancelling ends an exchange at once, even if its closure does not return`() async throws {
         let gate = Gate()
         let isReturned = Gate()
         let transport = StubTransport { _ in
@@ -153,7 +153,7 @@ import Testing
         #expect(observer.outcomeCount == 1)
     }
 
-    @Test func `Cancelling cancels the closure's task, and answers that never come`() async throws {
+    @Test func `Cancelling cancels the closure's task and responses that never arrive`() async throws {
         let isCancelled = Gate()
         let transport = StubTransport { _ in
             await Gate().wait()
@@ -171,7 +171,7 @@ import Testing
         try await transport.waitUntilIdle()
     }
 
-    @Test func `A suspended exchange holds its outcome back until it is resumed`() async throws {
+    @Test func `A suspended exchange delivers its outcome after it is resumed`() async throws {
         let gate = Gate()
         let transport = StubTransport { _ in
             await gate.wait()
@@ -188,7 +188,7 @@ import Testing
         #expect(try await observer.outcome.response?.statusCode == 200)
     }
 
-    @Test func `An exchange that starts suspended is not answered before it is resumed`() async throws {
+    @Test func `An exchange that starts suspended receives its response after it is resumed`() async throws {
         let isCalled = Gate()
         let transport = StubTransport { request in
             if request.url.path() == "/suspended" { isCalled.open() }
@@ -211,7 +211,7 @@ import Testing
         #expect(try await cancelled.outcome.error?.kind == .cancelled)
     }
 
-    @Test func `Shutting down ends what runs, waits or is held, and what starts later`() async throws {
+    @Test func `Shutting down ends running, waiting, suspended and later exchanges`() async throws {
         let transport = StubTransport { _ in .ok }
         transport.stub(.get, "/never", .never)
         let running = RecordingObserver()
@@ -252,7 +252,7 @@ import Testing
 
     // MARK: Races
 
-    @Test func `An exchange ends once, whichever side wins`() async throws {
+    @Test func `An exchange ends once in every race`() async throws {
         let request = try Self.request()
         let transport = StubTransport { _ in
             await Task.yield()

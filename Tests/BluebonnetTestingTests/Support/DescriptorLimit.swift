@@ -7,7 +7,7 @@ struct DescriptorLimit {
 
     init() {
         var limit = rlimit()
-        // Safety: the pointer is to a local variable, for the call alone.
+        // Safety: the pointer to a local variable is used only during the call.
         unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         original = limit
     }

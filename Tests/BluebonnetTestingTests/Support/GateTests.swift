@@ -3,7 +3,7 @@ import Testing
 @testable import BluebonnetTesting
 
 @Suite(.timeLimit(.minutes(1))) struct GateTests {
-    @Test func `An open gate lets pass, a closed one holds`() async {
+    @Test func `Tasks pass an open gate and wait at a closed gate`() async {
         let gate = Gate(isOpen: true)
         await gate.wait()
         gate.close()
@@ -21,7 +21,7 @@ import Testing
         #expect(gate.waiterCount == 0)
     }
 
-    @Test func `Cancellation lets pass`() async {
+    @Test func `A cancelled task passes a closed gate`() async {
         let gate = Gate()
         let waiting = Task { await gate.wait() }
         while gate.waiterCount == 0 { await Task.yield() }
@@ -36,7 +36,7 @@ import Testing
         #expect(gate.waiterCount == 0)
     }
 
-    @Test func `Everyone passes when tasks open, wait and cancel at the same time`() async {
+    @Test func `All tasks pass when tasks open, wait and cancel at the same time`() async {
         for _ in 0..<500 {
             let gate = Gate()
             await withTaskGroup { group in
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `Wishes that change the state are granted one by one, the first to come first`() async throws {
+    @Test func `Conditions that change the state are checked in order of arrival`() async throws {
         let tokens = ObservedState(0)
         let taken = ObservedState<[Int]>([])
         try await withThrowingTaskGroup { group in

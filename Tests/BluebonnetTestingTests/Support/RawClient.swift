@@ -5,7 +5,7 @@ import Glibc
 
 /// Speaks to a server byte by byte.
 ///
-/// Lives on a loop of its own, so that waiting for bytes blocks no test.
+/// The client has its own event loop, so that waiting for bytes does not block a test.
 actor RawClient {
     /// How a connection ended.
     enum End: Equatable {
@@ -22,7 +22,7 @@ actor RawClient {
     }
 
     private nonisolated let loop = EventLoop(name: "raw-client")
-    // Safety: the actor keeps the loop alive.
+    // Safety: the actor retains the event loop.
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let socket: Socket
@@ -33,7 +33,7 @@ actor RawClient {
     private var waiters: [(condition: ([UInt8]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     private var isOpen = true
     private var isReading = false
-    /// The tasks that wait for the other side to take bytes.
+    /// The tasks that wait until the peer accepts bytes.
     private var writers: [CheckedContinuation<Void, Never>] = []
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
@@ -53,7 +53,7 @@ actor RawClient {
         await send(Array(text.utf8))
     }
 
-    /// Sends bytes, as long as the other side takes them; receiving continues meanwhile.
+    /// Sends bytes while the peer accepts them; receiving continues meanwhile.
     func send(_ bytes: [UInt8]) async {
         var offset = 0
         while offset < bytes.count, isOpen {
@@ -115,7 +115,7 @@ actor RawClient {
         return (String(decoding: received, as: UTF8.self), end)
     }
 
-    /// Forgets what was received so far.
+    /// Removes the received bytes.
     func forget() {
         received = []
     }

@@ -9,7 +9,7 @@ import Testing
             (3, 8, [6, 7, 8]),
             (-1, 2, []),
         ] as [(Int, Int, [Int])])
-    func `The latest are kept, the oldest first`(capacity: Int, count: Int, kept: [Int]) {
+    func `The latest elements are kept, the oldest first`(capacity: Int, count: Int, kept: [Int]) {
         var recent = RecentElements<Int>(capacity: capacity)
         for number in 0..<count { recent.append(number + 1) }
         #expect(recent.elements == kept)
@@ -18,7 +18,7 @@ import Testing
         for number in -1...count + 1 { #expect(recent[number] == (kept.contains(number) ? number : nil)) }
     }
 
-    @Test func `Numbers continue after everything was dropped`() {
+    @Test func `Numbers continue after all elements were removed`() {
         var recent = RecentElements<Int>(capacity: 2)
         for number in 1...3 { recent.append(number) }
         recent.removeAll()

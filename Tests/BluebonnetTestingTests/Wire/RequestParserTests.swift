@@ -5,7 +5,7 @@ import Testing
 @testable import BluebonnetTesting
 
 @Suite struct RequestParserTests {
-    /// A whole request as the parser told it.
+    /// A whole request as reported by the parser.
     struct Parsed: Equatable, CustomStringConvertible {
         var method = ""
         var target = ""
@@ -136,12 +136,12 @@ import Testing
     ]
 
     @Test(arguments: wellFormed, [1, 2, 3, 7, Int.max])
-    func `Requests are understood, however their bytes come in`(_ example: Example, pieces: Int) {
+    func `Requests are parsed, wherever the pieces end`(_ example: Example, pieces: Int) {
         let outcome = Self.parse(Array(example.input.utf8), pieces: pieces)
         #expect(outcome == Outcome(requests: example.expected))
     }
 
-    @Test func `A value that is not UTF-8 is taken as ISO-8859-1`() {
+    @Test func `A value that is not UTF-8 is read as ISO-8859-1`() {
         let input = Array("GET / HTTP/1.1\r\n\(Self.host)A: ".utf8) + [0xE9] + Array("\r\n\r\n".utf8)
         #expect(Self.parse(input).requests.first?.fields == ["Host=h", "A=é"])
     }
@@ -195,13 +195,13 @@ import Testing
     ]
 
     @Test(arguments: malformed, [1, Int.max])
-    func `What is malformed or too much fails with a status`(_ example: (String, Int), pieces: Int) {
+    func `A malformed or too large request fails with a status`(_ example: (String, Int), pieces: Int) {
         let outcome = Self.parse(Array(example.0.utf8), pieces: pieces)
         #expect(outcome.status == example.1)
         #expect(outcome.requests.isEmpty)
     }
 
-    @Test func `A failure stays`() {
+    @Test func `A failure is permanent`() {
         var parser = RequestParser()
         parser.append(ArraySlice("nonsense\r\n\r\n".utf8))
         let first = parser.next()
@@ -209,12 +209,12 @@ import Testing
         #expect(parser.next() == first)
     }
 
-    @Test func `An incomplete body is not the end`() {
+    @Test func `An incomplete body has no end`() {
         let input = "POST / HTTP/1.1\r\n\(Self.host)Content-Length: 3\r\n\r\nab"
         #expect(Self.parse(Array(input.utf8)) == Outcome(isInsideBody: true))
     }
 
-    @Test func `Bytes can be taken out raw between requests`() {
+    @Test func `Raw bytes can be read between requests`() {
         var parser = RequestParser()
         parser.append(ArraySlice("rawGET / HTTP/1.0\r\n\r\n".utf8))
         #expect(Array(parser.takeRawBytes(3)) == Array("raw".utf8))
@@ -228,7 +228,7 @@ import Testing
         #expect(parser.takeRawBytes(-1).isEmpty)
     }
 
-    @Test func `Random bytes never trap, and random cuts make no difference`() {
+    @Test func `Random bytes never trap, and random pieces have the same result`() {
         var random = SystemRandomNumberGenerator()
         let alphabet = Array(
             "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0;\t".utf8)

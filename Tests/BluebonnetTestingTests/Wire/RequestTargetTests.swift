@@ -29,16 +29,16 @@ import Testing
         ("", ""), ("abc", "abc"), ("a%20b", "a b"), ("%C3%A9", "é"), ("a+b", "a+b"), ("100%", "100%"), ("%zz", "%zz"),
         ("%4", "%4"), ("%2B", "+"),
     ])
-    func `Percent-encoding is decoded where it is well formed`(text: String, decoded: String) {
+    func `Well-formed percent-encoding is decoded`(text: String, decoded: String) {
         #expect(text.percentDecoded() == decoded)
     }
 
-    @Test func `In a form a plus is a space`() {
+    @Test func `In a form, a plus is a space`() {
         #expect("a+b%2Bc".percentDecoded(plusIsSpace: true) == "a b+c")
     }
 
     @Test(arguments: [("host", "HOST", true), ("host", "hos", false), ("a[", "A{", false), ("é", "É", false)])
-    func `Names are the same but for the case of ASCII letters`(left: String, right: String, isSame: Bool) {
+    func `Names are compared without the case of ASCII letters`(left: String, right: String, isSame: Bool) {
         #expect(left.isSameIgnoringCase(as: right) == isSame)
     }
 }

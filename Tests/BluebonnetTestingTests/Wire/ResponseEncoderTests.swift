@@ -66,7 +66,7 @@ import Testing
             framing: .length(0)),
     ]
 
-    @Test(arguments: examples) func `Heads and framing`(_ example: Example) {
+    @Test(arguments: examples) func `A response is encoded with its head and framing`(_ example: Example) {
         let encoder = ResponseEncoder(
             example.response, length: example.length,
             to: ResponseEncoder.Context(
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [(1, "1\r\n"), (10, "a\r\n"), (65536, "10000\r\n")])
-    func `Chunks say their size in hexadecimal`(length: Int, text: String) {
+    func `Chunks have their size in hexadecimal`(length: Int, text: String) {
         #expect(String(decoding: ResponseEncoder.chunkHead(length), as: UTF8.self) == text)
     }
 }

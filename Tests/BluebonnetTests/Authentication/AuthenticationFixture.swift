@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// The kinds of request, each made to its end.
+/// The kinds of requests.
 enum ChallengedKind: CaseIterable, Sendable {
     case data, stream, download
 
@@ -19,7 +19,7 @@ enum ChallengedKind: CaseIterable, Sendable {
         var text: String { String(decoding: body, as: UTF8.self) }
     }
 
-    /// Makes a request and waits for its end.
+    /// Sends a request and waits for its end.
     func answer(_ request: HTTPRequest, in session: Session) async -> Answer {
         var answer = Answer()
         let heads = Locked<[Int]>([])
@@ -64,7 +64,7 @@ enum ChallengedKind: CaseIterable, Sendable {
 }
 
 extension HTTPRequest {
-    /// Makes a request that has a credential.
+    /// Creates a request with a credential.
     init(
         _ url: URL, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil,
         credential: Credential?

@@ -7,7 +7,7 @@ import Testing
 struct AuthenticationInterceptorTests {
     private func error(_ task: DataTask<String>) async -> RequestError? { await task.response.error }
 
-    @Test func `a request gets the credential`() async throws {
+    @Test func `a request receives the credential`() async throws {
         let authenticator = TokenAuthenticator()
         let transport = TokenFixture.transport(accepting: 1)
         let session = Session(
@@ -17,7 +17,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 0)
     }
 
-    @Test func `without a credential nothing is sent, until there is one`() async throws {
+    @Test func `no request is sent until there is a credential`() async throws {
         let transport = TokenFixture.transport(accepting: 1)
         let interceptor = AuthenticationInterceptor(authenticator: TokenAuthenticator())
         let session = Session(interceptor: interceptor, transport: transport)
@@ -30,7 +30,7 @@ struct AuthenticationInterceptorTests {
         #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
     }
 
-    @Test func `a refused credential is refreshed, and the request sent again`() async throws {
+    @Test func `a refused credential is refreshed and the request is sent again`() async throws {
         let transport = TokenFixture.transport(accepting: 2)
         let interceptor = AuthenticationInterceptor(
             authenticator: TokenAuthenticator(), credential: Token(number: 1))
@@ -62,7 +62,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 0)
     }
 
-    @Test func `a server that accepts no credential is asked a limited number of times`() async throws {
+    @Test func `the number of requests is limited if a server accepts no credential`() async throws {
         let authenticator = TokenAuthenticator()
         let transport = TokenFixture.transport(accepting: .max)
         let interceptor = AuthenticationInterceptor(
@@ -90,7 +90,7 @@ struct AuthenticationInterceptorTests {
         func isRequest(_ request: HTTPRequest, authenticatedWith credential: Token) -> Bool { false }
     }
 
-    @Test func `an authenticator that does not find its credential again retries a few times`() async throws {
+    @Test func `retries are limited if an authenticator never recognizes its credential`() async throws {
         let transport = StubTransport { _ in .status(401) }
         let session = Session(
             interceptor: .authentication(using: ForgetfulAuthenticator(), credential: Token(number: 1)),
@@ -100,7 +100,7 @@ struct AuthenticationInterceptorTests {
         #expect(transport.requestCount == 6)
     }
 
-    @Test func `a failed refresh is tried again by the next request`() async throws {
+    @Test func `the next request after a failed refresh starts a new refresh`() async throws {
         let attempts = Locked(0)
         let authenticator = TokenAuthenticator { token, _ in
             let isFirst = attempts.withLock {
@@ -129,7 +129,7 @@ struct AuthenticationInterceptorTests {
         }
     }
 
-    @Test func `a request that comes while the credential is refreshed waits, and is sent once`() async throws {
+    @Test func `a request during a refresh waits and is sent once`() async throws {
         let (gate, begun) = (Gate(), Gate())
         let transport = TokenFixture.transport(accepting: 2)
         let session = Session(
@@ -145,7 +145,7 @@ struct AuthenticationInterceptorTests {
         #expect(second.request.retryCount == 0)
     }
 
-    @Test func `a credential that is set lets those go on who wait, and the refresh is forgotten`() async throws {
+    @Test func `setting a credential resumes the waiting requests and discards the refresh`() async throws {
         let (gate, begun) = (Gate(), Gate())
         let interceptor = AuthenticationInterceptor(
             authenticator: held(gate, begun: begun), credential: Token(number: 1, requiresRefresh: true))
@@ -178,7 +178,7 @@ struct AuthenticationInterceptorTests {
     // MARK: Cancellation
 
     @Test(arguments: [0, 1, 2], [true, false])
-    func `cancelling a waiting request answers it at once, the others later`(_ index: Int, isKnown: Bool) async throws {
+    func `cancelling a waiting request ends it before the others`(_ index: Int, isKnown: Bool) async throws {
         let (gate, begun) = (Gate(), Gate())
         let authenticator = held(gate, begun: begun)
         let session = Session(
@@ -197,7 +197,7 @@ struct AuthenticationInterceptorTests {
         await session.shutdown()
     }
 
-    @Test func `when all have gone, what the refresh brings is of use to the next`() async throws {
+    @Test func `the next request uses a credential whose waiting requests were cancelled`() async throws {
         let (gate, begun) = (Gate(), Gate())
         let authenticator = held(gate, begun: begun)
         let session = Session(
@@ -212,7 +212,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 1)
     }
 
-    @Test func `a refresh that does not end does not hold back cancelled requests`() async throws {
+    @Test func `a refresh that never ends does not delay cancelled requests`() async throws {
         let (gate, begun) = (Gate(), Gate())
         defer { gate.open() }
         let session = Session(

@@ -26,7 +26,7 @@ struct ChallengeTests {
         ),
         (["Digest algorithm=SHA-256;x"], "[digest algorithm=SHA-256;x]"),
     ])
-    func `challenges are taken apart`(values: [String], expected: String) {
+    func `challenges are parsed`(values: [String], expected: String) {
         let text = Challenge.parse(values).map { challenge in
             let words =
                 [challenge.scheme] + [challenge.token].compactMap(\.self)
@@ -53,7 +53,7 @@ struct ChallengeTests {
             (["Digest algorithm=SHA-512"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512"))),
             (["Digest algorithm=SHA-512-256"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))),
             (["Digest algorithm=SHA-512-256"], [.basic], false, .deliver),
-            // Libcurl knows the first Digest challenge alone.
+            // Libcurl uses only the first Digest challenge.
             (
                 ["Digest algorithm=SHA-512-256", "Digest algorithm=MD5"], [.digest], false,
                 .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))
@@ -75,7 +75,7 @@ struct ChallengeTests {
             (["Digest qop=other"], [.digest], false, .refuse(.unsupportedDigestProtection("other"))),
             (["NTLM", "Basic realm=a"], [.ntlm, .basic, .digest], true, .answer),
         ] as [([String], Credential.Schemes, Bool, ChallengeDecision)])
-    func `what libcurl would answer wrongly is answered otherwise or refused`(
+    func `a challenge that libcurl handles incorrectly is handled differently or refused`(
         values: [String], schemes: Credential.Schemes, hasBody: Bool, expected: ChallengeDecision
     ) {
         #expect(ChallengeDecision(Challenge.parse(values), schemes: schemes, hasBody: hasBody) == expected)

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Requests with bodies that are challenged: the body goes again, whole, or the request fails.
+/// Requests with bodies and a challenge: the whole body is sent again, or the request fails.
 @Suite(.timeLimit(.minutes(1))) struct ChallengedBodyTests {
     private static let credential = Credential(username: "user", password: "secret")
 
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases, ["Basic realm=a", "Digest realm=a, nonce=b, qop=auth"])
-    func `a body that can be read again is sent again`(form: BodyForm, challenge: String) async throws {
+    func `a replayable body is sent again`(form: BodyForm, challenge: String) async throws {
         let server = try await Self.server(challenge)
         let directory = try TestDirectory()
         let session = TestHarness.session()
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [1_000, 3_000_000])
-    func `a body that is refused before it was read needs not be read again`(size: Int) async throws {
+    func `a body that was not read before the challenge is read once`(size: Int) async throws {
         let server = try await LocalServer { router in
             router.streaming("/a", method: .post, continue: .never) { request, body in
                 guard request.headers.contains("Authorization") else {
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases)
-    func `a wrong credential ends as the 401 whatever the body`(form: BodyForm) async throws {
+    func `a wrong credential results in the 401 with any body`(form: BodyForm) async throws {
         let server = try await LocalServer { router in
             router.fallback { _ in
                 .text("out", status: 401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=b, qop=auth"])

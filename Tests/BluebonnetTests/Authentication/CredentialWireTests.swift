@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Where credentials go, and where they do not.
+/// The requests that contain credentials.
 @Suite(.timeLimit(.minutes(1))) struct CredentialWireTests {
     /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: [
         Credential.Schemes.basic, .digest, .ntlm, [.basic, .digest, .ntlm], [.basic, .negotiate],
     ])
-    func `each scheme waits to be asked, and sends the body the first time`(schemes: Credential.Schemes) async throws {
+    func `each scheme waits for a challenge and sends the body at first`(schemes: Credential.Schemes) async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let credential = Credential(username: "user", password: "secret", schemes: schemes)
@@ -56,7 +56,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `user info in the URL is sent at once, with Basic, and never shown`() async throws {
+    @Test func `user info in the URL is sent at once with Basic and is never shown`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let url = try #require(URL(string: "http://us%40er:hidden%3Aword@127.0.0.1:\(server.port)/open"))
@@ -70,7 +70,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a credential goes before the URL's user info`() async throws {
+    @Test func `a credential takes precedence over the URL's user info`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let url = try #require(URL(string: "http://other:word@127.0.0.1:\(server.port)/a"))
@@ -80,7 +80,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a field goes before a credential`() async throws {
+    @Test func `an Authorization field takes precedence over a credential`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let request = HTTPRequest(
@@ -91,7 +91,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `what a credential cannot hold is refused`() async throws {
+    @Test func `an invalid credential is refused`() async throws {
         let session = TestHarness.session()
         let request = HTTPRequest(
             try #require(URL(string: "http://127.0.0.1:9/")),
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases)
-    func `a challenge with a long body does not hold the answer up`(kind: ChallengedKind) async throws {
+    func `a challenge with a long body does not delay the authenticated request`(kind: ChallengedKind) async throws {
         let server = try await LocalServer { router in
             router.fallback { request in
                 guard request.headers.contains("Authorization") else {
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases)
-    func `cancelling between the challenge and its answer`(kind: ChallengedKind) async throws {
+    func `cancelling between the challenge and the authenticated request`(kind: ChallengedKind) async throws {
         let hasAsked = Gate()
         let server = try await LocalServer { router in
             router.fallback { request in

@@ -37,7 +37,7 @@ import Testing
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ])
-    func `the example of RFC 7616 holds, on paper and on the wire`(algorithm: String, expected: String) async throws {
+    func `the example of RFC 7616 is computed and sent correctly`(algorithm: String, expected: String) async throws {
         #expect(Self.response(algorithm, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ") == expected)
         let challenge = Self.challenge(algorithm)
         let server = try await LocalServer { router in
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases, ["SHA-512-256", "SHA-512", "SHA-512-256-sess", "unheard-of"])
-    func `an algorithm that libcurl gets wrong is refused, and nothing is sent`(
+    func `an algorithm that libcurl implements incorrectly is refused and nothing is sent`(
         kind: ChallengedKind, algorithm: String
     ) async throws {
         let server = try await LocalServer { router in
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases, [true, false])
-    func `another challenge is answered instead`(kind: ChallengedKind, hasBody: Bool) async throws {
+    func `another offered challenge is used instead`(kind: ChallengedKind, hasBody: Bool) async throws {
         let server = try await LocalServer { router in
             router.fallback { request in
                 guard !request.headers.contains("Authorization") else { return .text("in \(request.text)") }

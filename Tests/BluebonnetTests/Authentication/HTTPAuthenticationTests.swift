@@ -29,7 +29,7 @@ import Testing
         }
 
     @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
-    func `httpbin lets in the right user only`(server: TestServers, kind: ChallengedKind) async throws {
+    func `httpbin accepts the right user only`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         for path in Self.paths {
             for given in CredentialCase.allCases {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
-    func `SHA-512 is refused with an error, since libcurl gets it wrong`(
+    func `SHA-512 fails with an error because libcurl implements it incorrectly`(
         server: TestServers, kind: ChallengedKind
     ) async throws {
         let session = Session(configuration: .conformance)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins, ["MD5", "SHA-256"])
-    func `httpbin's nonces that become stale are replaced`(server: TestServers, algorithm: String) async throws {
+    func `a stale nonce of httpbin is replaced`(server: TestServers, algorithm: String) async throws {
         let session = Session(configuration: .conformance)
         // It says in a cookie how often it will take a nonce, and wants that back.
         let url = try server.url("/digest-auth/auth/user/\(Self.password)/\(algorithm)/1")
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a password of any characters arrives`(server: TestServers) async throws {
+    func `a password with any characters is sent correctly`(server: TestServers) async throws {
         let session = Session(configuration: .conformance)
         let request = HTTPRequest(
             try server.url("/basic-auth/us%20er/pass%20word:%C3%A4"),
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
-    func `a bearer token is a field`(server: TestServers, kind: ChallengedKind) async throws {
+    func `a bearer token is sent as a field`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         let url = try server.url("/bearer")
         let right = await kind.answer(HTTPRequest(url: url, headers: [.authorization(bearerToken: "abc")]), in: session)

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases, ["GARDEN\\user", "GARDEN/user", "garden\\USER"])
-    func `a user is let in, with the body`(kind: ChallengedKind, name: String) async throws {
+    func `a user is authenticated and the body is sent`(kind: ChallengedKind, name: String) async throws {
         let session = TestHarness.session()
         let credential = Credential(username: name, password: "secret")
         for body in [nil, "body"] {
@@ -25,7 +25,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `the connection stays authenticated, for the same user alone`() async throws {
+    @Test func `the connection stays authenticated for the same user only`() async throws {
         let session = TestHarness.session()
         let first = await ChallengedKind.data.answer(try Self.request("/a", Self.known), in: session)
         #expect(first.text == "GARDEN\\user - NTLM -")

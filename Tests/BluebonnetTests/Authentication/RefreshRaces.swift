@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2 * raceMultiplier)), .serialized)
 struct RefreshRaces {
     private static let count = 1000
-    /// Under a sanitizer, which takes some ten times as long, it is not the number that tells.
+    /// A sanitizer takes about ten times as long, and needs fewer repetitions.
     private static let rounds = (Sanitizer.current == nil ? 50 : 4) * raceMultiplier
 
     /// How the token turns out to be of no use.
@@ -25,8 +25,8 @@ struct RefreshRaces {
     }
 
     @Test(arguments: Expiry.allCases)
-    func `one refresh goes out, and all succeed, 50 times over`(_ expiry: Expiry) async throws {
-        // Two at a time, since one alone does not use the machine.
+    func `one refresh is sent and all requests succeed, 50 times`(_ expiry: Expiry) async throws {
+        // Two rounds run at a time, because a single round does not use the whole machine.
         for _ in 1...Self.rounds / 2 {
             async let other: Void = succeedingRound(expiry)
             await succeedingRound(expiry)
@@ -47,7 +47,7 @@ struct RefreshRaces {
 
     /// The refresh fails once all wait for it: a later request could start another refresh.
     @Test(arguments: Expiry.allCases)
-    func `one refresh fails, and a thousand requests with it, 50 times over`(_ expiry: Expiry) async throws {
+    func `one refresh fails and a thousand requests fail with it, 50 times`(_ expiry: Expiry) async throws {
         for _ in 1...Self.rounds { try await failingRound(expiry) }
     }
 
@@ -67,7 +67,7 @@ struct RefreshRaces {
             kinds[error.kind, default: 0] += 1
             #expect(error.underlying as? TestFailure == TestFailure("no token"))
         }
-        // Where it is a refusal that begins the refresh, those that have not been sent by then wait before they are.
+        // If a refusal starts the refresh, requests that were not sent yet wait first.
         let refusal = RequestError.Kind.retry(original: .validation(.unacceptableStatusCode(401)))
         #expect(kinds[.adaptation, default: 0] + kinds[refusal, default: 0] == Self.count)
         #expect((kinds[refusal] != nil) == (expiry == .refused))

@@ -22,7 +22,7 @@ import Testing
         #expect(removed == .fail(.missingCredential))
     }
 
-    @Test func `one refresh is under way, and everyone waits for it`() {
+    @Test func `all requests wait for one running refresh`() {
         var state = state()
         let actions = [
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
@@ -36,7 +36,7 @@ import Testing
         #expect(isNews && !state.isRefreshing)
     }
 
-    @Test func `a refresh that a refusal began holds new requests back, too`() {
+    @Test func `a refresh that a refused request started delays new requests too`() {
         var state = state()
         let actions = [
             state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero),
@@ -45,7 +45,7 @@ import Testing
         #expect(actions == [.refresh(1), .wait])
     }
 
-    @Test func `what a refresh brought is used once, even if it is about to expire`() {
+    @Test func `a new credential is used once even if it is about to expire`() {
         var state = state()
         let actions = [
             state.adapting(requiresRefresh: true, isFresh: true, now: .zero),
@@ -66,7 +66,7 @@ import Testing
     static let refusals: [Refusal] = [
         Refusal(version: 5, action: .proceed), Refusal(version: 5, isAuthenticated: false, action: .proceed),
         Refusal(version: 15, action: .refresh(2)),
-        // By its looks it has another credential, but it was given this one: no endless retries.
+        // The request seems to have another credential but was sent with this credential. It is not retried endlessly.
         Refusal(version: 15, isAuthenticated: false, action: .refresh(2)),
         Refusal(version: nil, action: .refresh(2)), Refusal(version: nil, isAuthenticated: false, action: .proceed),
         Refusal(version: nil, isAuthenticated: false, isRepeated: true, action: .refresh(2)),
@@ -89,7 +89,7 @@ import Testing
         #expect(action == row.action)
     }
 
-    @Test func `a failed refresh is not sticky`() {
+    @Test func `a failed refresh does not prevent the next refresh`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         let isNews = state.refreshFailed(1, version: 1)
@@ -97,7 +97,7 @@ import Testing
         #expect(isNews && next == .refresh(2))
     }
 
-    @Test func `setting a credential ends the refresh, whose outcome is discarded`() {
+    @Test func `setting a credential ends the refresh and discards its result`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         state.replaced(hasCredential: true, version: 1)
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 5])
-    func `as many refreshes begin within the window as are allowed`(_ maximum: Int) {
+    func `at most the allowed number of refreshes start within the window`(_ maximum: Int) {
         var state = state(RefreshWindow(interval: .seconds(30), maximumAttempts: maximum))
         for number in 0..<maximum {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: .seconds(number))

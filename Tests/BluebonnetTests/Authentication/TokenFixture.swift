@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// A token with a number, and whether it says of itself that it has expired.
+/// A token with a number, which can report that it has expired.
 struct Token: AuthenticationCredential, Equatable {
     let number: Int
     var requiresRefresh = false
@@ -11,7 +11,7 @@ struct Token: AuthenticationCredential, Equatable {
     var field: HTTPHeader { .authorization(bearerToken: "token-\(number)") }
 }
 
-/// Numbers the tokens, and refreshes them as the test says.
+/// Numbers the tokens, and refreshes them as the test specifies.
 final class TokenAuthenticator: Authenticator {
     private let count = Locked(0)
     private let refreshing: @Sendable (Token, Session) async throws -> Token
@@ -60,7 +60,7 @@ enum TokenFixture {
         }
     }
 
-    /// Makes that many requests at once and returns their errors; `nil` for one that succeeded.
+    /// Sends a number of requests at the same time and returns their errors; `nil` for a successful request.
     static func errors(of count: Int, in session: Session, url: String = url) async -> [RequestError?] {
         let tasks = (0..<count).map { _ in session.request(url).validate().serializingString() }
         var errors: [RequestError?] = []

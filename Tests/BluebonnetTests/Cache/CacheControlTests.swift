@@ -52,7 +52,7 @@ struct CacheControlTests {
         Row("RFC 5861 §4: no number", "stale-if-error=x") { _ in },
     ]
 
-    @Test(arguments: rows) func `directives are read`(_ row: Row) {
+    @Test(arguments: rows) func `directives are parsed`(_ row: Row) {
         var expected = CacheControl()
         row.expected(&expected)
         #expect(CacheControl(row.text) == expected)

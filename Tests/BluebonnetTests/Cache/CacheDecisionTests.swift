@@ -113,7 +113,7 @@ struct CacheDecisionTests {
         Row("protocol", minute, policy: .useProtocolCachePolicy, .stored),
     ]
 
-    @Test(arguments: rows) func `a request is decided about`(_ row: Row) throws {
+    @Test(arguments: rows) func `the decision depends on the request and the stored response`(_ row: Row) throws {
         let request = try CacheFixtures.request(row.request, method: row.method, policy: row.policy)
         let candidates = try row.stored.map { [try CacheFixtures.stored($0)] } ?? []
         let decision = CacheDecision(
@@ -171,7 +171,7 @@ struct CacheDecisionTests {
         Match("unless it is public", ["Cache-Control": "public"], ["Authorization": "a"], ["Authorization": "b"], true),
     ]
 
-    @Test(arguments: matches) func `a request gets what was chosen for one like it`(_ row: Match) throws {
+    @Test(arguments: matches) func `a request uses the variant of a similar request`(_ row: Match) throws {
         let entry = try CacheFixtures.stored(row.response, for: try CacheFixtures.request(row.first))
         #expect(entry.matches(try CacheFixtures.request(row.second)) == row.matches)
     }
@@ -212,7 +212,7 @@ struct CacheDecisionTests {
         ("http://a.test?q", "http://a.test/?q", true), ("http://u:p@a.test/x", "http://a.test/x", true),
         ("http://a.test:8080/x", "http://a.test/x", false), ("http://[::1]/x", "http://[::1]:80/x", true),
     ])
-    func `URLs that name the same have one key`(_ left: String, _ right: String, _ isSame: Bool) throws {
+    func `equivalent URLs have one key`(_ left: String, _ right: String, _ isSame: Bool) throws {
         let keys = try [left, right].map { CacheKey(try #require(URL(string: $0))) }
         #expect((keys[0] == keys[1]) == isSame)
         #expect((keys[0].digest == keys[1].digest) == isSame)

@@ -11,7 +11,7 @@ struct CacheExchangeControlTests {
 
     // MARK: Control
 
-    @Test func `a hit waits while its request is suspended`() async throws {
+    @Test func `a cached response waits while its request is suspended`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         let url = try #require(URL(string: "http://stub.test/"))
@@ -29,7 +29,7 @@ struct CacheExchangeControlTests {
         #expect(await answer.source == .cache)
     }
 
-    @Test func `a hit that is held back is cancelled, and ends with its transport`() async throws {
+    @Test func `a waiting cached response can be cancelled and ends with its transport`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         let transport = CachingTransport(scene.transport, cache: scene.cache, configuration: Session.Configuration())
@@ -52,7 +52,7 @@ struct CacheExchangeControlTests {
 
     // MARK: Room
 
-    @Test func `memory is bounded, and what was not used for the longest time goes first`() async throws {
+    @Test func `memory is bounded and the least recently used responses are removed first`() async throws {
         let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
             .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 10_000))
         }
@@ -66,7 +66,7 @@ struct CacheExchangeControlTests {
         #expect(await scene.answer("/2").source == .network)
     }
 
-    @Test func `what takes too much of the room is not stored`() async throws {
+    @Test func `a response that is too large for the cache is not stored`() async throws {
         let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
             .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
         }
@@ -75,7 +75,7 @@ struct CacheExchangeControlTests {
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 
-    @Test func `a stored response that is larger than the session takes is not its answer`() async throws {
+    @Test func `a stored response that is larger than the session's limit is not used`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         var configuration = scene.session.configuration

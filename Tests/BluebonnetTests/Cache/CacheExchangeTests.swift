@@ -4,10 +4,10 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A session with a cache, before a transport that answers what the test says.
+/// A session with a cache and a transport whose responses the test specifies.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheExchangeTests {
-    @Test func `a fresh response answers the next request, with its age, and equals the first`() async throws {
+    @Test func `a fresh response is the response to the next request, with its age`() async throws {
         let scene = CacheTestSession { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60", "X-A": "1"], text: "hello")
         }
@@ -26,7 +26,7 @@ struct CacheExchangeTests {
         #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.stores == 1)
     }
 
-    @Test func `a stale response is validated, and what the 304 says counts from then on`() async throws {
+    @Test func `a stale response is validated and updated by the 304`() async throws {
         let scene = CacheTestSession { request in
             guard request.headers["If-None-Match"] == "\"1\"" else {
                 return .response(
@@ -107,7 +107,7 @@ extension CacheExchangeTests {
         #expect(await scene.answer("/a").source == .network)
     }
 
-    @Test func `streams are not answered by the cache, and not stored`() async throws {
+    @Test func `streams do not use the cache and are not stored`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let url = try #require(URL(string: "http://stub.test/"))
         for _ in 0..<2 {
@@ -123,7 +123,7 @@ extension CacheExchangeTests {
         }
     }
 
-    @Test func `HEAD is answered with what a GET has brought, and freshens or drops it`() async throws {
+    @Test func `HEAD uses the response of a GET, and updates or removes it`() async throws {
         let tag = Locked("\"1\"")
         let scene = CacheTestSession { _ in
             .response(
@@ -175,7 +175,7 @@ extension CacheExchangeTests {
         }
     }
 
-    @Test func `one user does not get what is another's`() async throws {
+    @Test func `a user does not receive another user's response`() async throws {
         let scene = CacheTestSession { request in
             .response(
                 status: 200, headers: ["Cache-Control": "private, max-age=60"],
@@ -188,7 +188,7 @@ extension CacheExchangeTests {
         #expect(scene.transport.requestCount == 2)
     }
 
-    @Test func `the user's own condition passes, and its 304 is the answer`() async throws {
+    @Test func `a conditional request of the user is sent, and its 304 is the response`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, text: "")
@@ -200,7 +200,7 @@ extension CacheExchangeTests {
         #expect(await scene.answer().source == .cache)
     }
 
-    @Test func `nothing is answered by the cache that must not be asked of the network without one`() async throws {
+    @Test func `a request that must use the cache fails without a stored response`() async throws {
         let transport = StubTransport { _ in .text("hello") }
         let session = Session(transport: transport)
         var request = HTTPRequest(url: try #require(URL(string: "http://stub.test/")))
@@ -213,7 +213,7 @@ extension CacheExchangeTests {
         #expect(scene.transport.requestCount == 0)
     }
 
-    @Test func `policies are the request's before the session's`() async throws {
+    @Test func `the request's policy takes precedence over the session's policy`() async throws {
         var configuration = Session.Configuration()
         configuration.cachePolicy = .reloadIgnoringCache
         let scene = CacheTestSession(configuration: configuration) { _ in
@@ -227,7 +227,7 @@ extension CacheExchangeTests {
         #expect(await scene.answer(policy: .returnCacheDontLoad).source == .cache)
     }
 
-    @Test func `what was replaced by something that may not be stored is gone`() async throws {
+    @Test func `a response that is replaced by one that must not be stored is removed`() async throws {
         let directives = Locked("max-age=60")
         let scene = CacheTestSession { _ in
             .response(status: 200, headers: ["Cache-Control": directives.withLock { $0 }], text: "hello")
@@ -241,7 +241,7 @@ extension CacheExchangeTests {
 
     // MARK: The user's view
 
-    @Test func `the cache can be looked at and emptied`() async throws {
+    @Test func `the cache can be read and emptied`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let request = HTTPRequest(url: try #require(URL(string: "http://stub.test/a")))
         for path in ["/a", "/b"] { _ = await scene.answer(path) }
@@ -253,7 +253,7 @@ extension CacheExchangeTests {
         #expect(await scene.answer("/b").source == .network)
     }
 
-    @Test func `cookies of a session with a cache are the session's`() async throws {
+    @Test func `a session with a cache uses its own cookies`() async throws {
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
         let session = Session(configuration: configuration)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// File systems that fail: what was to be replaced or forgotten is not answered any more.
+/// Failing file systems: a response that should be replaced or removed is no longer used.
 @Suite(.timeLimit(.minutes(1))) struct CacheFaultTests {
-    /// A scene whose server counts its answers to GET, and says 204 to everything else.
+    /// A scene whose server counts its responses to GET and responds with 204 to other methods.
     private static func scene(_ directory: URL, memory: Int = 16 << 20, begin: Int = 0) -> CacheTestSession {
         let count = Locked(begin)
         return CacheTestSession(memoryCapacity: memory, directory: directory) { request in
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a file that cannot be replaced is not the answer`(isReadOnly: Bool) async throws {
+    func `a file that cannot be replaced is not used as the response`(isReadOnly: Bool) async throws {
         let directory = try TestDirectory()
         let scene = Self.scene(directory.url, memory: 0)
         _ = await scene.answer()
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a directory that cannot be listed is forgotten all the same`() async throws {
+    @Test func `responses of a directory that cannot be listed are removed`() async throws {
         // Only a process without descriptors has such a one, if it is root's.
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a user who may not write to the directory has what is forgotten cut off`() async throws {
+    @Test func `a removed response is truncated if the directory is not writable`() async throws {
         guard geteuid() == 0 else { return }
         let directory = try TestDirectory()
         let path = directory.path as String

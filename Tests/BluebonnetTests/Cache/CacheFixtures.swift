@@ -3,7 +3,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Times and messages for the tables: the response was asked for, made and received at `begin`.
+/// Times and messages for the tables.
+///
+/// The response was requested, created and received at `begin`.
 enum CacheFixtures {
     static let begin = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -20,7 +22,7 @@ enum CacheFixtures {
         return CacheRequest(request, settings: settings)
     }
 
-    /// A stored response; its `Date` is `begin` unless the fields say otherwise.
+    /// A stored response; its `Date` is `begin` unless the fields contain a `Date`.
     static func stored(
         _ headers: HTTPHeaders, status: Int = 200, body: String = "stored", for request: CacheRequest? = nil,
         at time: Double = 0

@@ -12,7 +12,7 @@ final class CacheClock: Sendable {
     func advance(by seconds: Double) { time.withLock { $0 += seconds } }
 }
 
-/// A session with a cache before a stub, and a clock of its own.
+/// A session with a cache, a stub and its own clock.
 struct CacheTestSession {
     let clock = CacheClock()
     let cache: ResponseCache

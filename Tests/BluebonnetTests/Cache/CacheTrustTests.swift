@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: Setting.all)
-    func `sessions for which a URL means something else do not get each other's responses`(_ setting: Setting)
+    func `sessions with different views of a URL do not share responses`(_ setting: Setting)
         async throws
     {
         let first = CacheTestSession(Self.handler("first"))
@@ -56,7 +56,7 @@ import Testing
         #expect(await first.answer().source == .network)
     }
 
-    @Test func `sessions with the same view share what is stored, in files, too`() async throws {
+    @Test func `sessions with the same view share stored responses, also in files`() async throws {
         let directory = try TestDirectory()
         var configuration = Session.Configuration()
         configuration.dns.overrides = ["a.test:80": ["127.0.0.1"], "b.test:80": ["127.0.0.2", "::1"]]
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: Whose file it is
 
-    @Test func `a file that holds another URL's response is not believed`() throws {
+    @Test func `a file with the response of another URL is not used`() throws {
         let directory = try TestDirectory()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
         let requests = try ["a", "b"].map { try CacheFixtures.request(url: "http://a.test/\($0)") }
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["mode", "owner", "links"])
-    func `a file that another user can have written is not used`(_ flaw: String) throws {
+    func `a file that another user may have written is not used`(_ flaw: String) throws {
         guard geteuid() == 0 else { return }
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()

@@ -103,7 +103,7 @@ struct CacheVerdictTests {
             expected: "forget http://a.test:80/x"),
     ]
 
-    @Test(arguments: rows) func `an answer is evaluated`(_ row: Row) throws {
+    @Test(arguments: rows) func `a response to a validation is evaluated`(_ row: Row) throws {
         let request = try CacheFixtures.request(row.request, method: row.method, policy: row.policy)
         let entry = try row.stored.map { try CacheFixtures.stored($0) }
         let outcome = ExchangeOutcome(

@@ -94,7 +94,7 @@ struct CacheWireTests {
         await session.shutdown()
     }
 
-    @Test func `a server that is gone, and a response that may stand in for it`() async throws {
+    @Test func `a stored response can replace the response of an unreachable server`() async throws {
         let server = try await LocalServer { router in
             router.get("/", .text("hello", headers: ["Cache-Control": "max-age=0, stale-if-error=600"]))
         }
@@ -118,7 +118,7 @@ struct CacheWireTests {
         await server.stop()
     }
 
-    @Test(arguments: ["short", "chunked"]) func `a redirect is stored if its body is short, and followed either way`(
+    @Test(arguments: ["short", "chunked"]) func `a redirect with a short body is stored and every redirect is followed`(
         body: String
     ) async throws {
         let server = try await LocalServer { router in
@@ -156,7 +156,7 @@ struct CacheWireTests {
         await server.stop()
     }
 
-    @Test func `what the session's cookies choose is not stored`() async throws {
+    @Test func `a response that depends on the session's cookies is not stored`() async throws {
         let server = try await LocalServer { router in
             router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60", "Vary": "Cookie"]))
         }

@@ -8,7 +8,7 @@ import Testing
 struct CachedResponseHandlerTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
 
-    @Test(arguments: [true, false]) func `a handler has a response stored, or not`(isStored: Bool) async throws {
+    @Test(arguments: [true, false]) func `a handler decides whether a response is stored`(isStored: Bool) async throws {
         let scene = CacheTestSession(cachedResponseHandler: isStored ? .cache : .doNotCache) { _ in
             .response(status: 200, headers: Self.minute, text: "hello")
         }
@@ -16,7 +16,7 @@ struct CachedResponseHandlerTests {
         #expect(await scene.answer().source == (isStored ? .cache : .network))
     }
 
-    @Test func `the request's handler goes before the session's, and the last that was set counts`() async throws {
+    @Test func `the request's last handler takes precedence over the session's handler`() async throws {
         let scene = CacheTestSession(cachedResponseHandler: .doNotCache) { _ in
             .response(status: 200, headers: Self.minute, text: "hello")
         }
@@ -26,7 +26,7 @@ struct CachedResponseHandlerTests {
         #expect(await scene.answer().source == .cache)
     }
 
-    @Test func `a handler changes the stored response, not the one the request gets`() async throws {
+    @Test func `a handler changes the stored response, not the response to the request`() async throws {
         let scene = CacheTestSession(
             cachedResponseHandler: .modify { request, cached in
                 #expect(request.state == .resumed)
@@ -44,7 +44,7 @@ struct CachedResponseHandlerTests {
         #expect(answer.text == "hello again" && answer.source == .cache)
     }
 
-    @Test func `a handler is asked only about what may be stored`() async throws {
+    @Test func `a handler is called only for responses that may be stored`() async throws {
         let asked = Locked<[Int]>([])
         let scene = CacheTestSession(
             cachedResponseHandler: .modify { _, cached in
@@ -63,7 +63,7 @@ struct CachedResponseHandlerTests {
         #expect(asked.withLock { $0 } == [404])
     }
 
-    @Test func `what must not be stored any more as a handler has changed it is not`() async throws {
+    @Test func `a response that must not be stored after a handler's change is not stored`() async throws {
         let scene = CacheTestSession(
             cachedResponseHandler: .modify { _, cached in
                 var cached = cached
@@ -76,7 +76,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test(arguments: [CachedResponse.StoragePolicy.memoryAndDisk, .memoryOnly, .notAllowed])
-    func `a handler says where a response is kept`(policy: CachedResponse.StoragePolicy) async throws {
+    func `a handler selects where a response is stored`(policy: CachedResponse.StoragePolicy) async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(
             directory: directory.url("cache"),
@@ -126,7 +126,7 @@ struct CachedResponseHandlerTests {
         }
     }
 
-    @Test func `a session that is given a handler and no cache has one in memory`() async throws {
+    @Test func `a session with a handler and without a cache has a cache in memory`() async throws {
         let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let session = Session(cachedResponseHandler: ResponseCacher(behavior: .cache), transport: transport)
         let url = try #require(URL(string: "http://stub.test/"))
@@ -135,7 +135,7 @@ struct CachedResponseHandlerTests {
         #expect(await session.request(url).serializingData().response.source == .cache)
     }
 
-    @Test func `a session without either keeps nothing, whatever its requests say`() async throws {
+    @Test func `a session without a handler and a cache stores nothing`() async throws {
         let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let session = Session(transport: transport)
         #expect(session.configuration.cache == nil)

@@ -10,7 +10,7 @@ struct CachingExchangeStateTests {
         if case .complete = action { true } else { false }
     }
 
-    @Test func `a hit is reported once`() {
+    @Test func `a cached response is reported once`() {
         var state = CachingExchangeState(isSuspended: false)
         let did1 = state.found(Self.outcome)
         #expect(did1)
@@ -22,7 +22,7 @@ struct CachingExchangeStateTests {
         #expect(!Self.tells(stateAction))
     }
 
-    @Test func `a hit waits for the exchange to be resumed, also when it is suspended just before the report`() {
+    @Test func `a cached response waits until an exchange is resumed that was suspended before the report`() {
         var state = CachingExchangeState(isSuspended: true)
         let did2 = state.found(Self.outcome)
         #expect(!did2)
@@ -35,7 +35,7 @@ struct CachingExchangeStateTests {
         #expect(answer4 === Self.outcome)
     }
 
-    @Test func `a hit that is cancelled before it is reported is not reported`() {
+    @Test func `a cached response that is cancelled before the report is not reported`() {
         var state = CachingExchangeState(isSuspended: false)
         _ = state.found(Self.outcome)
         let stateAction = state.stopped(with: RequestError(.cancelled))
@@ -53,7 +53,7 @@ struct CachingExchangeStateTests {
         #expect(answer6 == nil)
     }
 
-    @Test func `storing is interrupted, and not begun once the exchange was cancelled`() {
+    @Test func `cancelling the exchange interrupts or prevents storing`() {
         var state = CachingExchangeState(isSuspended: false)
         _ = state.willFetch()
         let did5 = state.willWork()

@@ -7,7 +7,7 @@ import Testing
 struct DiskStoreTests {
     private static func body(_ count: Int = 1000) -> String { String(repeating: "x", count: count) }
 
-    @Test func `a stored response is found by another store, as it was`() throws {
+    @Test func `another store reads the same stored response`() throws {
         let directory = try TestDirectory()
         let path = directory.path("a/b")
         let head = try #require(
@@ -72,7 +72,7 @@ struct DiskStoreTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `foreign files stay, and what only looks like a response goes`() throws {
+    @Test func `foreign files stay, and invalid response files are removed`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
@@ -86,7 +86,7 @@ struct DiskStoreTests {
         #expect(directory.names == ["notes.txt"])
     }
 
-    @Test func `files are bounded, and what was not used for the longest time goes first`() throws {
+    @Test func `the size of files is bounded and the least recently used responses are removed first`() throws {
         let directory = try TestDirectory()
         let store = DiskStore(directory: directory.path, capacity: 20_000)
         let keys = try (0..<30).map { try CacheFixtures.request(url: "http://a.test/\($0)") }
@@ -106,7 +106,7 @@ struct DiskStoreTests {
         #expect(!smaller.candidates(for: keys[29].key, url: keys[29].url).isEmpty)
     }
 
-    @Test func `what takes too much of the room is not stored, nor is what it replaces`() throws {
+    @Test func `a response that is too large is not stored, and the response it replaces is removed`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path, capacity: 16_000)
@@ -115,7 +115,7 @@ struct DiskStoreTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `responses that fields choose are beside each other, four at most`() throws {
+    @Test func `at most four variants of a response are stored`() throws {
         let directory = try TestDirectory()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
         let requests = try (0..<6).map { try CacheFixtures.request(["A": "\($0)"]) }
@@ -135,7 +135,7 @@ struct DiskStoreTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `a directory that cannot be made or written is a miss, and counted`() throws {
+    @Test func `a directory that cannot be created or written is a miss and is counted`() throws {
         let directory = try TestDirectory()
         try directory.write("in the way", to: "file")
         let request = try CacheFixtures.request()
@@ -146,7 +146,7 @@ struct DiskStoreTests {
         #expect(directory.names == ["file"])
     }
 
-    @Test func `a directory that was removed is made again`() throws {
+    @Test func `a directory that was removed is created again`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
@@ -173,7 +173,7 @@ struct DiskStoreTests {
     // MARK: In a session
 
     @Test(.timeLimit(.minutes(1)))
-    func `another cache on the same directory answers what the first has stored`() async throws {
+    func `another cache on the same directory uses the responses of the first cache`() async throws {
         let directory = try TestDirectory()
         let first = CacheTestSession(directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
@@ -202,7 +202,7 @@ struct DiskStoreTests {
         #expect(scene.cache.statistics.diskBytes == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `with no room in memory, files answer`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `files are used if memory is full`() async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(memoryCapacity: 0, directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")

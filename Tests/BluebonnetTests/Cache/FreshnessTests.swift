@@ -70,7 +70,7 @@ struct FreshnessTests {
         Row(testDescription: "§1.2.2: too large an age", headers: ["Age": "99999999999999999999"], age: 2_147_483_648),
     ]
 
-    @Test(arguments: rows) func `lifetime and age are found`(_ row: Row) {
+    @Test(arguments: rows) func `lifetime and age are computed`(_ row: Row) {
         let freshness = Freshness(
             statusCode: row.status, headers: row.headers, control: CacheControl(row.headers["Cache-Control"]),
             requestTime: CacheFixtures.begin.addingTimeInterval(-row.delay), responseTime: CacheFixtures.begin)

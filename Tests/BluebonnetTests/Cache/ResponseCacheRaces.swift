@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPRequest.CachePolicy.useProtocolCachePolicy, .reloadRevalidating, .reloadIgnoringCache])
-    func `Cancelling against a hit, a validation or a store answers once`(policy: HTTPRequest.CachePolicy) async throws
+    func `Cancelling during a hit, a validation, or a store ends it once`(policy: HTTPRequest.CachePolicy) async throws
     {
         let scene = Self.scene()
         try await race { iteration in
@@ -51,7 +51,7 @@ import Testing
         await scene.session.shutdown()
     }
 
-    @Test func `Suspending and resuming against a hit loses nothing`() async throws {
+    @Test func `Suspending and resuming during a hit loses nothing`() async throws {
         let scene = Self.scene()
         try await race { iteration in
             let url = try Self.url(iteration % 10)
@@ -70,7 +70,7 @@ import Testing
         await scene.session.shutdown()
     }
 
-    @Test func `Cancelling against a handler answers once, and stores nothing that was cancelled first`() async throws {
+    @Test func `Cancelling during a handler ends the request once and stores nothing later`() async throws {
         let scene = Self.scene(
             handler: .modify { _, cached in
                 await dawdle(Int(cached.data.count) * 7)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `Forgetting against storing leaves nothing of what was under way`(hasDisk: Bool) async throws {
+    func `Removing during storing leaves no part of the response`(hasDisk: Bool) async throws {
         let directory = try TestDirectory()
         let scene = Self.scene(directory: hasDisk ? directory.url : nil)
         let path = directory.path
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `Shutting down answers everyone`() async throws {
+    @Test func `Shutting down ends all requests`() async throws {
         try await race(groups: 20, of: 25) { iteration in
             let scene = Self.scene()
             let url = try Self.url(1)
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `Two sessions share a cache that is too small, and its bounds hold`(hasDisk: Bool) async throws {
+    func `The bounds of a small cache that two sessions share are respected`(hasDisk: Bool) async throws {
         let directory = try TestDirectory()
         let first = Self.scene(memoryCapacity: 20_000, directory: hasDisk ? directory.url : nil)
         let second = Session(configuration: first.session.configuration, transport: first.transport)

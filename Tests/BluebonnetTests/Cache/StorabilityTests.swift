@@ -65,7 +65,7 @@ struct StorabilityTests {
         Row("no status code", false, status: 700, ["Cache-Control": "max-age=60"]),
     ]
 
-    @Test(arguments: rows) func `what may be stored is`(_ row: Row) throws {
+    @Test(arguments: rows) func `responses that may be stored are stored`(_ row: Row) throws {
         let request = try CacheFixtures.request(row.request, method: row.method)
         #expect(
             Storability.allows(statusCode: row.status, headers: row.response, for: request) == row.isStored)
@@ -76,7 +76,7 @@ struct StorabilityTests {
         #expect(Storability.allows(statusCode: status, headers: [:], for: try CacheFixtures.request()))
     }
 
-    @Test func `what cookies choose that are not seen is not stored`() throws {
+    @Test func `a response that depends on unknown cookies is not stored`() throws {
         var settings = CachingTransport.Settings()
         settings.hasCookies = true
         let hidden = try CacheFixtures.request(settings: settings)

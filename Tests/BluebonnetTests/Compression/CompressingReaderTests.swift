@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [Format.deflate, .gzip], Sample.allCases)
-    func `what comes out inflates to what went in`(_ format: Format, sample: Sample) async throws {
+    func `the output decompresses to the input`(_ format: Format, sample: Sample) async throws {
         let data = sample.data
         let (result, _) = try await compressed(.data(data), format)
         #expect(try Inflation.inflate(result, format) == data)
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [Format.deflate, .gzip], [1, 2, 1000, 131_072, 131_073, 600_000])
-    func `pieces of any size are one body`(_ format: Format, size: Int) async throws {
+    func `pieces of any size form one body`(_ format: Format, size: Int) async throws {
         let count = max(1, 700_000 / size / (size < 10 ? 100 : 1))
         let (result, _) = try await compressed(.stream(Pieces(count, of: size)), format)
         let expected = Data((0..<count * size).map { UInt8($0 % 251) })
@@ -45,8 +45,8 @@ import Testing
         #expect(try Inflation.inflate(result, .gzip).isEmpty)
     }
 
-    @Test func `however much goes in, pieces stay small`() async throws {
-        // One piece of 30 MB that cannot be made smaller, and a hundred of them that can.
+    @Test func `pieces stay small for any amount of input`() async throws {
+        // One piece of 30 MB that cannot be compressed, and a hundred pieces that can be compressed.
         let noise = Sample.noise(3_000_000)
         let (result, longest) = try await compressed(.data(noise), .deflate)
         #expect(result.count >= noise.count)
@@ -55,12 +55,12 @@ import Testing
         #expect(try await compressed(zeros, .deflate).longest <= 2 * Deflater.inputSize)
     }
 
-    @Test func `a slice of data is what it is`() async throws {
+    @Test func `a slice of data is compressed correctly`() async throws {
         let data = Sample.text.data.dropFirst(1000).prefix(300_000)
         #expect(try Inflation.inflate(try await compressed(.data(data), .gzip).data, .gzip) == data)
     }
 
-    @Test func `a body can be sent again if what it is made of can`() throws {
+    @Test func `a compressed body is replayable if the original body is replayable`() throws {
         let anew = RequestBody.stream { Pieces(1, of: 1) }
         for (body, isReplayable) in [
             (RequestBody.data(Data([1])), true), (anew, true), (.stream(Pieces(1, of: 1)), false),
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `what fails at reading fails at compressing`() async throws {
+    @Test func `a body that cannot be read cannot be compressed`() async throws {
         let missing = CompressedBodySource(base: .file(URL(filePath: "/no/such/file")), format: .gzip)
         #expect(throws: RequestError.self) { try missing.open() }
         await #expect(throws: (any Error).self) {

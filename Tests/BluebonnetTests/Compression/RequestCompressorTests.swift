@@ -66,7 +66,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `nothing is compressed where there is nothing`() async throws {
+    @Test func `a request without a body is not compressed`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         for request in [
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Options
 
-    @Test func `a request with a Content-Encoding fails unless something else is said`() async throws {
+    @Test func `a request with a Content-Encoding fails by default`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let headers: HTTPHeaders = ["content-encoding": "br"]
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: [(10, false), (1000, true)])
-    func `the caller decides which bodies are worth it`(_ count: Int, isCompressed: Bool) async throws {
+    func `the caller decides which bodies are compressed`(_ count: Int, isCompressed: Bool) async throws {
         let server = try await server()
         let session = TestHarness.session()
         let compressor = DeflateRequestCompressor { $0.count > 100 }
@@ -120,7 +120,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `streamed bodies can be left alone`() async throws {
+    @Test func `streamed bodies can be excluded`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let compressor = DeflateRequestCompressor(compressesStreamedBodies: false)
@@ -134,7 +134,7 @@ import Testing
     // MARK: Again
 
     @Test(arguments: [Body.data, .sequence])
-    func `a retry compresses once again, not twice`(_ kind: Body) async throws {
+    func `a retry compresses the original body again`(_ kind: Body) async throws {
         let counter = Counter()
         let server = try await LocalServer { router in
             router.put("/a") { _ in counter.next() == 1 ? .status(503) : .text("ok") }
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
-    func `a real server gets a body in the announced coding`(_ server: TestServers) async throws {
+    func `a real server receives a body in the announced coding`(_ server: TestServers) async throws {
         struct Echo: Decodable, Sendable {
             var data: String
             var headers: [String: String]

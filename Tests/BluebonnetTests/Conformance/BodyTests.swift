@@ -44,7 +44,7 @@ struct `Conformance of request bodies` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `JSON comes in the encoder's format`(server: TestServers) async throws {
+    func `JSON arrives in the encoder's format`(server: TestServers) async throws {
         let formats: [(JSONParameterEncoder, String)] = [
             (.sortedKeys, "{\"a\":1,\"b\":2}"), (.prettyPrinted, "{\n  \"a\" : 1\n}"),
         ]
@@ -58,7 +58,7 @@ struct `Conformance of request bodies` {
     }
 
     @Test(arguments: TestServers.httpbins, [true, false])
-    func `a property list arrives and decodes to the same`(server: TestServers, isBinary: Bool) async throws {
+    func `a property list arrives and decodes to the same value`(server: TestServers, isBinary: Bool) async throws {
         let encoder: PropertyListParameterEncoder = isBinary ? .binary : .default
         let answer = try await server.answer(
             Session.conformance.request(
@@ -70,7 +70,7 @@ struct `Conformance of request bodies` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a content type of the request's own goes before the encoder's`(server: TestServers) async throws {
+    func `the request's content type replaces the encoder's content type`(server: TestServers) async throws {
         let answer = try await server.answer(
             Session.conformance.request(
                 try server.url("/post"), method: .post, parameters: Plant(), encoder: .json,
@@ -80,7 +80,7 @@ struct `Conformance of request bodies` {
     }
 
     @Test(arguments: TestServers.httpbins, methods)
-    func `bytes of every value arrive`(server: TestServers, method: HTTPMethod) async throws {
+    func `all byte values arrive`(server: TestServers, method: HTTPMethod) async throws {
         let bytes = Data((0...255) + (0...255).reversed())
         let answer = try await server.answer("/anything", method: method, body: bytes)
         expectSame(try answer.echoedBody(), bytes)
@@ -120,7 +120,7 @@ struct `Conformance of request bodies` {
 }
 
 extension Data {
-    /// Returns bytes of which no part of 64 KiB is like the one before it: byte `i` is `i % 251`.
+    /// Returns bytes in which each part of 64 KiB differs from the previous part; byte `i` is `i % 251`.
     static func pattern(count: Int) -> Data {
         let period = Data((0..<251).map { UInt8($0) })
         var data = Data(capacity: count)

@@ -24,7 +24,7 @@ struct `Conformance of many requests at once` {
         return Session(configuration: configuration)
     }
 
-    /// Expects all exchanges to have gone over one connection, which the first of them made.
+    /// Expects that all exchanges used one connection, which the first exchange opened.
     private static func expectOneConnection(_ metrics: [TransferMetrics]) {
         #expect(Set(metrics.map(\.localAddress)).count == 1)
         #expect(metrics.allSatisfy { $0.localAddress != nil && $0.remoteAddress != nil })
@@ -72,7 +72,7 @@ struct `Conformance of many requests at once` {
         await session.shutdown()
     }
 
-    @Test func `a thousand bodies come back over one HTTP/2 connection, each to its sender`() async throws {
+    @Test func `a thousand bodies are echoed over one HTTP/2 connection to their senders`() async throws {
         let session = Self.singleConnection()
         let metrics = try await Self.atOnce(1_000) { number in
             let body = Data("\(number):".utf8) + Data(repeating: UInt8(number % 256), count: number * 13)
@@ -84,7 +84,7 @@ struct `Conformance of many requests at once` {
         await session.shutdown()
     }
 
-    @Test func `requests beyond the streams that a server allows wait for their turn`() async throws {
+    @Test func `requests wait if the server allows no more streams`() async throws {
         let session = Self.singleConnection()
         // The limit is known from the first answer on; this server does not forgive more streams before.
         let first = try await TestServers.oneStreamHTTP2.answer("/ok", in: session)
@@ -98,7 +98,7 @@ struct `Conformance of many requests at once` {
         await session.shutdown()
     }
 
-    @Test func `HTTP/1.1 takes its turns on one connection`() async throws {
+    @Test func `HTTP/1.1 requests run one after the other on one connection`() async throws {
         let session = Self.singleConnection()
         let metrics = try await Self.atOnce(200) { number in
             let answer = try await TestServers.nginx.answer("/bytes/1024?\(number)", in: session)
@@ -135,10 +135,10 @@ struct `Conformance of many requests at once` {
         (.nghttpdPriorKnowledge, "/small.json", .http2PriorKnowledge, .http2),
         (.httpbin, "/get", .automatic, .http1_1), (.httpbin, "/get", .http1_1, .http1_1),
     ])
-    func `a request goes in the version that it prefers`(
+    func `a request uses its preferred version`(
         server: TestServers, path: String, preference: HTTPVersionPreference, version: HTTPVersion
     ) async throws {
-        // A session of its own: a connection that another request has made may be shared whatever its version.
+        // The test has its own session, because a connection of another request may be shared with any HTTP version.
         let session = Session(configuration: .conformance)
         var request = HTTPRequest(url: try server.url(path))
         request.httpVersion = preference
@@ -148,7 +148,7 @@ struct `Conformance of many requests at once` {
         await session.shutdown()
     }
 
-    @Test func `two thousand requests of all kinds get their own answers`() async throws {
+    @Test func `two thousand requests of all kinds get their own responses`() async throws {
         var configuration = Session.Configuration.conformance
         configuration.connectionLimits.perHost = 64
         let session = Session(configuration: configuration)
@@ -187,7 +187,7 @@ struct `Conformance of many requests at once` {
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `the metrics of a request are its own`(server: TestServers) async throws {
+    func `a request has its own metrics`(server: TestServers) async throws {
         let session = Self.singleConnection()
         let first = try await server.answer("/bytes/1024", in: session).metrics
         for size in [65_536, 1024, 1, 1024] {

@@ -7,7 +7,7 @@ import Testing
 /// Requests as they are on the wire, byte for byte where that matters.
 @Suite(.timeLimit(.minutes(1)))
 struct `Conformance of what is sent` {
-    /// Sends a request to a server of its own, and returns it as received.
+    /// Sends a request to its own server, and returns the received request.
     private static func received(
         in session: Session = .conformance, _ make: (LocalServer) -> HTTPRequest
     ) async throws -> LocalServer.Request {
@@ -22,7 +22,7 @@ struct `Conformance of what is sent` {
         arguments: [
             "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PURGE", "get", "X!#$%&'*+-.^_`|~9",
         ])
-    func `a method is sent as it is`(name: String) async throws {
+    func `a method is sent unchanged`(name: String) async throws {
         let method = HTTPMethod(rawValue: name)
         let request = try await Self.received { HTTPRequest(url: $0.url("/a"), method: method) }
         #expect(request.method == method)
@@ -30,7 +30,7 @@ struct `Conformance of what is sent` {
         #expect(request.httpVersion == .http1_1)
     }
 
-    @Test func `fields are sent in order, in their own case, repetitions too, before the session's`() async throws {
+    @Test func `fields are sent in order, with their case and repetitions, before the session's`() async throws {
         let request = try await Self.received {
             HTTPRequest(
                 url: $0.url("/"), method: .post,
@@ -58,7 +58,7 @@ struct `Conformance of what is sent` {
             ("/a;b=c/d,e:f@g!$&'()*+", "/a;b=c/d,e:f@g!$&'()*+"), ("/?q=a+b&c=%20;/?:@", "/?q=a+b&c=%20;/?:@"),
             ("/ü?ü=日", "/%C3%BC?%C3%BC=%E6%97%A5"), ("/a b", "/a%20b"),
         ])
-    func `the path and the query are sent as they are in the URL`(path: String, target: String) async throws {
+    func `the path and the query of the URL are sent unchanged`(path: String, target: String) async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let text = "http://127.0.0.1:\(server.port)\(path)"
         let answer = try await WireResponse(of: Session.conformance.request(text))
@@ -68,7 +68,7 @@ struct `Conformance of what is sent` {
     }
 
     @Test(arguments: [HTTPMethod.get, .head, .delete, .options, .trace])
-    func `without a body nothing is said of one`(method: HTTPMethod) async throws {
+    func `a request without a body has no field about a body`(method: HTTPMethod) async throws {
         let request = try await Self.received { HTTPRequest(url: $0.url, method: method) }
         for name in ["Content-Length", "Transfer-Encoding", "Content-Type", "Expect"] {
             #expect(!request.headers.contains(name))
@@ -77,7 +77,7 @@ struct `Conformance of what is sent` {
     }
 
     @Test(arguments: [HTTPMethod.post, .put, .patch])
-    func `a method that anticipates a body says that there is none`(method: HTTPMethod) async throws {
+    func `a method that anticipates a body is sent with a length of 0`(method: HTTPMethod) async throws {
         for body in [nil, RequestBody.data(Data())] {
             let request = try await Self.received { HTTPRequest(url: $0.url, method: method, body: body) }
             #expect(request.headers.values(for: "Content-Length") == ["0"])
@@ -87,7 +87,7 @@ struct `Conformance of what is sent` {
     }
 
     @Test(arguments: [0, 1, 1 << 20, 1 << 20 + 1, 5 << 20])
-    func `a body has its length and nothing else`(size: Int) async throws {
+    func `a body is sent with its length and no other framing`(size: Int) async throws {
         let body = Data.pattern(count: size)
         let request = try await Self.received { HTTPRequest(url: $0.url, method: .put, body: .data(body)) }
         #expect(request.headers.values(for: "Content-Length") == ["\(size)"])
@@ -102,7 +102,7 @@ struct `Conformance of what is sent` {
             ["Content-Length": "3"], ["Transfer-Encoding": "chunked"],
             ["content-length": "7", "transfer-encoding": "x"],
         ] as [HTTPHeaders], [true, false])
-    func `a user's framing fields are left out`(headers: HTTPHeaders, isSession: Bool) async throws {
+    func `framing fields of the user are left out`(headers: HTTPHeaders, isSession: Bool) async throws {
         var configuration = Session.Configuration.conformance
         if isSession { for field in headers { configuration.headers.append(field) } }
         let session = Session(configuration: configuration)
@@ -117,7 +117,7 @@ struct `Conformance of what is sent` {
     }
 
     @Test(arguments: ["é", "naïve – 日本語 🌼", "\u{80}\u{ff}"])
-    func `a value beyond ASCII goes there and back as UTF-8`(value: String) async throws {
+    func `a value beyond ASCII is sent and received as UTF-8`(value: String) async throws {
         let server = try await LocalServer {
             $0.get("/") { .status(200, headers: ["X-Back": $0.headers["X-Value"] ?? "none"]) }
         }
@@ -163,7 +163,7 @@ struct `Conformance of what is sent` {
         await server.stop()
     }
 
-    @Test func `HTTP/1.0 and a body that ends with the connection are understood`() async throws {
+    @Test func `HTTP/1.0 and a body that ends with the connection are supported`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .text("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end"), .close)
         let answer = try await WireResponse(of: Session.conformance.request(server.url))

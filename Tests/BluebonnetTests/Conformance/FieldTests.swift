@@ -38,7 +38,7 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a session without default fields sends none`(server: TestServers) async throws {
+    func `a session without default fields sends no default fields`(server: TestServers) async throws {
         var configuration = Session.Configuration.conformance
         configuration.headers = [:]
         configuration.decodesContent = false
@@ -49,12 +49,12 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: TestServers.httpbins, ["User-Agent", "Accept-Language", "Accept-Encoding", "Accept"])
-    func `an empty value in the session's fields removes a default`(server: TestServers, name: String) async throws {
+    func `an empty field of the session removes a default field`(server: TestServers, name: String) async throws {
         var configuration = Session.Configuration.conformance
         configuration.headers[name] = ""
         let session = Session(configuration: configuration)
         #expect(try await server.answer("/headers", in: session).echoedField(name) == nil)
-        // A request with fields of its own goes another way.
+        // A request with its own fields uses another code path.
         let other = try await server.answer("/headers", headers: ["X-Own": "1"], in: session)
         #expect(try other.echoedField(name) == nil)
         #expect(try other.echoedField("X-Own") == "1")
@@ -70,7 +70,7 @@ struct `Conformance of fields` {
             ("a: b; c=\"d\", e", "a: b; c=\"d\", e"), ("ends with a semicolon;", "ends with a semicolon;"),
             ("@file", "@file"), (";", ";"), ("{}[]<>()!#$%&'*+-./?\\^_`|~=", "{}[]<>()!#$%&'*+-./?\\^_`|~="),
         ])
-    func `a value arrives as it is, without spaces around it`(
+    func `a value arrives without surrounding spaces`(
         server: TestServers, value: (sent: String, arrives: String)
     ) async throws {
         let answer = try await server.answer(
@@ -118,7 +118,7 @@ struct `Conformance of fields` {
     ]
 
     @Test(arguments: TestServers.httpbins, framings)
-    func `a user's framing fields do not break the framing`(server: TestServers, headers: HTTPHeaders) async throws {
+    func `framing fields of the user do not break the framing`(server: TestServers, headers: HTTPHeaders) async throws {
         let session = Session(configuration: .conformance)
         for body in [nil, Data("0123456789".utf8)] {
             let answer = try await server.answer("/anything", method: .post, headers: headers, body: body, in: session)
@@ -127,7 +127,7 @@ struct `Conformance of fields` {
             #expect(try answer.echoedField("Transfer-Encoding") == nil)
             if body != nil { #expect(try answer.echoedField("Content-Length") == "10") }
         }
-        // What comes after on the connection is read as a request of its own.
+        // Further bytes on the connection are read as another request.
         let next = try await server.answer("/get?next=1", headers: headers, in: session)
         #expect(try next.json()["args"] == ["next": "1"])
         #expect(next.metrics.isReusedConnection)
@@ -135,7 +135,7 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `fields about the connection do no harm`(server: TestServers) async throws {
+    func `connection fields do not break the exchange`(server: TestServers) async throws {
         let answer = try await server.answer(
             "/get?a=b",
             headers: [
@@ -147,7 +147,7 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a host of the request's own arrives`(server: TestServers) async throws {
+    func `a Host field of the request arrives`(server: TestServers) async throws {
         let answer = try await server.answer("/get", headers: ["Host": "example.test:81"])
         #expect(try answer.echoedField("Host") == "example.test:81")
         #expect(try answer.json()["url"]?.string?.hasSuffix("://example.test:81/get") == true)
@@ -181,7 +181,7 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a cacheable response has validators, and is revalidated by hand`(server: TestServers) async throws {
+    func `a cacheable response has validators and can be revalidated manually`(server: TestServers) async throws {
         let cached = try await server.answer("/cache")
         let (tag, date) = (
             try #require(cached.head.headers["ETag"]), try #require(cached.head.headers["Last-Modified"])

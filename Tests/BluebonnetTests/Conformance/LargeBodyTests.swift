@@ -24,7 +24,7 @@ struct `Conformance of large bodies` {
         #expect(try await server.answer(path, method: .delete).status == 204)
     }
 
-    @Test func `64 MiB come back as they are sent`() async throws {
+    @Test func `64 MiB are echoed while they are sent`() async throws {
         let body = Data.pattern(count: Self.size)
         let answer = try await TestServers.nghttpd.answer("/echo", method: .post, body: body)
         expectSame(answer.body, body)
@@ -48,7 +48,7 @@ struct `Conformance of large bodies` {
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `many large bodies at once arrive whole`(server: TestServers) async throws {
+    func `many large bodies at the same time arrive completely`(server: TestServers) async throws {
         try await withThrowingTaskGroup { group in
             for number in 0..<8 {
                 group.addTask {

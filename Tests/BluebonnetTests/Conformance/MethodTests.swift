@@ -9,7 +9,7 @@ struct `Conformance of methods` {
     static let methodsWithBody: [HTTPMethod] = [.post, .put, .patch, .delete]
 
     @Test(arguments: TestServers.httpbins, methods)
-    func `each method arrives as it is, with path and query`(server: TestServers, method: HTTPMethod) async throws {
+    func `each method arrives unchanged with path and query`(server: TestServers, method: HTTPMethod) async throws {
         let path = "/anything/a/b?x=1&y=two"
         let answer = try await server.answer(path, method: method)
         let echo = try answer.json()
@@ -34,7 +34,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.post, .put, .patch])
-    func `a method that anticipates a body says when there is none`(
+    func `a method that anticipates a body is sent with a length of 0 without a body`(
         server: TestServers, method: HTTPMethod
     ) async throws {
         for body in [nil, Data()] {
@@ -48,7 +48,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.get, .delete])
-    func `a method that needs no body says nothing about one`(server: TestServers, method: HTTPMethod) async throws {
+    func `a method without a body is sent without body fields`(server: TestServers, method: HTTPMethod) async throws {
         let answer = try await server.answer("/anything", method: method)
         #expect(try answer.echoedField("Content-Length") ?? "" == "")
         #expect(try answer.echoedField("Content-Type") ?? "" == "")
@@ -56,7 +56,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.get, .post, .put, .patch, .delete])
-    func `the endpoint of a method takes no other method`(server: TestServers, method: HTTPMethod) async throws {
+    func `the endpoint of a method accepts no other method`(server: TestServers, method: HTTPMethod) async throws {
         for other in [HTTPMethod.get, .post, .put, .patch, .delete] {
             let answer = try await server.answer("/\(method.rawValue.lowercased())?a=b", method: other)
             if other == method {
@@ -76,7 +76,7 @@ struct `Conformance of methods` {
             "/get", "/anything", "/html", "/gzip", "/brotli", "/bytes/1000", "/stream/3", "/stream-bytes/100",
             "/image/png", "/status/404", "/status/204",
         ])
-    func `HEAD gets the head of GET and no body`(server: TestServers, path: String) async throws {
+    func `HEAD receives the head of GET and no body`(server: TestServers, path: String) async throws {
         let head = try await server.answer(path, method: .head)
         let get = try await server.answer(path)
         #expect(head.body.isEmpty)
@@ -84,13 +84,13 @@ struct `Conformance of methods` {
         #expect(head.head.mimeType == get.head.mimeType)
         #expect(head.head.headers["Content-Encoding"] == get.head.headers["Content-Encoding"])
         if get.head.expectedContentLength != nil {
-            // httpbin's echoes say which method it was; the others have the length of GET.
+            // The echoes of httpbin contain the method. The other responses have the length of GET.
             #expect(head.head.expectedContentLength != nil)
         }
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a connection goes on being used after HEAD`(server: TestServers) async throws {
+    func `a connection is used again after HEAD`(server: TestServers) async throws {
         let session = Session(configuration: .conformance)
         _ = try await server.answer("/bytes/5000", method: .head, in: session)
         let next = try await server.answer("/bytes/10?seed=1", in: session)
@@ -100,7 +100,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `OPTIONS answers with what is allowed and an empty body`(server: TestServers) async throws {
+    func `the response to OPTIONS has the allowed methods and an empty body`(server: TestServers) async throws {
         let answer = try await server.answer("/anything", method: .options)
         #expect(answer.status == 200)
         #expect(answer.body.isEmpty)

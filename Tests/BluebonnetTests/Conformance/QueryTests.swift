@@ -24,7 +24,7 @@ struct `Conformance of queries` {
     ]
 
     @Test(arguments: TestServers.httpbins, arrays)
-    func `arrays arrive as the option says`(server: TestServers, array: ArrayCase) async throws {
+    func `arrays arrive in the format of the option`(server: TestServers, array: ArrayCase) async throws {
         let encoder = URLEncodedFormEncoder(alphabetizeKeyValuePairs: array.isSorted, arrayEncoding: array.encoding)
         let answer = try await server.answer(
             Session.conformance.request(
@@ -67,7 +67,7 @@ struct `Conformance of queries` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `values of all kinds arrive by the default options`(server: TestServers) async throws {
+    func `values of all kinds arrive in the default format`(server: TestServers) async throws {
         let answer = try await server.answer(
             Session.conformance.request(try server.url("/get"), parameters: Everything()))
         #expect(
@@ -78,7 +78,7 @@ struct `Conformance of queries` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `values of all kinds arrive by other options`(server: TestServers) async throws {
+    func `values of all kinds arrive in other formats`(server: TestServers) async throws {
         let encoder = URLEncodedFormEncoder(
             boolEncoding: .literal, dataEncoding: .custom { "\($0.count) bytes" }, dateEncoding: .iso8601,
             keyEncoding: .uppercased, keyPathEncoding: .dots, nilEncoding: .dropValue)
@@ -93,7 +93,7 @@ struct `Conformance of queries` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.get, .delete])
-    func `parameters follow a query that is there`(server: TestServers, method: HTTPMethod) async throws {
+    func `parameters are appended to an existing query`(server: TestServers, method: HTTPMethod) async throws {
         let answer = try await server.answer(
             Session.conformance.request(
                 try server.url("/anything?kept=1&kept=2#fragment"), method: method, parameters: ["new": "3"]))
@@ -104,7 +104,7 @@ struct `Conformance of queries` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a destination goes before the method's own`(server: TestServers) async throws {
+    func `a destination takes precedence over the method's default`(server: TestServers) async throws {
         let url = try server.url("/anything")
         let inQuery = try await server.answer(
             Session.conformance.request(
@@ -119,7 +119,7 @@ struct `Conformance of queries` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a long query arrives whole`(server: TestServers) async throws {
+    func `a long query arrives completely`(server: TestServers) async throws {
         let value = String(repeating: "0123456789", count: 2_000)
         let answer = try await server.answer(
             Session.conformance.request(try server.url("/get"), parameters: ["value": value]))

@@ -18,7 +18,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins, ["/gzip", "/deflate", "/brotli"])
-    func `a session that does not decode gets what was sent`(server: TestServers, path: String) async throws {
+    func `a session that does not decode gets the encoded bytes`(server: TestServers, path: String) async throws {
         var configuration = Session.Configuration.conformance
         configuration.decodesContent = false
         let session = Session(configuration: configuration)
@@ -31,7 +31,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS], [1, 1024, 65_536, 1 << 20, 16 << 20])
-    func `a large body is decoded whole`(server: TestServers, size: Int) async throws {
+    func `a large body is decoded completely`(server: TestServers, size: Int) async throws {
         let answer = try await server.answer("/gzip/bytes/\(size)")
         #expect(answer.head.headers["Content-Encoding"] == "gzip")
         expectSame(answer.body, Data.pattern(count: size))
@@ -39,7 +39,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `text in UTF-8 is that text`(server: TestServers) async throws {
+    func `text in UTF-8 is decoded`(server: TestServers) async throws {
         let request = Session.conformance.request(try server.url("/encoding/utf8"))
         let text = try await request.serializingString().value
         #expect(text.contains("STARGΛ̊TE SG-1"))
@@ -100,7 +100,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `an image of a type that there is not is refused`(server: TestServers) async throws {
+    func `an image of an unknown type is refused`(server: TestServers) async throws {
         let answer = try await server.answer("/image", headers: [.accept("image/unheard-of")])
         #expect(answer.status == 406)
         #expect(try answer.json()["accept"]?.array?.contains("image/png") == true)
@@ -122,7 +122,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins, [0, 1, 20, 100])
-    func `lines that are streamed arrive in order`(server: TestServers, count: Int) async throws {
+    func `streamed lines arrive in order`(server: TestServers, count: Int) async throws {
         let answer = try await server.answer("/stream/\(count)")
         let lines = try answer.body.split(separator: UInt8(ascii: "\n")).map { try JSONValue(parsing: Data($0)) }
         #expect(lines.map { $0["id"]?.int } == Array(0..<count))
@@ -130,7 +130,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a body that comes in drops is awaited to its end`(server: TestServers) async throws {
+    func `a slow body is received to its end`(server: TestServers) async throws {
         let answer = try await server.answer("/drip?numbytes=10&duration=0.5&delay=0.1&code=203")
         #expect(answer.status == 203)
         #expect(answer.text == "**********")
@@ -139,7 +139,7 @@ struct `Conformance of response bodies` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.get, .post, .put, .patch, .delete])
-    func `a late answer is awaited`(server: TestServers, method: HTTPMethod) async throws {
+    func `a late response is received`(server: TestServers, method: HTTPMethod) async throws {
         let answer = try await server.answer("/delay/0.3?a=b", method: method)
         #expect(try answer.json()["args"] == ["a": "b"])
         #expect(try #require(answer.metrics.firstByte) >= .milliseconds(300))
@@ -152,7 +152,7 @@ struct `Conformance of response bodies` {
             ("bytes=-3", 206, "xyz", "bytes 23-25/26"), ("bytes=0-25", 200, "abcdefghijklmnopqrstuvwxyz", nil),
             ("bytes=40-50", 416, "", "bytes */26"),
         ] as [(String, Int, String, String?)])
-    func `a range is what comes`(
+    func `a requested range is received`(
         server: TestServers, range: (field: String, status: Int, text: String, contentRange: String?)
     ) async throws {
         let answer = try await server.answer(
@@ -165,7 +165,7 @@ struct `Conformance of response bodies` {
 
     @Test(
         arguments: TestServers.httpbins, [("SGVsbG8sIHdvcmxkIQ==", "Hello, world!"), ("w7zwn4y8", "ü🌼"), ("IA==", " ")])
-    func `what is in the URL comes back decoded`(
+    func `text in the URL is received decoded`(
         server: TestServers, value: (encoded: String, text: String)
     ) async throws {
         let answer = try await server.answer("/base64/\(value.encoded)")

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Values made of what came over the wire.
+/// Values that are serialized from received bodies.
 @Suite(.timeLimit(.minutes(1)))
 struct `Conformance of serializers` {
     static let texts: [(charset: String?, bytes: [UInt8], text: String)] = [
@@ -27,7 +27,7 @@ struct `Conformance of serializers` {
         await server.stop()
     }
 
-    @Test func `an encoding of the user's own goes before the response's`() async throws {
+    @Test func `a custom encoding takes precedence over the response's charset`() async throws {
         let server = try await LocalServer {
             $0.get("/", .data(Data([0xe9]), contentType: "text/plain; charset=utf-8"))
         }
@@ -61,7 +61,7 @@ struct `Conformance of serializers` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `what is not that type or not JSON is an error with the decoder's`(server: TestServers) async throws {
+    func `a body that does not decode is an error with the decoder's error`(server: TestServers) async throws {
         let wrong = await Session.conformance.request(try server.url("/ip")).serializingDecodable(Slideshow.self)
             .response
         #expect(wrong.error?.kind == .serialization(.decodingFailed))
@@ -73,7 +73,7 @@ struct `Conformance of serializers` {
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS], [true, false])
-    func `a property list goes there and back`(server: TestServers, isBinary: Bool) async throws {
+    func `a property list is sent and received`(server: TestServers, isBinary: Bool) async throws {
         let sent = Slideshow(
             slideshow: Slideshow.Show(
                 author: "日本 <&>", slides: [Slideshow.Slide(title: "t", type: "all", items: ["ü", ""])]))
@@ -87,7 +87,7 @@ struct `Conformance of serializers` {
     }
 
     @Test(arguments: TestServers.httpbins, [204, 205])
-    func `an empty body is a value where the status allows it`(server: TestServers, code: Int) async throws {
+    func `an empty body is a value if the status allows an empty body`(server: TestServers, code: Int) async throws {
         let request = Session.conformance.request(try server.url("/status/\(code)"))
         #expect(try await request.serializingData().value.isEmpty)
         #expect(try await request.serializingString().value == "")
@@ -99,7 +99,7 @@ struct `Conformance of serializers` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `an empty body is an error where nothing allows it, and a value for HEAD`(server: TestServers) async throws {
+    func `an empty body is an error if nothing allows it, and a value for HEAD`(server: TestServers) async throws {
         let get = Session.conformance.request(try server.url("/bytes/0"))
         #expect(
             await get.serializingData().response.error?.kind == .serialization(.inputDataNilOrZeroLength))
@@ -109,7 +109,7 @@ struct `Conformance of serializers` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `one response serves any number of serializers`(server: TestServers) async throws {
+    func `any number of serializers use one response`(server: TestServers) async throws {
         let request = Session.conformance.request(try server.url("/uuid"))
         let (data, text, json) = (
             request.serializingData(), request.serializingString(), request.serializingJSON()

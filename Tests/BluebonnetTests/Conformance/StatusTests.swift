@@ -25,7 +25,7 @@ struct `Conformance of status codes` {
         [HTTPMethod.get, .post, .put, .patch, .delete, .trace].flatMap { method in
             [200, 204, 304, 404, 500].map { (method, $0) }
         })
-    func `a status code comes with every method`(
+    func `a status code is received with every method`(
         server: TestServers, exchange: (method: HTTPMethod, code: Int)
     ) async throws {
         let answer = try await server.answer("/status/\(exchange.code)", method: exchange.method)
@@ -58,7 +58,7 @@ struct `Conformance of status codes` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `credentials that the user sends are sent`(server: TestServers) async throws {
+    func `an Authorization field of the user is sent`(server: TestServers) async throws {
         let basic = try await server.answer(
             "/basic-auth/user/pass%20word", headers: [.authorization(username: "user", password: "pass word")])
         #expect(try basic.json() == ["authenticated": true, "user": "user"])
@@ -66,7 +66,7 @@ struct `Conformance of status codes` {
         #expect(try bearer.json() == ["authenticated": true, "token": "abc.def"])
     }
 
-    @Test func `the reason phrase is there in the version that has one`() async throws {
+    @Test func `the reason phrase is available for HTTP versions that have reason phrases`() async throws {
         let teapot = try await TestServers.httpbin.answer("/status/418")
         #expect(teapot.head.reasonPhrase == "I'M A TEAPOT")
         #expect(teapot.head.headers["X-More-Info"] == "http://tools.ietf.org/html/rfc2324")
@@ -76,7 +76,7 @@ struct `Conformance of status codes` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a choice of status codes gives one of them`(server: TestServers) async throws {
+    func `the status code is one of the offered codes`(server: TestServers) async throws {
         for _ in 1...10 {
             #expect(try await [200, 404, 503].contains(server.answer("/status/200,404:2,503").status))
         }

@@ -13,7 +13,7 @@ struct `Conformance of URLs that are used again` {
             ("/a//b///", "/a//b///"), ("/%7Euser/%c3%bc", "/%7Euser/%c3%bc"), ("/ü?ü=日", "/%C3%BC?%C3%BC=%E6%97%A5"),
             ("/?q=a+b&c=%20;/?:@", "/?q=a+b&c=%20;/?:@"),
         ])
-    func `the target is the same each time, also after another URL`(path: String, target: String) async throws {
+    func `the target of a URL is the same after another URL`(path: String, target: String) async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         let order = [path, path, path, "/other", path, "/other", "/other", path, path]
@@ -23,13 +23,13 @@ struct `Conformance of URLs that are used again` {
         }
         let targets = server.requests.map(\.target)
         #expect(targets == order.map { $0 == "/other" ? $0 : target })
-        // One handle, one connection: it was the same one that was used again.
+        // There is one handle and one connection, so the same handle was used again.
         #expect(server.connectionCount == 1)
         await session.shutdown()
         await server.stop()
     }
 
-    @Test func `the same path goes to the server that is named`() async throws {
+    @Test func `the same path is sent to the server of each URL`() async throws {
         let servers = [
             try await LocalServer { $0.fallback { _ in .ok } }, try await LocalServer { $0.fallback { _ in .ok } },
         ]
@@ -44,7 +44,7 @@ struct `Conformance of URLs that are used again` {
         for server in servers { await server.stop() }
     }
 
-    @Test func `user info belongs to the URL that has it`() async throws {
+    @Test func `user info is sent only for the URL that contains it`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         let (plain, known) = (
@@ -60,7 +60,7 @@ struct `Conformance of URLs that are used again` {
         await server.stop()
     }
 
-    @Test func `methods and bodies change between uses`() async throws {
+    @Test func `methods and bodies can change between uses of a URL`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         for (method, body) in [

@@ -12,7 +12,7 @@ struct `Conformance of URLs` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `text, a URL and components are the same request`(server: TestServers) async throws {
+    func `text, a URL and components create the same request`(server: TestServers) async throws {
         let text = try Self.text(server) { $0 + "/get?a=1&b=two%20words" }
         let url = try #require(URL(string: text))
         let components = try #require(URLComponents(string: text))
@@ -25,7 +25,7 @@ struct `Conformance of URLs` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `the scheme's and the host's case do not matter`(server: TestServers) async throws {
+    func `the case of the scheme and of the host does not matter`(server: TestServers) async throws {
         for change in [{ $0.replacing("http", with: "HTTP") }, { $0.replacing("127.0.0.1", with: "LOCALHOST") }]
             as [(String) -> String]
         {
@@ -36,7 +36,7 @@ struct `Conformance of URLs` {
     }
 
     @Test(arguments: TestServers.httpbins, ["", "/", "?a=1", "#fragment", "/?a=1#fragment"])
-    func `a URL without a path is the root`(server: TestServers, suffix: String) async throws {
+    func `a URL without a path requests the root`(server: TestServers, suffix: String) async throws {
         let text = try Self.text(server) { $0 + suffix }
         let answer = try await server.answer(Session.conformance.request(text))
         #expect(answer.status == 200)
@@ -61,7 +61,7 @@ struct `Conformance of URLs` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `what is not HTTP or has no host is refused before anything is sent`(server: TestServers) async throws {
+    func `a URL that is not HTTP or has no host is refused before anything is sent`(server: TestServers) async throws {
         let url = try server.url("/get").absoluteString
         for text in [url.replacing("http", with: "ftp"), url.replacing("127.0.0.1", with: ""), "/get", ""] {
             let response = await Session.conformance.request(text).serializingData().response

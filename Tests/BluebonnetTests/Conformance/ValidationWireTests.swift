@@ -17,7 +17,7 @@ struct `Conformance of validation` {
     }
 
     @Test(arguments: TestServers.httpbins, [302, 304, 400, 401, 404, 418, 500, 503])
-    func `any other status is an error with the response in it`(server: TestServers, code: Int) async throws {
+    func `any other status is an error that contains the response`(server: TestServers, code: Int) async throws {
         let request = Session.conformance.request(try server.url("/status/\(code)?key=secret")).validate()
             .redirect(using: .doNotFollow)
         let error = try #require(await Self.error(request))
@@ -32,7 +32,7 @@ struct `Conformance of validation` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `the user's status codes are what counts`(server: TestServers) async throws {
+    func `custom status codes replace the default status codes`(server: TestServers) async throws {
         let url = try server.url("/status/404")
         #expect(await Self.error(Session.conformance.request(url).validate(statusCode: 400..<500)) == nil)
         #expect(await Self.error(Session.conformance.request(url).validate(statusCode: [404])) == nil)
@@ -50,7 +50,7 @@ struct `Conformance of validation` {
             ("/html", "text/html; charset=ascii", true), ("/html", "application/json", false),
             ("/xml", "application/xml", true), ("/image/svg", "image/*", true), ("/bytes/0", "text/plain", true),
         ])
-    func `what Accept asks for is what is valid`(
+    func `the content types of Accept are valid`(
         server: TestServers, exchange: (path: String, accept: String, isValid: Bool)
     ) async throws {
         let request = Session.conformance.request(try server.url(exchange.path), headers: [.accept(exchange.accept)])
@@ -64,7 +64,7 @@ struct `Conformance of validation` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `custom content types, and a custom check`(server: TestServers) async throws {
+    func `custom content types and a custom validator are used`(server: TestServers) async throws {
         struct TooSmall: Error, Equatable {}
         let url = try server.url("/image/png")
         let request = Session.conformance.request(url).validate(contentType: ["image/jpeg", "image/*"])

@@ -58,9 +58,9 @@ extension TestServers {
         }
     }
 
-    /// Makes a request to the server and returns its answer, whatever the status and however long the body.
+    /// Sends a request to the server and returns its response with any status and any body.
     ///
-    /// Expects what holds for every exchange.
+    /// Checks the conditions that every exchange fulfills.
     func answer(
         _ path: String, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: Data? = nil,
         in session: Session = .conformance, at location: SourceLocation = #_sourceLocation
@@ -79,7 +79,7 @@ extension TestServers {
 }
 
 extension WireResponse {
-    /// Awaits a request and expects what holds for every exchange with a test server.
+    /// Awaits a request and checks the conditions that every exchange with a test server fulfills.
     init(of request: DataRequest, at location: SourceLocation = #_sourceLocation) async throws {
         let response = await request.serializingData(emptyResponseCodes: Set(100..<600)).response
         if let error = response.error { throw error }
@@ -95,9 +95,9 @@ extension WireResponse {
     }
 }
 
-/// Expects two bodies to be the same, and says where they differ.
+/// Expects two bodies to be equal, and reports their first difference.
 ///
-/// An `#expect` of their equality would look for the shortest edit from one to the other, which takes minutes.
+/// `#expect` would compute the shortest edit between the bodies, which takes minutes.
 func expectSame(_ body: Data, _ expected: Data, at location: SourceLocation = #_sourceLocation) {
     guard body != expected else { return }
     let offset = zip(body, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset

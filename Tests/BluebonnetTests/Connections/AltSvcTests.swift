@@ -20,7 +20,7 @@ import Testing
         return Int(try await session.request(url).serializingString().value.dropLast())
     }
 
-    @Test func `an alternative service is used once the host has named it`() async throws {
+    @Test func `an alternative service is used after the host has announced it`() async throws {
         let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
         let session = try Self.session(.memory)
         #expect(try await Self.answer(session, "/port") == first)
@@ -31,7 +31,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a service that is in a file is used from the beginning, and the file stays as it is`() async throws {
+    @Test func `a service in a file is used from the beginning and the file does not change`() async throws {
         let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
         let directory = try TestDirectory()
         let line = "h2 named.test \(first) h2 127.0.0.1 \(second) \"20991231 10:00:00\" 0 0\n"
@@ -43,7 +43,7 @@ import Testing
         #expect(directory.text("alt-svc.txt") == line)
     }
 
-    @Test func `a service that is not the host is refused`() async throws {
+    @Test func `a service that cannot prove to be the host is refused`() async throws {
         let wrong = try Self.port(of: .wrongHost)
         let session = try Self.session(.memory)
         _ = try await Self.answer(session, "/alternative?port=\(wrong)")
@@ -53,7 +53,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `none is used unless it is to be`() async throws {
+    @Test func `no alternative service is used by default`() async throws {
         let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
         let session = try Self.session(.off)
         #expect(try await Self.answer(session, "/alternative?port=\(second)") == first)

@@ -15,7 +15,7 @@ import Testing
         try TestHarness.trustingSession { $0.tls.clientIdentity = identity }
     }
 
-    /// The ways to give the same identity.
+    /// The ways to configure the same identity.
     enum IdentitySource: String, CaseIterable {
         case pemFiles, oneEncryptedKey, pemData, encryptedData, oneText, derFiles, derData, pkcs12File, pkcs12Data
 
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test(arguments: IdentitySource.allCases) func `a server that asks learns who the client is`(
+    @Test(arguments: IdentitySource.allCases) func `a server that requests a certificate receives it`(
         _ source: IdentitySource
     ) async throws {
         let session = try Self.session(try source.identity())
@@ -52,7 +52,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a server that does not ask gets nothing`() async throws {
+    @Test func `a server that does not request a certificate receives no certificate`() async throws {
         let session = try Self.session(try IdentitySource.pemFiles.identity())
         let text = try await session.request(try TestServers.tls1_3.url("/tls")).serializingString().value
         #expect(!text.contains("CN="))
@@ -72,12 +72,12 @@ import Testing
     }
 
     @Test(arguments: [TLS.Version.v1_2, .v1_3])
-    func `a server that ends the handshake over a certificate is said to have done so`(_ version: TLS.Version)
+    func `an error reports a refused client certificate`(_ version: TLS.Version)
         async throws
     {
         let files = try TestCertificates()
         let url = try TestServers.handshakeEnder.url("/")
-        // TLS 1.2 has no alert that says that a certificate is missing.
+        // TLS 1.2 has no alert for a missing certificate.
         let missing: RequestError.TrustReason = version == .v1_2 ? .handshake : .clientCertificateRequired
         for (identity, reason) in [
             (nil, missing),
@@ -96,7 +96,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `identities do not reach the connections of another session`() async throws {
+    @Test func `identities are not used on connections of another session`() async throws {
         let loop = EventLoop()
         let authority = try TestCertificates().authority
         let url = try TestServers.clientCertificates.url("/tls")
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Flaw.allCases) func `an identity that cannot be used is an error that names the option`(
+    @Test(arguments: Flaw.allCases) func `an invalid identity is an error with the option's name`(
         _ flaw: Flaw
     ) async throws {
         let session = try Self.session(try flaw.identity())
@@ -151,7 +151,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `descriptions show neither key nor pass phrase`() {
+    @Test func `descriptions do not show the key or the pass phrase`() {
         var configuration = Session.Configuration()
         let key = Data("hidden-key".utf8)
         for identity in [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is wrong with a configuration is found before anything is sent, and named.
+/// Issues of a configuration are detected and named before anything is sent.
 @Suite struct ConfigurationIssueTests {
     typealias Configuration = Session.Configuration
 
@@ -96,7 +96,7 @@ import Testing
         Row("tls.clientIdentity", "a NUL") { $0.tls.clientIdentity = .pem(file: "/a", passphrase: "a\0b") },
     ]
 
-    @Test(arguments: flaws) func `a value that cannot be is found`(_ row: Row) {
+    @Test(arguments: flaws) func `an invalid value is found`(_ row: Row) {
         var configuration = Configuration()
         row.change(&configuration)
         let issue = ConfigurationIssue(in: configuration)
@@ -137,13 +137,13 @@ import Testing
         },
         Row("tls.clientIdentity", "a path") { $0.tls.clientIdentity = .pem(file: "/client.pem", passphrase: "") },
     ])
-    func `a value that can be is left alone`(_ row: Row) {
+    func `a valid value is accepted`(_ row: Row) {
         var configuration = Configuration()
         row.change(&configuration)
         #expect(ConfigurationIssue(in: configuration) == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `every request fails with the flaw, and the session goes on`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `every request fails with the issue and the session continues`() async throws {
         let session = TestHarness.session { $0.keepAlive = .init(idle: .seconds(40_000)) }
         for _ in 1...2 {
             try await TestHarness.expect(
@@ -155,7 +155,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what says more about where to connect comes before what says less`() {
+    @Test func `more specific overrides take precedence over less specific overrides`() {
         var dns = Configuration.DNS()
         dns.connectTo = [":": "d:1", ":80": "c:1", "a.test:": "b:1", "a.test:80": "a:1"]
         var lines: [String] = []

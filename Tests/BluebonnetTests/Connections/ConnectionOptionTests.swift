@@ -29,7 +29,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a unix socket that is not there refuses the connection`() async throws {
+    @Test func `a missing unix socket refuses the connection`() async throws {
         let session = TestHarness.session { $0.unixSocketPath = "/no/such/socket" }
         try await TestHarness.expect(
             session.request("http://a.invalid/").serializingData(), in: session, failsWith: .connection(.refused))
@@ -55,7 +55,7 @@ import Testing
 
     // MARK: Names
 
-    @Test func `an override takes the place of name lookup, and the name stays`() async throws {
+    @Test func `an override replaces the name lookup and keeps the name`() async throws {
         let port = try Self.port(of: .tls1_3)
         let session = try TestHarness.trustingSession {
             $0.dns.overrides = ["named.test:\(port)": ["127.0.0.1"], "other.test:\(port)": ["127.0.0.1"]]
@@ -74,7 +74,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `an override for every host`() async throws {
+    @Test func `an override can apply to every host`() async throws {
         let server = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
         let session = TestHarness.session { $0.dns.overrides["*:\(server.port)"] = ["127.0.0.1"] }
         for host in ["a.invalid", "b.invalid", "a.invalid"] {
@@ -83,7 +83,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `another host and port are connected to, and the name stays`() async throws {
+    @Test func `an override connects to another host and port and keeps the name`() async throws {
         let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
         let session = try TestHarness.trustingSession {
             $0.dns.connectTo = ["named.test:443": "127.0.0.1:\(first)", ":\(first)": ":\(second)"]
@@ -93,7 +93,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `servers for names are refused by a libcurl that cannot ask them`() async throws {
+    @Test func `name servers are refused if libcurl does not support them`() async throws {
         let session = TestHarness.session { $0.dns.servers = ["127.0.0.1"] }
         let error = try #require(await session.request("http://a.invalid/").serializingData().response.error)
         #expect(error.description.contains("dns.servers") || error.kind == .connection(.nameNotResolved))
@@ -103,7 +103,7 @@ import Testing
     // MARK: Interfaces and versions of IP
 
     @Test(arguments: [("lo", "127.0.0.1"), ("127.0.0.3", "127.0.0.3")])
-    func `connections leave by an interface, or from an address`(_ interface: String, address: String) async throws {
+    func `connections use an interface or a local address`(_ interface: String, address: String) async throws {
         let session = TestHarness.session { $0.interface = interface }
         let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
         #expect(answer.value == "127.0.0.1\n")
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: ["no-such-if0", "192.0.2.1", "if!lo", "host!127.0.0.1"])
-    func `an interface that is not there is said to be missing`(_ interface: String) async throws {
+    func `a missing interface is reported as missing`(_ interface: String) async throws {
         let session = TestHarness.session { $0.interface = interface }
         try await TestHarness.expect(
             session.request(try TestServers.nginx.url("/address")).serializingData(), in: session,
@@ -125,7 +125,7 @@ import Testing
         arguments: [
             (Session.Configuration.AddressFamily.ipv4, ["127.0.0.1"]), (.ipv6, ["::1"]), (.any, ["127.0.0.1", "::1"]),
         ])
-    func `connections use the versions of IP that they may`(
+    func `connections use the allowed versions of IP`(
         _ family: Session.Configuration.AddressFamily, expected: [String]
     ) async throws {
         let port = try Self.port(of: .nginx)
@@ -140,7 +140,7 @@ import Testing
     @Test(arguments: [
         (Session.Configuration.AddressFamily.ipv6, "127.0.0.1"), (.ipv4, "::1"),
     ])
-    func `a host without an address of that version is not found`(
+    func `a host without an address of the allowed version is not found`(
         _ family: Session.Configuration.AddressFamily, address: String
     ) async throws {
         let session = TestHarness.session {
@@ -152,7 +152,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(.enabled(if: hasIPv6 == true)) func `the other version of IP is tried when its time has come`() async throws {
+    @Test(.enabled(if: hasIPv6 == true)) func `the other version of IP is tried after a delay`() async throws {
         let port = try Self.port(of: .nginx)
         let queue = try FullQueue(lastByte: 9, port: port)
         // The address of IPv6 that is 127.0.0.9: a newer libcurl begins with IPv6, an older one with the first address.
@@ -182,7 +182,7 @@ import Testing
         let table = try await Subprocess.run("/bin/cat", ["/proc/net/tcp"])
         for line in String(decoding: table.output, as: UTF8.self).split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
-            // One that is established: an older connection from the same port to elsewhere may be about to go.
+            // Only an established connection counts, because an older connection from the same port may be closing.
             guard columns[3] == "01", columns[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port
             else { continue }
             let timer = columns[5].split(separator: ":")
@@ -191,7 +191,7 @@ import Testing
         throw TestFailure("no connection from port \(port)")
     }
 
-    @Test func `TCP asks after a silent peer only if it is to`() async throws {
+    @Test func `TCP keep-alive is used only if it is enabled`() async throws {
         for isOn in [true, false] {
             let session = TestHarness.session {
                 if isOn { $0.keepAlive = .init(idle: .seconds(3_000), interval: .seconds(7)) }
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `a limit for each host holds`() async throws {
+    @Test func `the limit for each host is respected`() async throws {
         let server = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
         let session = TestHarness.session { $0.connectionLimits.perHost = 1 }
         let url = server.url
@@ -217,7 +217,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a limit in all holds, and makes room for another host`() async throws {
+    @Test func `the total limit is respected and lets another host connect`() async throws {
         let first = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
         let second = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
         let session = TestHarness.session { $0.connectionLimits.total = 1 }
@@ -230,7 +230,7 @@ import Testing
         try await second.waitForOpenConnections(atMost: 0)
     }
 
-    @Test(arguments: [1, 2]) func `as many connections are kept as may be`(_ kept: Int) async throws {
+    @Test(arguments: [1, 2]) func `the allowed number of connections is kept`(_ kept: Int) async throws {
         let first = try await LocalServer { $0.fallback { _ in .text("a") } }
         let second = try await LocalServer { $0.fallback { _ in .text("b") } }
         let session = TestHarness.session { $0.connectionLimits.idle = kept }

@@ -5,7 +5,7 @@ import Testing
 final class FullQueue {
     private var descriptors: [Int32] = []
 
-    /// Takes a port.
+    /// Binds a port.
     ///
     /// - Parameters:
     ///   - lastByte: The last byte of the address, whose others are 127.0.0.
@@ -25,7 +25,7 @@ final class FullQueue {
                 descriptors.append(listener)
                 try #require(unsafe bind(listener, pointer, length) == 0)
                 try #require(listen(listener, 0) == 0)
-                // The queue takes one connection; the others are attempts that the system drops.
+                // The queue accepts one connection. The system drops the other attempts.
                 for index in 0..<4 {
                     let client = socket(AF_INET, kind | (index == 0 ? 0 : Int32(SOCK_NONBLOCK.rawValue)), 0)
                     descriptors.append(client)

@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a host that wants TLS is spoken to over TLS from then on, and no other host is`(
+    func `only a host that requires TLS is contacted over TLS`(
         withCookies: Bool
     ) async throws {
         let scene = try await FixtureSession(.memory, cookies: withCookies)
@@ -56,7 +56,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `the server includes the hosts below it, and removes them`() async throws {
+    @Test func `a server can include its subdomains and remove itself`() async throws {
         let scene = try await FixtureSession(.memory)
         #expect(try await scene.get("https://named.test/hsts/all").text == "remembered\n")
         #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
@@ -73,7 +73,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a request without cookies is made over TLS, too, and still has none`() async throws {
+    @Test func `a request without cookies is also sent over TLS and has no cookies`() async throws {
         let scene = try await FixtureSession(.memory)
         _ = try await scene.get("http://named.test/")
         _ = try await scene.get("http://other.test/")
@@ -91,7 +91,7 @@ import Testing
     }
 
     /// Otherwise it would be made for HTTP/2 without TLS, and have a connection to itself.
-    @Test func `a request that was held back while its host said so goes over TLS like any other`() async throws {
+    @Test func `a request that waits while its host requires TLS is sent over TLS`() async throws {
         let port = try #require(try TestServers.tls1_3.url().port)
         let session = try TestHarness.trustingSession {
             $0.hsts = .memory
@@ -120,14 +120,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `nothing is remembered unless it is to be`() async throws {
+    @Test func `nothing is remembered by default`() async throws {
         let scene = try await FixtureSession(.off)
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
         #expect(try await scene.get("http://named.test/port").text == "plain")
         try await scene.end()
     }
 
-    @Test func `another session does not know`() async throws {
+    @Test func `another session does not know the hosts`() async throws {
         let (first, second) = (try await FixtureSession(.memory), try await FixtureSession(.memory))
         #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
         #expect(try await second.get("http://named.test/port").text == "plain")
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a file hands the hosts on to the next session`(withCookies: Bool) async throws {
+    func `a file passes the hosts to the next session`(withCookies: Bool) async throws {
         let directory = try TestDirectory()
         let file = directory.path("hsts.txt")
         let first = try await FixtureSession(.file(file), cookies: withCookies)
@@ -144,7 +144,7 @@ import Testing
         #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
         try await first.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
-        // A session that makes no request leaves the file as it is.
+        // A session without requests does not change the file.
         try await FixtureSession(.file(file)).end()
         let second = try await FixtureSession(.file(file), cookies: withCookies)
         #expect(try await second.get("http://named.test/port").text == second.securePort)
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 0o644, 0o666, 0o600] as [mode_t?])
-    func `the file is its owner's only, whatever it was before`(mode: mode_t?) async throws {
+    func `the file is readable by its owner only`(mode: mode_t?) async throws {
         let directory = try TestDirectory()
         let file = directory.path("hsts.txt")
         if let mode {
@@ -167,7 +167,7 @@ import Testing
         #expect(directory.mode("hsts.txt") == 0o600 && directory.names == ["hsts.txt"])
     }
 
-    @Test func `hosts in a file of the user's are known from the first request on`() async throws {
+    @Test func `hosts in a file of the user are known from the first request`() async throws {
         let directory = try TestDirectory()
         try directory.write(".named.test \"unlimited\"\n", to: "hsts.txt")
         let scene = try await FixtureSession(.file(directory.path("hsts.txt")))

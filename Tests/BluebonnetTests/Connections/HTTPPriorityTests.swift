@@ -25,7 +25,7 @@ import Testing
         #expect(priority.urgency == urgency)
     }
 
-    @Test func `the named ones are the same in both ways`() {
+    @Test func `the named priorities have the same urgency and weight`() {
         #expect(HTTPPriority.high == HTTPPriority(weight: 256))
         #expect(HTTPPriority.normal == HTTPPriority(weight: 16))
         #expect(HTTPPriority.low == HTTPPriority(weight: 1))
@@ -45,7 +45,7 @@ import Testing
     ]
 
     @Test(arguments: fields)
-    func `a server learns of it by the stream's weight and by the field`(
+    func `the priority is sent as the stream's weight and as a field`(
         _ priority: HTTPPriority, field: String?
     ) async throws {
         let session = try TestHarness.trustingSession()
@@ -57,7 +57,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a request without one says nothing, also after one that has`() async throws {
+    @Test func `a request without a priority sends no priority, even after a request with a priority`() async throws {
         let session = try TestHarness.trustingSession()
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = .low
@@ -69,7 +69,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a field of the request's own is left alone, and one of the session's gives way`() async throws {
+    @Test func `a field of the request is kept, and a field of the session is replaced`() async throws {
         let session = try TestHarness.trustingSession { $0.headers["Priority"] = "u=7" }
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = .high
@@ -81,7 +81,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `HTTP/1.1 has the field alone`() async throws {
+    @Test func `HTTP/1.1 sends the field only`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .text("x") } }
         let session = TestHarness.session()
         var request = HTTPRequest(url: server.url)

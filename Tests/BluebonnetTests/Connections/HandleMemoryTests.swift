@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What libcurl keeps in its handles serves the requests that come later.
+/// Later requests use the information that libcurl keeps in its handles.
 @Suite(.timeLimit(.minutes(2))) struct HandleMemoryTests {
     /// How many of so many new connections, one after the other, resume a TLS session.
     private static func resumed(_ count: Int, from url: String, _ session: Session) async throws -> Int {
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
-    func `all new connections but the first resume the TLS session`(
+    func `all new connections except the first resume the TLS session`(
         _ version: Session.Configuration.TLS.Version
     ) async throws {
         let session = try TestHarness.trustingSession {
@@ -55,7 +55,7 @@ import Testing
         await other.shutdown()
     }
 
-    @Test func `each request after the first goes to the alternative service, on new connections, too`() async throws {
+    @Test func `each request after the first uses the alternative service, also on new connections`() async throws {
         let first = try #require(try TestServers.tls1_2.url().port)
         let second = try #require(try TestServers.tls1_3.url().port)
         let session = try TestHarness.trustingSession {

@@ -53,7 +53,7 @@ import Testing
 
     /// Connections are shared where they may be, and handles are used again; all hosts are one server's.
     @Test(arguments: [HTTPVersionPreference.http1_1, .automatic], [false, true])
-    func `a host is shown what is for it, and no other is`(
+    func `the identity of a host is sent to this host only`(
         _ version: HTTPVersionPreference, _ isInMemory: Bool
     ) async throws {
         let server = TestServers.optionalClientCertificates
@@ -97,7 +97,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what a redirect leads to is shown its own`() async throws {
+    @Test func `the host of a redirect receives its own identity`() async throws {
         let server = TestServers.optionalClientCertificates
         let identities = try Self.identities()
         let session = try Self.session(server) {
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: [TLS.Version.v1_2, .v1_3], [HTTPVersionPreference.http1_1, .automatic])
-    func `keys of each kind, where a certificate is demanded`(
+    func `keys of each kind work if a certificate is required`(
         _ version: TLS.Version, _ http: HTTPVersionPreference
     ) async throws {
         let server = TestServers.clientCertificates
@@ -129,7 +129,7 @@ import Testing
                 .response
             #expect(response.value?.hasSuffix(subject) == true)
             #expect(response.response?.httpVersion == (http == .http1_1 ? .http1_1 : .http2))
-            // Another host of the same server gets nothing, and so says no.
+            // Another host of the same server receives no certificate, and therefore refuses the request.
             let other = await session.request(try Self.url("a.named.test", "/tls", on: server)).serializingString()
                 .response
             #expect(other.response?.statusCode == 400)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `an identity that cannot be used is named, and is no matter of other hosts`() async throws {
+    @Test func `an invalid identity is named and does not affect other hosts`() async throws {
         let files = try TestCertificates()
         let server = TestServers.clientCertificates
         let session = try Self.session(server) {
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(arguments: [false, true].flatMap { one in [false, true].map { ProxyRow(forServers: one, forProxies: $0) } })
-    func `a proxy is shown what is for proxies, and a server what is for servers`(_ row: ProxyRow) async throws {
+    func `a proxy receives the proxy identity, and a server its own identity`(_ row: ProxyRow) async throws {
         let identities = try Self.identities()
         let session = try Self.session(.optionalClientCertificates) {
             $0.proxy = .url(try TestServers.secureProxyForClients.proxyURL())
@@ -187,7 +187,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `an identity for proxies that cannot be used is named`() async throws {
+    @Test func `an invalid proxy identity is named`() async throws {
         let files = try TestCertificates()
         let session = try Self.session(.optionalClientCertificates) {
             $0.proxy = .url(try TestServers.secureProxyForClients.proxyURL())
@@ -208,7 +208,7 @@ import Testing
         ("https://xn--bcher-kva.test/", "bücher.test"), ("https://b.example.evil.test/", nil),
         ("https://xb.example.test/", nil),
     ])
-    func `which identity is for a host`(_ url: String, _ key: String?) throws {
+    func `the identity for a host is found`(_ url: String, _ key: String?) throws {
         var tls = TLS()
         for host in ["*.example", "b.example", "[::1]", "bücher.test"] {
             tls.clientIdentities[host] = .pem(file: "/\(host).pem")

@@ -18,7 +18,7 @@ import Testing
         (TLS.Version.v1_2, TLS.Version?.none, "TLSv1.3"), (.v1_2, .v1_3, "TLSv1.3"), (.v1_2, .v1_2, "TLSv1.2"),
         (.v1_3, nil, "TLSv1.3"), (.v1_3, .v1_3, "TLSv1.3"),
     ])
-    func `a version within the limits is spoken`(
+    func `a TLS version within the limits is used`(
         minimum: TLS.Version, maximum: TLS.Version?, expected: String
     ) async throws {
         let files = try TestCertificates()
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.tls1_2, .tls1_3])
-    func `what the server does not speak fails the handshake`(_ server: TestServers) async throws {
+    func `a TLS version that the server does not support fails the handshake`(_ server: TestServers) async throws {
         let session = try TestHarness.trustingSession {
             if server == .tls1_2 { $0.tls.minimumVersion = .v1_3 } else { $0.tls.maximumVersion = .v1_2 }
         }
@@ -60,14 +60,14 @@ import Testing
         #expect(lines[1] == suite)
     }
 
-    @Test func `the lists of one version are nothing to the other`() async throws {
+    @Test func `the lists of one TLS version do not affect the other version`() async throws {
         let lines = try await Self.lines(.tls1_3) { $0.ciphers = ["ECDHE-RSA-AES128-GCM-SHA256"] }
         #expect(lines[0] == "TLSv1.3")
         let others = try await Self.lines(.tls1_2) { $0.cipherSuites = ["TLS_AES_128_GCM_SHA256"] }
         #expect(others[0] == "TLSv1.2")
     }
 
-    @Test func `no cipher in common fails the handshake`() async throws {
+    @Test func `a handshake without a common cipher fails`() async throws {
         // The server's certificate is not one of RSA.
         let session = try TestHarness.trustingSession { $0.tls.ciphers = ["ECDHE-RSA-AES128-GCM-SHA256"] }
         try await TestHarness.expect(

@@ -17,7 +17,7 @@ import Testing
         return state
     }
 
-    @Test func `more waits in libcurl until what is here is decoded`() {
+    @Test func `more bytes wait in libcurl until the current bytes are decoded`() {
         var state = state(isHeld: false)
         #expect(!state.isPaused, "it is our turn")
         #expect(state.codedBytesReceived() == .pause)
@@ -27,7 +27,7 @@ import Testing
         #expect(state.codedBytesDecoded() == .nothing)
     }
 
-    @Test func `a reader that makes room gets what is here first`() {
+    @Test func `a reader with room first receives the current bytes`() {
         var state = state(isHeld: true)
         #expect(state.isPaused && !state.takesBody)
         #expect(state.codedBytesReceived() == .pause)
@@ -37,7 +37,7 @@ import Testing
         #expect(!state.isReceivingPaused)
     }
 
-    @Test func `libcurl stays paused where the reader's place is full again`() {
+    @Test func `libcurl stays paused if the reader is full again`() {
         var state = state(isHeld: false)
         #expect(state.codedBytesReceived() == .pause)
         state.bodyHeld()

@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test(arguments: coded)
-    func `what is coded is decoded, in pieces of any size`(_ codings: String, bytes: [UInt8]) {
+    func `coded bytes are decoded in pieces of any size`(_ codings: String, bytes: [UInt8]) {
         for size in 1...bytes.count {
             #expect(Self.decode(bytes, codings, by: size) == .whole(Self.text), "by \(size)")
         }
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [("gzip", gzip), ("deflate", zlib), ("deflate", raw), ("br", brotli), ("zstd", zstd)])
-    func `what ends too early is not complete, wherever that is`(_ codings: String, bytes: [UInt8]) {
+    func `a truncated body is not complete, wherever it ends`(_ codings: String, bytes: [UInt8]) {
         #expect(Self.decode([], codings, by: 1) == .whole([]), "no content at all is none that ends early")
         for count in 1..<bytes.count {
             guard case .part(let part) = Self.decode(Array(bytes[..<count]), codings, by: count) else {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [("gzip", gzip), ("deflate", zlib), ("br", brotli), ("zstd", zstd)])
-    func `a wrong byte is found, or makes no difference to how it ends`(_ codings: String, bytes: [UInt8]) {
+    func `a wrong byte is detected or does not change the end`(_ codings: String, bytes: [UInt8]) {
         var found = 0
         for index in bytes.indices {
             for wrong: UInt8 in [0x01, 0x10, 0x80, 0xff] {
@@ -56,7 +56,7 @@ import Testing
         ("gzip", gzip, "there are"), ("deflate", zlib, "bytes behind the end"), ("br", brotli, "bytes behind the end"),
         ("zstd", zstd, "nknown"), ("gzip, br", brotliOfGzip, "bytes behind the end"),
     ])
-    func `bytes behind the end are an error`(_ codings: String, bytes: [UInt8], message: String) {
+    func `bytes after the end are an error`(_ codings: String, bytes: [UInt8], message: String) {
         for size in [1, bytes.count, bytes.count + 10] {
             guard case .failed(let said) = Self.decode(bytes + Array("not a gzip".utf8), codings, by: size) else {
                 Issue.record("\(codings) by \(size)")
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `behind a stream without a format, four bytes are passed over, as by libcurl`() {
+    @Test func `four bytes after a raw deflate stream are skipped, as in libcurl`() {
         #expect(Self.decode(Self.raw + [1, 2, 3, 4], "deflate", by: 3) == .whole(Self.text))
         #expect(Self.decode(Self.raw + [1, 2, 3, 4, 5], "deflate", by: 3) == .failed("there are bytes behind the end"))
     }
@@ -75,7 +75,7 @@ import Testing
         ("nonsense", "not known"), ("gzip, compress", "not known"), ("exi", "not known"), ("chunked", "not known"),
         ("gzip,gzip,gzip,gzip,gzip,gzip", "more than 5"), (String(repeating: "br,", count: 50_000), "more than 5"),
     ])
-    func `what cannot be decoded is found at the first byte`(_ codings: String, message: String) {
+    func `an undecodable body is detected at the first byte`(_ codings: String, message: String) {
         #expect(Self.decode([], codings, by: 1) == .whole([]))
         guard case .failed(let said) = Self.decode([0x41], codings, by: 1) else {
             Issue.record("there is no error")
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `each step is small, however much is behind it`(_ coding: String) throws {
+    func `each step is small for any amount of output`(_ coding: String) throws {
         let coded = try CompressibleBody.coded(coding)
         let decoder = ContentDecoder(ContentCoding.list(coding))
         var (count, turns, allowance) = (0, 0, 1 << 20)
@@ -123,7 +123,7 @@ import Testing
         #expect(turns >= 99)
     }
 
-    @Test func `what decodes to nothing rests for others, too`() throws {
+    @Test func `decoding pauses for other work even without output`() throws {
         // 64 MiB of a frame that is to be skipped (RFC 8878 §3.1.2), of which gzip makes 64 KB.
         let deflater = try #require(Deflater(.gzip))
         var coded = deflater.compress(Data([0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 4]))
@@ -142,7 +142,7 @@ import Testing
         #expect(turns >= 64 && decoder.isComplete)
     }
 
-    @Test func `what is acceptable is what libcurl would decode`() {
+    @Test func `the acceptable codings are the codings that libcurl decodes`() {
         #expect(ContentCoding.acceptable == "br;q=1.0, gzip;q=0.9, deflate;q=0.8, zstd;q=0.7")
     }
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Which exchanges take part, and what goes beside the session's cookies.
+/// The exchanges that use cookies, and cookies in fields of a request.
 @Suite(.timeLimit(.minutes(1))) struct CookieExchangeTests {
     private func request(_ url: String, setting cookies: [String] = []) throws -> HTTPRequest {
         HTTPRequest(
@@ -12,7 +12,7 @@ import Testing
             headers: HTTPHeaders(cookies.map { HTTPHeader(name: "X-Set", value: $0) }))
     }
 
-    @Test func `a request that handles no cookies sends and keeps none`() async throws {
+    @Test func `a request that handles no cookies sends and stores no cookies`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["a=1"])
         var request = try request("http://example.com/", setting: ["b=2"])
@@ -30,7 +30,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a session with the policy of none has none`() async throws {
+    @Test func `a session with the policy never has no cookies`() async throws {
         let scene = try await CookieTestSession { $0.cookies.policy = .never }
         try await scene.get("http://example.com/", setting: ["a=1"])
         #expect(try await scene.get("http://example.com/") == nil)
@@ -56,7 +56,7 @@ import Testing
             ("http://bücher.example/", "http://xn--bcher-kva.example/", true),
             ("http://bücher.example/", "http://www.bücher.example/", true),
         ] as [(String?, String, Bool)])
-    func `only the site that was asked first has cookies`(_ first: String?, _ asked: String, isVisited: Bool)
+    func `only the site of the first request has cookies`(_ first: String?, _ asked: String, isVisited: Bool)
         async throws
     {
         let scene = try await CookieTestSession { $0.cookies.policy = .firstPartyOnly }
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [Session.Configuration.Cookies.Policy.firstPartyOnly, .always])
-    func `a redirect by way of another site`(_ policy: Session.Configuration.Cookies.Policy) async throws {
+    func `a redirect through another site`(_ policy: Session.Configuration.Cookies.Policy) async throws {
         let scene = try await CookieTestSession { $0.cookies.policy = policy }
         await scene.server.route { router in
             func leads(_ path: String, to location: String) {
@@ -96,13 +96,13 @@ import Testing
                 == ["old=1", isAlways ? "old=1" : nil, isAlways ? "old=1" : nil, "old=1"])
         let foreign: Set = isAlways ? ["track", "more"] : []
         #expect(Set(try await cookies.all().map(\.name)) == foreign.union(["old", "start"]))
-        // Asked first, the other site is the one that is visited.
+        // The other site receives the first request, so it is the visited site.
         _ = try await scene.get("http://tracker.example.org/track")
         #expect(scene.server.requests.dropFirst(4).first?.headers["Cookie"] == (isAlways ? "track=1; old=1" : "old=1"))
         try await scene.end()
     }
 
-    @Test func `cookies written by hand go behind the session's, in the same field`() async throws {
+    @Test func `cookies in a field of the request follow the session's cookies in the same field`() async throws {
         let scene = try await CookieTestSession()
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": "mine=0"]) == "mine=0")
         try await scene.get("http://example.com/", setting: ["a=1"])
@@ -122,7 +122,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `cookies among the session's fields are sent unless the request has its own`() async throws {
+    @Test func `cookies in the session's fields are sent unless the request has its own`() async throws {
         let scene = try await CookieTestSession { $0.headers.update(name: "Cookie", value: "all=1") }
         #expect(try await scene.get("http://example.com/") == "all=1")
         #expect(try await scene.get("http://example.com/", headers: ["X-Other": "1"]) == "all=1")
@@ -130,7 +130,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `two sessions share nothing, on one loop or on two`() async throws {
+    @Test func `two sessions share no cookies, on one loop or on two loops`() async throws {
         let loop = EventLoop()
         let first = try await CookieTestSession { $0.eventLoop = loop }
         let second = try await CookieTestSession { $0.eventLoop = loop }
@@ -143,7 +143,7 @@ import Testing
         try await second.end()
     }
 
-    @Test func `streams, downloads and uploads take part`() async throws {
+    @Test func `streams, downloads and uploads use cookies`() async throws {
         let scene = try await CookieTestSession()
         let set = try request("http://example.com/", setting: ["a=1"])
         for try await _ in scene.session.streamRequest(set).streamTask().bytes {}
@@ -156,7 +156,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `many handles, in parallel, share the cookies`() async throws {
+    @Test func `many parallel requests share the cookies`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["a=1"])
         try await withThrowingTaskGroup(of: String?.self) { group in
@@ -168,7 +168,7 @@ import Testing
 
     // MARK: Secrets
 
-    @Test func `no description shows a value`() async throws {
+    @Test func `no description shows the value of a cookie`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["sid=s3cret; Path=/"])
         let request = scene.session.request("http://example.com/", headers: ["Cookie": "token=s3cret"])

@@ -38,16 +38,16 @@ import Testing
         "example.com\tFALSE\t/\tFALSE\t0\ta\t1\tmore", "example.com FALSE / FALSE 0 a 1",
         "example.com\tFALSE\t/\tFALSE\t99999999999999999999\ta\t1",
     ])
-    func `a line of another form is none`(_ line: String) {
+    func `a line with another format is ignored`(_ line: String) {
         #expect(Cookie(netscapeLine: line) == nil)
     }
 
-    @Test func `a line without a path has the root's, as libcurl reads it`() {
+    @Test func `a line without a path has the root path, as in libcurl`() {
         let cookie = Cookie(netscapeLine: "example.com\tFALSE\tTRUE\t0\ta\t1")
         #expect(cookie == Cookie(name: "a", value: "1", domain: "example.com", isSecure: true))
     }
 
-    @Test func `a time that no calendar has is no trap`() {
+    @Test func `an invalid time does not trap`() {
         for seconds in [1e300, -1e300, -1, 0.5, .nan, .infinity, -.infinity] {
             let expires = Date(timeIntervalSince1970: seconds)
             let cookie = Cookie(name: "a", value: "1", domain: "example.com", expires: expires)
@@ -57,7 +57,7 @@ import Testing
 
     // MARK: Files
 
-    @Test func `what is saved is what another session loads`() async throws {
+    @Test func `another session loads the saved cookies`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
         let cookies = Self.lines.map(\.0).filter { !$0.isExpired() }
@@ -68,13 +68,13 @@ import Testing
         let second = TestHarness.session()
         #expect(try await second.cookies.load(from: file) == cookies.count)
         #expect(Set(try await second.cookies.all()) == Set(cookies))
-        // Once more, without those that end with the session.
+        // The same without session cookies.
         try await second.cookies.save(to: file, includingSessionCookies: false)
         #expect(try Cookie.load(from: file) == cookies.filter { !$0.isSessionCookie })
         await second.shutdown()
     }
 
-    @Test func `a file is its owner's only, and replaced as a whole`() async throws {
+    @Test func `a file is readable by its owner only and replaced atomically`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
         try Data("old, and longer than what comes".utf8).write(to: file)
@@ -89,7 +89,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what a session must not keep is not loaded`() async throws {
+    @Test func `cookies that a session must not store are not loaded`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
         let text = """
@@ -126,7 +126,7 @@ import Testing
 
     // MARK: Processes
 
-    /// A server, as a proxy, that sets two cookies for `/set` and shows those that it is sent elsewhere.
+    /// A server, used as a proxy, that sets two cookies for `/set` and returns the received cookies for other paths.
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.fallback { request in
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `a second process has the cookies of a first`() async throws {
+    @Test func `a second process loads the cookies of a first process`() async throws {
         let server = try await server()
         let directory = try TestDirectory()
         let arguments = [directory.url("cookies.txt").path, "http://127.0.0.1:\(server.port)"]
@@ -155,7 +155,7 @@ import Testing
         #expect(String(decoding: ended.output, as: UTF8.self) == "b=2; a=1\na=1\n\n")
     }
 
-    @Test func `the curl command sends what was saved`() async throws {
+    @Test func `the curl command sends the saved cookies`() async throws {
         let server = try await server()
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `what the curl command saved is sent`() async throws {
+    @Test func `the cookies that the curl command saved are sent`() async throws {
         let server = try await server()
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")

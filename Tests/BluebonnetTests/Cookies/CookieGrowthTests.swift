@@ -6,8 +6,8 @@ import Testing
 
 /// The cost of a jar does not grow, whatever servers set.
 @Suite(.timeLimit(.minutes(5))) struct CookieGrowthTests {
-    /// The memory of one process, and times of one run: those of a session without cookies beside those of one with.
-    @Test func `600 responses with 50 large cookies each cost no more memory or time in the end than in the beginning`()
+    /// The memory of one process, and the times of sessions with and without cookies in one run.
+    @Test func `600 responses with 50 large cookies each need constant memory and time`()
         async throws
     {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

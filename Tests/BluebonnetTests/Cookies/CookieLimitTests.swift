@@ -5,7 +5,7 @@ import Testing
 
 /// A jar has bounds, whatever servers set.
 @Suite(.timeLimit(.minutes(5))) struct CookieLimitTests {
-    @Test func `a site has at most 180 cookies and those of a response or two, and the oldest go`() async throws {
+    @Test func `a site has about 180 cookies at most, and the oldest are removed`() async throws {
         let scene = try await CookieTestSession()
         for round in 0..<20 {
             let host = round.isMultiple(of: 2) ? "example.com" : "www.example.com"
@@ -18,7 +18,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a site's cookies do not go because another site sets too many`() async throws {
+    @Test func `a site that sets too many cookies does not remove another site's cookies`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.org/", setting: ["mine=1"])
         for round in 0..<20 {
@@ -28,7 +28,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a cookie that is set again and again stays, with the others of its site`() async throws {
+    @Test func `a cookie that is set repeatedly stays with the other cookies of its site`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: (0..<40).map { "n\($0)=1" })
         for round in 0..<20 {

@@ -11,19 +11,19 @@ struct CookieQuotaTests {
         (0..<count).count { _ in quota.cookieSet(for: site) }
     }
 
-    @Test mutating func `as many as may be are not counted`() {
+    @Test mutating func `cookies up to the limit are not counted`() {
         let counts = (set(180, of: "a"), set(1, of: "a"))
         #expect(counts == (0, 1))
     }
 
-    @Test mutating func `a site with too many loses its oldest`() {
+    @Test mutating func `a site with too many cookies loses its oldest cookies`() {
         let counts = set(181, of: "a")
         let gone = quota.counted(["a": 181, "b": 180])
         #expect(counts == 1)
         #expect(gone == ["a": 31])
     }
 
-    @Test mutating func `cookies that replace others are counted now and then, and none goes`() {
+    @Test mutating func `cookies that replace others are counted sometimes, and no cookie is removed`() {
         var counts = 0
         for _ in 0..<3000 where quota.cookieSet(for: "a") {
             counts += 1
@@ -33,7 +33,7 @@ struct CookieQuotaTests {
         #expect(counts == (3000 - 181) / 31 + 1)
     }
 
-    @Test mutating func `in all, those go whose site has set none for the longest time`() {
+    @Test mutating func `the cookies of the least recently active sites are removed first`() {
         var counts: [String: Int] = [:]
         var isDue = false
         for round in 0..<34 {

@@ -8,16 +8,16 @@ struct CookieRow: Sendable, CustomTestStringConvertible {
     let from: String
     /// The values of the response's `Set-Cookie` fields.
     let sets: [String]
-    /// The URL that is asked next.
+    /// The URL of the next request.
     let asked: String
-    /// The `Cookie` field of the request for it; `nil` for none.
+    /// The `Cookie` field of the next request; `nil` for no field.
     let sent: String?
 
     var testDescription: String { "\(rule): \(sets) from \(from), to \(asked)" }
 }
 
 extension CookieRow {
-    /// Which hosts get a cookie (RFC 6265 §5.1.3, §5.3).
+    /// The hosts that receive a cookie (RFC 6265 §5.1.3, §5.3).
     static let domains: [CookieRow] = [
         row("host-only", "example.com", "a=1", asked: "example.com", sent: "a=1"),
         row("host-only, not below", "example.com", "a=1", asked: "www.example.com", sent: nil),

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// The rules of RFC 6265 on the wire, and the same ones where cookies are given to a session by hand.
+/// The rules of RFC 6265 for received cookies, and for cookies that a session stores explicitly.
 ///
 /// Without ``CookiePaths``, a cookie for `/p/` is sent to `/p`; without ``CookieNames``, a newer libcurl sends one with
 /// the name `__HOST-a` that was set without TLS.
@@ -14,13 +14,13 @@ import Testing
         ("0x1", "http://127.0.0x1/"), ("1", "http://2130706433/"), ("b.0x7f", "http://a.b.0x7f/"),
         ("b.0X7F", "http://a.b.0x7f/"), ("b.0x", "http://a.b.0x/"), ("b.7", "http://a.b.7/"),
     ])
-    func `an address has no domain above it, however it is written`(domain: String, url: String) throws {
+    func `an address has no parent domain in any spelling`(domain: String, url: String) throws {
         let url = try #require(URL(string: url))
         #expect(throws: RequestError.self) { try Cookie(setCookie: "s=1; Domain=\(domain)", for: url) }
     }
 
     @Test(arguments: CookieRow.all)
-    func `what a response sets is sent where it belongs`(_ row: CookieRow) async throws {
+    func `a cookie of a response is sent only to matching hosts and paths`(_ row: CookieRow) async throws {
         let scene = try await CookieTestSession()
         #expect(try await scene.get(row.from, setting: row.sets) == nil)
         #expect(try await scene.get(row.asked) == row.sent)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: CookieRow.all)
-    func `what is set from a field's value is sent where it belongs`(_ row: CookieRow) async throws {
+    func `a cookie from the value of a field is sent only to matching hosts and paths`(_ row: CookieRow) async throws {
         let scene = try await CookieTestSession()
         let from = try #require(URL(string: row.from))
         for field in row.sets { _ = try? await scene.session.cookies.set(field, for: from) }
@@ -40,7 +40,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a cookie for a path with a slash comes back after a request for the path without it`() async throws {
+    @Test func `a cookie for a path with a slash stays after a request for the path without it`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com/x", setting: ["a=1; Path=/p/; Max-Age=1000", "b=2; Path=/p/"])
         let cookies = Set(try await scene.session.cookies.all())
@@ -48,7 +48,7 @@ import Testing
             #expect(try await scene.get("http://example.com/p") == nil)
             #expect(try await scene.get("http://example.com/p/q") == "b=2; a=1")
         }
-        // What the response to such a request sets is the newer.
+        // The cookie of the response to this request is newer.
         let changes = ["a=3; Path=/p/", "b=; Path=/p/; Max-Age=0"]
         #expect(try await scene.get("http://example.com/p", setting: changes) == nil)
         #expect(try await scene.get("http://example.com/p/q") == "a=3")
@@ -61,7 +61,7 @@ import Testing
         ("a=2; Path=p", "http://example.com/x"), ("a=2; Domain=example.com; Path=p", "http://other.example"),
         ("a=1; Path=p; Secure", "http://example.com/x"), ("a=2; Path=\"/\"", "http://example.com/x"),
     ])
-    func `a field that is refused does not end a cookie of others`(_ field: String, from url: String) async throws {
+    func `a refused field does not remove a cookie of other hosts`(_ field: String, from url: String) async throws {
         let scene = try await CookieTestSession()
         let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)
         let common = Cookie(name: "b", value: "1", domain: "example.com", includesSubdomains: true)
@@ -71,7 +71,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a cookie set without TLS does not take the place of a secure one`() async throws {
+    @Test func `a cookie set without TLS does not replace a secure cookie`() async throws {
         let scene = try await CookieTestSession()
         let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)
         try await scene.session.cookies.set(secure)
@@ -81,7 +81,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `a response's cookies are one field, in every kind of request`() async throws {
+    @Test func `cookies are sent in one field in every kind of request`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://example.com", setting: ["a=1", "bb=2", "ccc=3"])
         let url = try #require(URL(string: "http://example.com/p"))
@@ -102,7 +102,7 @@ import Testing
             ("01 Jan 2099 24:00:00", nil),
             ("", nil), ("tomorrow", nil),
         ] as [(String, Int?)])
-    func `the date of an expiry is read leniently`(_ text: String, _ seconds: Int?) throws {
+    func `the expiry date is parsed leniently`(_ text: String, _ seconds: Int?) throws {
         let url = try #require(URL(string: "http://example.com"))
         let cookie = try Cookie(setCookie: "a=1; Expires=\(text)", for: url)
         #expect(cookie.expires == seconds.map { Date(timeIntervalSince1970: Double($0)) })

@@ -13,7 +13,7 @@ import Testing
 
     private func session() -> Session { TestHarness.session() }
 
-    @Test func `what is set can be read`() async throws {
+    @Test func `a cookie that is set can be read`() async throws {
         let session = session()
         try await session.cookies.set([a, b, c])
         #expect(Set(try await session.cookies.all()) == [a, b, c])
@@ -23,7 +23,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a cookie that has expired deletes the one it takes the place of`() async throws {
+    @Test func `an expired cookie deletes the cookie that it replaces`() async throws {
         let session = session()
         try await session.cookies.set([a, b])
         var expired = a
@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `one cookie is deleted, and no other`() async throws {
+    @Test func `deleting a cookie deletes no other cookie`() async throws {
         let session = session()
         let onPath = Cookie(name: "a", value: "2", domain: "example.com", path: "/p")
         let below = Cookie(name: "a", value: "3", domain: "example.com", includesSubdomains: true)
@@ -45,7 +45,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `those of a domain are deleted, with those below it`() async throws {
+    @Test func `the cookies of a domain and its subdomains are deleted`() async throws {
         let session = session()
         try await session.cookies.set([a, b, c])
         try await session.cookies.deleteAll(ofDomain: "ample.com")
@@ -55,7 +55,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `those of the session are deleted, and all`() async throws {
+    @Test func `session cookies are deleted, and all cookies are deleted`() async throws {
         let session = session()
         try await session.cookies.set([a, b, c])
         try await session.cookies.deleteSessionCookies()
@@ -97,7 +97,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `a cookie that cannot be kept is refused, and none of those beside it is kept`(
+    func `a cookie that cannot be stored is refused with the other cookies of the call`(
         _ cookie: Cookie, reason: RequestError.CookieReason
     ) async throws {
         let session = session()
@@ -109,7 +109,7 @@ import Testing
 
     /// A custom transport may have the storage of the transport with libcurl, and pass it unchecked cookies.
     @Test(arguments: refused)
-    func `the storage of the transport refuses it, too`(
+    func `the storage of the transport refuses an invalid cookie too`(
         _ cookie: Cookie, reason: RequestError.CookieReason
     ) async throws {
         let transport = CurlTransport()
@@ -127,7 +127,7 @@ import Testing
         ("a=1; Secure", .insecure(name: "a")), ("__Host-a=1", .prefix(name: "__Host-a")),
         ("a=1; Domain=com", .publicSuffix(name: "a", domain: "com")),
     ])
-    func `a field's value that a response must not have is refused`(
+    func `an invalid value of a field is refused`(
         _ field: String, reason: RequestError.CookieReason
     ) async throws {
         let session = session()
@@ -137,14 +137,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a session begins with the cookies that it is given`() async throws {
+    @Test func `a session begins with the cookies of its configuration`() async throws {
         let scene = try await CookieTestSession { $0.cookies.initial = [a, b] }
         #expect(try await scene.get("http://example.com/") == "a=1")
         #expect(Set(try await scene.session.cookies.all()) == [a, b])
         try await scene.end()
     }
 
-    @Test func `a session that is given a cookie that it cannot keep makes no request`() async throws {
+    @Test func `a session whose configuration has an invalid cookie sends no request`() async throws {
         let bad = Cookie(name: "a;", value: "1", domain: "example.com")
         let session = TestHarness.session { $0.cookies.initial = [a, bad] }
         try await TestHarness.expect(
@@ -172,7 +172,7 @@ import Testing
         let store = try #require(session).cookies
         try await store.set(a)
         session = nil
-        // The transport is shut down by a task of its own.
+        // A separate task shuts the transport down.
         while let cookies = try? await store.all() { #expect(cookies == [a]) }
     }
 

@@ -15,7 +15,7 @@ import Testing
         var testDescription: String { "\(host) of \(site ?? "nobody")" }
     }
 
-    /// Hosts of sites, each line those of one, which comes first.
+    /// The hosts of sites; each line has the site first and then its hosts.
     private static let sites = """
         domain.biz b.domain.biz a.b.domain.biz
         example.com b.example.com a.b.example.com
@@ -53,7 +53,7 @@ import Testing
         } + suffixes.split { $0.isWhitespace }.map { Name(host: String($0), site: nil) }
 
     @Test(arguments: names)
-    func `a host sets cookies for its own site only`(_ name: Name) async throws {
+    func `a host can set cookies for its own site only`(_ name: Name) async throws {
         let scene = try await CookieTestSession()
         let labels = name.host.split(separator: ".")
         // The host and every domain above it.
@@ -69,7 +69,7 @@ import Testing
         let site = name.site ?? name.host
         let sent = try await scene.get("http://beside.\(site)")
         #expect((sent != nil) == (name.site != nil), "\(sent ?? "")")
-        // A suffix has cookies of its own all the same.
+        // A suffix can still have its own cookies.
         if name.site == nil { #expect(try await scene.get("http://\(name.host)") == "n0=1") }
         try await scene.end()
     }
@@ -83,7 +83,7 @@ import Testing
         ("shishi.中国", "shishi.xn--fiqs8s", true), ("中国", "xn--fiqs8s", false),
         ("WwW.example.COM", "example.com", true), ("COM", "com", false),
     ])
-    func `a host in its own letters sets cookies for its site`(_ host: String, domain: String, isSite: Bool)
+    func `a host with an international name can set cookies for its site`(_ host: String, domain: String, isSite: Bool)
         async throws
     {
         let scene = try await CookieTestSession()
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Both go through one connection to a proxy, and libcurl sends the second before it returns from reading the first.
-    @Test func `a request that waits for the connection does not send a suffix's cookie`() async throws {
+    @Test func `a request that waits for the connection does not send a cookie of a public suffix`() async throws {
         let (asked, gate) = (Gate(), Gate())
         let server = try await LocalServer { router in
             router.fallback { request in
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test(arguments: ["com", "CO.UK", ".co.uk", "github.io", "k12.ak.us"])
-    func `a cookie for all below a public suffix is refused`(_ domain: String) async throws {
+    func `a cookie for all hosts of a public suffix is refused`(_ domain: String) async throws {
         let scene = try await CookieTestSession()
         let cookie = Cookie(name: "a", value: "secret", domain: domain, includesSubdomains: true)
         let error = await #expect(throws: RequestError.self) { try await scene.session.cookies.set(cookie) }
@@ -135,7 +135,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `the host's case does not get a cookie past the list`() async throws {
+    @Test func `the case of the host does not affect the check of public suffixes`() async throws {
         let scene = try await CookieTestSession()
         try await scene.get("http://Curl.CO.UK", setting: ["a=1; Domain=co.UK"])
         try await scene.get("http://curl.co.uk", setting: ["a=1; Domain=CO.uk"])

@@ -5,7 +5,7 @@ import Testing
 
 /// A session whose requests to all hosts, by `http`, are answered by one server, as by a proxy.
 ///
-/// The server sets the cookies that a request asks for in `X-Set` fields, and answers with the cookies that it was sent.
+/// The server sets the cookies in a request's `X-Set` fields, and responds with the received cookies.
 struct CookieTestSession {
     let server: LocalServer
     let session: Session
@@ -21,8 +21,8 @@ struct CookieTestSession {
         }
     }
 
-    /// Sets the cookies that are asked for, answers with those that were sent, one line for each field, and redirects if
-    /// it is to.
+    /// Sets the requested cookies, responds with the received cookies (one line for each field), and redirects if
+    /// requested.
     static func answer(to request: LocalServer.Request) -> LocalServer.Response {
         let headers = HTTPHeaders(
             request.headers.values(for: "X-Set").map { HTTPHeader(name: "Set-Cookie", value: $0) }
@@ -31,7 +31,7 @@ struct CookieTestSession {
         return .text(request.headers.values(for: "Cookie").joined(separator: "\n"), status: status, headers: headers)
     }
 
-    /// Makes a request, whose response sets cookies; returns the value of the field that was sent, `nil` for none.
+    /// Sends a request whose response sets cookies; returns the value of the sent field, or `nil` for no field.
     @discardableResult
     func get(_ url: String, setting cookies: [String] = [], headers: HTTPHeaders = [:]) async throws -> String? {
         var request = HTTPRequest(url: try #require(URL(string: url)), headers: headers)

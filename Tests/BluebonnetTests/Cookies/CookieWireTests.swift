@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a secure cookie goes with TLS`() async throws {
+    @Test func `a secure cookie is sent with TLS`() async throws {
         let server = TestServers.httpbinHTTP2
         let session = try TestHarness.trustingSession()
         let set = try server.url("/response-headers?Set-Cookie=__Host-a%3D1%3B%20Secure%3B%20Path%3D/")
@@ -75,7 +75,7 @@ import Testing
         #expect(try await sent(secure, to: shop) == ["a": "1", "__Host-b": "1", "__Secure-c": "1"])
         #expect(try await sent(secure, to: below) == ["a": "1"])
         #expect(try await sent(plain, to: shop) == [:])
-        // Cookies that come without TLS neither replace nor expire them.
+        // Cookies without TLS do not replace or expire these cookies.
         try await set("a=3; Path=/; Domain=\(shop)", by: plain)
         try await set("a=; Max-Age=0; Path=/; Domain=\(shop)", by: plain)
         #expect(try await sent(secure, to: below) == ["a": "1"])
@@ -84,7 +84,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a secure cookie does not go without TLS`() async throws {
+    @Test func `a secure cookie is not sent without TLS`() async throws {
         let scene = try await CookieTestSession()
         let https = try #require(URL(string: "https://example.com/"))
         try await scene.session.cookies.set("a=1; Secure", for: https)

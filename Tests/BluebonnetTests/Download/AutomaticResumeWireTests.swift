@@ -6,9 +6,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Downloads that resume automatically, and those that do not.
+/// Downloads with and without automatic resumption.
 @Suite(.timeLimit(.minutes(1))) struct AutomaticResumeWireTests {
-    /// Makes no one wait, and remembers for how long it would have.
+    /// A clock that does not wait, and records the requested delays.
     private final class Delays: Sendable {
         private let kept = Mutex<[Duration]>([])
 
@@ -25,7 +25,7 @@ import Testing
             convertible: HTTPRequest(url: origin.url), context: session.context, destination: destination, sleep: sleep)
     }
 
-    @Test func `connections that break again and again do not prevent the download`() async throws {
+    @Test func `repeatedly broken connections do not prevent the download`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [10_000, 20_000, 1024, 30_000] }
         let session = TestHarness.session()
@@ -40,7 +40,7 @@ import Testing
         #expect(origin.ranges == ["all", "bytes=10000-", "bytes=30000-", "bytes=31024-", "bytes=61024-"])
         #expect(origin.transmissions.map(\.count).reduce(0, +) == 100_000, "no byte twice")
         #expect(request.retryCount == 4 && request.requests.count == 5 && directory.names == ["a"])
-        // Each attempt got on, so that none has to wait longer than the first.
+        // Each attempt made progress, so all delays are as long as the first delay.
         #expect(delays.all.count == 4)
         #expect(delays.all.allSatisfy { $0 >= .milliseconds(500) && $0 <= .milliseconds(750) })
         var last: Int64 = 0
@@ -52,7 +52,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `what always breaks at the same place is given up, and stays to be resumed`() async throws {
+    @Test func `a download that always breaks at the same byte fails and can be resumed`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] + Array(repeating: 0, count: 100) }
         let session = TestHarness.session()
@@ -75,7 +75,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `time passes until a download goes on`() async throws {
+    @Test func `a download waits before it resumes`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
         let session = TestHarness.session()
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false])
-    func `cancelling while it waits answers at once`(isHeeded: Bool, keepingFile: Bool) async throws {
+    func `cancelling during the wait ends the download at once`(isHeeded: Bool, keepingFile: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
         let session = TestHarness.session()
@@ -97,7 +97,7 @@ import Testing
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
             sleep: { _ in
                 waits.open()
-                // A task that is never cancelled, or one that is.
+                // A task that is never cancelled, and a task that is cancelled.
                 if isHeeded { await gate.wait() } else { await Task.detached { await gate.wait() }.value }
             })
         let task = request.serializingURL()
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `what an earlier session left at a named file is taken up where that is wanted`(isWanted: Bool) async throws {
+    func `a partial file of an earlier session is resumed if this is enabled`(isWanted: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
         let session = TestHarness.session()
@@ -149,7 +149,7 @@ import Testing
         try await TestHarness.end(next, origin.server)
     }
 
-    @Test func `what was left of another URL is no part of this one`() async throws {
+    @Test func `a partial file of another URL is not resumed`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
         let session = TestHarness.session()

@@ -34,21 +34,21 @@ import Testing
     }
 
     @Test(arguments: verdicts)
-    func `an intended end, or a failure that would recur, is not an interruption`(_ kind: Kind) {
+    func `an intended end and a permanent failure are not interruptions`(_ kind: Kind) {
         var resumption = AutomaticResumption()
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
     }
 
     /// The bytes that each attempt fetched, and the decision after it.
     static let histories: [[(Int64, Duration?)]] = [
-        // Attempts that get on: without end, and without growing delays.
+        // Attempts that make progress continue without a limit and without growing delays.
         Array(repeating: (1024, .milliseconds(500)), count: 50),
-        // Attempts that get nowhere, or as good as.
+        // Attempts with little or no progress.
         [
             (0, .seconds(1)), (1023, .seconds(2)), (0, .seconds(4)),
             (1, .seconds(8)), (0, nil),
         ],
-        // One that gets on makes up for those that did not.
+        // An attempt with progress resets the count of attempts without progress.
         [
             (0, .seconds(1)), (0, .seconds(2)),
             (4096, .milliseconds(500)),
@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test(arguments: histories)
-    func `attempts that get nowhere are few and further apart`(_ history: [(Int64, Duration?)]) {
+    func `attempts without progress are few and have longer delays`(_ history: [(Int64, Duration?)]) {
         var resumption = AutomaticResumption()
         for (fetched, verdict) in history {
             let actual = resumption.interrupted(
@@ -69,7 +69,7 @@ import Testing
 
     @Test(
         arguments: [(-1, 500), (0, 500), (0.5, 625), (1, 750), (7, 750)] as [(Double, Int)])
-    func `delays are spread by up to half`(_ spread: Double, milliseconds: Int) {
+    func `delays vary by up to half`(_ spread: Double, milliseconds: Int) {
         var resumption = AutomaticResumption()
         let verdict = resumption.interrupted(by: .timedOut(.idle), fetched: 9999, canResume: true, spread: spread)
         #expect(verdict == .milliseconds(milliseconds))

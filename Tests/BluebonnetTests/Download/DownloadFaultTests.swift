@@ -7,7 +7,7 @@ import Testing
 
 /// File systems that fail while a download is under way.
 @Suite(.timeLimit(.minutes(1))) struct DownloadFaultTests {
-    /// Begins a download to a file, which the gate holds back when some of it is there.
+    /// Begins a download to a file; the gate pauses it after a part was received.
     private func held(
         _ origin: RangeOrigin, by gate: Gate, to destination: DownloadRequest.Destination, partial: String,
         in session: Session
@@ -23,7 +23,8 @@ import Testing
         let directory = try TestDirectory()
         // Without the right to mount, there is no small disk.
         guard directory.mountSmallDisk() else { return }
-        // More than the disk and the session hold together, or the response may be complete when the disk is full.
+        // The body is larger than the disk and the session's buffers together. Otherwise, the response may be complete
+        // when the disk is full.
         let size = 4 << 20
         let origin = try await RangeOrigin { $0.body = .pattern(count: size) }
         let session = TestHarness.session()
@@ -50,7 +51,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a directory that vanishes is a clear error, and is not made again`() async throws {
+    @Test func `a removed directory is a clear error and is not created again`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
-    func `a partial file that is taken away leaves nothing, and a retry begins another`(
+    func `a removed partial file leaves nothing, and a retry starts a new file`(
         options: DownloadOptions, isRetried: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -98,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a file that appears meanwhile is left alone, unless it is to be replaced`(isReplaced: Bool) async throws {
+    func `a file that appears meanwhile is replaced only if this is enabled`(isReplaced: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -127,7 +128,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a directory in the place of the file is a clear error`() async throws {
+    @Test func `a directory at the destination is a clear error`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -143,7 +144,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `where nothing may be written, nothing is fetched`() async throws {
+    @Test func `nothing is downloaded to a directory that is not writable`() async throws {
         let directory = try TestDirectory()
         try directory.makeReadOnly()
         let origin = try await RangeOrigin()
@@ -164,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `two downloads to one place do not mix`(isReplacing: Bool) async throws {
+    func `two downloads to one destination are not mixed`(isReplacing: Bool) async throws {
         let directory = try TestDirectory()
         let origins = [
             try await RangeOrigin(), try await RangeOrigin { $0.body = Data($0.body.prefix(90_000).reversed()) },
@@ -204,7 +205,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a download that is resumed while it runs begins a file of its own`() async throws {
+    @Test func `a download that is resumed while it runs starts its own file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()

@@ -11,7 +11,7 @@ import Testing
         var name: String
     }
 
-    /// Wants the file, and says how large it and the body are.
+    /// Reads the file, and returns the sizes of the file and of the body.
     private struct Sizes: SynchronousResponseSerializer {
         func serialize(_ input: SerializerInput) throws -> [Int64] {
             let size = input.fileURL.flatMap { FileSystem.status($0.path, followingLinks: false)?.size }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `all serializers of one request are served from one file`(attachedAfterTheEnd: Bool) async throws {
+    func `all serializers of a request read one file`(attachedAfterTheEnd: Bool) async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
         let session = TestHarness.session()
@@ -69,7 +69,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `what cannot be decoded fails that serializer, and the file stays`() async throws {
+    @Test func `a file that cannot be decoded fails only its serializer, and stays`() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
         let session = TestHarness.session()
@@ -84,7 +84,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `no more is read into memory than the session allows`() async throws {
+    @Test func `at most the session's limit is read into memory`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session { $0.maximumResponseBytes = 65_536 }
         for (size, isRead) in [(65_536, true), (1_048_576, false)] {
@@ -99,7 +99,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a file that is gone by the time it is read is a clear error`() async throws {
+    @Test func `a file that is removed before it is read is a clear error`() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
         let session = TestHarness.session()

@@ -8,7 +8,7 @@ import Testing
 @Suite struct DownloadSinkResumptionTests: DownloadSinkFixture {
     // MARK: Going on
 
-    @Test func `resume data continues where the download ended`() throws {
+    @Test func `resume data continues at the end of the download`() throws {
         let directory = try TestDirectory()
         let data = try half(.file(directory.url("a")))
         let sink = try prepare(.file(directory.url("a")), data)
@@ -24,7 +24,7 @@ import Testing
         #expect(directory.text("a") == "0123456789" && directory.names == ["a"])
     }
 
-    @Test func `resume data is good from when it is handed out, though its download is still in memory`() throws {
+    @Test func `resume data is valid at once although its download is still in memory`() throws {
         let directory = try TestDirectory()
         let ended = try prepare(.file(directory.url("a")))
         try exchange(ended, try response(200, Self.tagged), "0123")
@@ -34,7 +34,7 @@ import Testing
         withExtendedLifetime(ended) {}
     }
 
-    @Test func `resume data goes to another place than it began for`() throws {
+    @Test func `resume data can be used for another destination`() throws {
         let one = try TestDirectory()
         let other = try TestDirectory()
         let data = try half(.file(one.url("a")))
@@ -47,7 +47,7 @@ import Testing
         #expect(other.text("b.txt") == "0123456789" && one.names.isEmpty)
     }
 
-    @Test func `a server that sends the whole file replaces the partial one`() throws {
+    @Test func `a whole file from the server replaces the partial file`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
@@ -60,14 +60,14 @@ import Testing
         #expect(directory.text("a") == "abc")
     }
 
-    @Test func `an answer of no use makes the next exchange ask for all of it`() throws {
+    @Test func `the next exchange requests the whole file after an unusable response`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
         #expect(sink.headReceived(try response(206, ["Content-Range": "bytes 5-9/10"])).isSendAgain)
         #expect(!sink.canResume && sink.resumeData != nil)
         for _ in 0..<2 {
-            // Also after an exchange that never came to a head.
+            // This also applies after an exchange without a response head.
             #expect(sink.fields(for: request) == ["Accept-Encoding": "identity"])
         }
         #expect(sink.headReceived(try response(200, Self.tagged)).isWrite)
@@ -76,7 +76,7 @@ import Testing
         #expect(sink.fields(for: request)["Range"] == "bytes=3-")
     }
 
-    @Test func `the server confirms that nothing is missing`() throws {
+    @Test func `a server can confirm that no bytes are missing`() throws {
         let directory = try TestDirectory()
         // The length is known: the last byte is fetched again.
         let known = try prepare(
@@ -97,7 +97,7 @@ import Testing
         #expect(directory.names == ["a", "b"] && directory.text("b") == "0123456789")
     }
 
-    @Test func `a server that sends less than it was asked for is asked again`() throws {
+    @Test func `the rest is requested again if a server sends less than requested`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         for (range, piece) in [("4-6", "456"), ("7-8", "78"), ("9-9", "9")] {
@@ -109,7 +109,7 @@ import Testing
         #expect(directory.text("a") == "0123456789")
     }
 
-    @Test func `a part that is shorter or longer than it says is an error, and is gone on from`() throws {
+    @Test func `a part with a wrong length is an error and can be resumed`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: [401, 404, 503])
-    func `another status is refused, and the partial file stays`(_ status: Int) throws {
+    func `another status is refused and the partial file stays`(_ status: Int) throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `another attempt resumes where this one ended only with automatic resumption`(_ isAutomatic: Bool) throws {
+    func `the next attempt resumes only with automatic resumption`(_ isAutomatic: Bool) throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a"), options: isAutomatic ? .automaticallyResume : []))
         try exchange(sink, try response(200, Self.tagged), "0123")
@@ -152,14 +152,14 @@ import Testing
 
     // MARK: Resume data that is of no use
 
-    @Test func `junk is refused before anything is touched`() throws {
+    @Test func `random bytes are refused before any file is changed`() throws {
         let directory = try TestDirectory()
         #expect(
             downloadReason { _ = try prepare(.file(directory.url("a")), Data("junk".utf8)) } == .resumeDataInvalid)
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `resume data of a file that is gone fetches all of it`() throws {
+    @Test func `resume data of a missing file downloads the whole file`() throws {
         let directory = try TestDirectory()
         let data = try half(.file(directory.url("a")))
         for name in directory.names { FileSystem.remove(directory.path(name)) }
@@ -182,7 +182,7 @@ import Testing
         #expect(directory.text(".x.part") == "precious" && directory.text("b") == "0123456789")
     }
 
-    @Test func `resume data of a download that is still running does not disturb it`() throws {
+    @Test func `resume data of a running download does not affect it`() throws {
         let directory = try TestDirectory()
         let running = try prepare(.file(directory.url("a"), options: .automaticallyResume))
         try exchange(running, try response(200, Self.tagged), "0123")
@@ -198,7 +198,7 @@ import Testing
 
     // MARK: What an earlier process left
 
-    @Test func `what was left is taken up if that is asked for, and of the same URL`() throws {
+    @Test func `a partial file of the same URL is resumed if this is enabled`() throws {
         let directory = try TestDirectory()
         _ = try half(.file(directory.url("a")))
         let other = HTTPRequest(url: try #require(URL(string: "https://example.com/other")))
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000, 65_536, 300_001])
-    func `after SIGKILL a later process goes on, and every byte is right`(_ killedAt: Int) async throws {
+    func `a later process resumes after SIGKILL and every byte is correct`(_ killedAt: Int) async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, killedAt = killedAt as Int] in

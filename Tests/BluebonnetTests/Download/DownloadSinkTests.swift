@@ -7,7 +7,7 @@ import Testing
 @Suite struct DownloadSinkTests: DownloadSinkFixture {
     // MARK: One exchange
 
-    @Test func `a body comes to its file`() throws {
+    @Test func `a body is saved to its file`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         #expect(sink.fields(for: request) == ["Accept-Encoding": "identity"])
@@ -21,7 +21,7 @@ import Testing
         #expect(sink.interrupted() == nil && sink.resumeData == nil)
     }
 
-    @Test func `an empty body is an empty file`() throws {
+    @Test func `an empty body is saved as an empty file`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         try exchange(sink, try response(200, [:]))
@@ -29,7 +29,7 @@ import Testing
         #expect(directory.text("a")?.isEmpty == true && directory.names == ["a"])
     }
 
-    @Test func `a body with any status is kept where no validator refuses it`() throws {
+    @Test func `a body with any status is saved if no validator refuses it`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         try exchange(sink, try response(404, [:]), "sorry")
@@ -37,7 +37,7 @@ import Testing
         #expect(directory.text("a") == "sorry")
     }
 
-    @Test func `an unrequested part is not treated as the whole`() throws {
+    @Test func `an unrequested part is not treated as the whole body`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         _ = sink.fields(for: request)
@@ -46,7 +46,7 @@ import Testing
         #expect(sink.interrupted() == nil && directory.names.isEmpty)
     }
 
-    @Test func `a part that the user asked for is the body`() throws {
+    @Test func `a part that the user requested is the body`() throws {
         let directory = try TestDirectory()
         let request = HTTPRequest(url: request.url, headers: ["Range": "bytes=0-1", "Accept-Encoding": "gzip"])
         let sink = try DownloadSink.prepare(
@@ -62,7 +62,7 @@ import Testing
 
     // MARK: Interruptions
 
-    @Test func `a partial file that can be resumed is kept, the others are removed`() throws {
+    @Test func `a partial file is kept only if it can be resumed`() throws {
         let directory = try TestDirectory()
         for (name, headers) in [("a", Self.tagged), ("b", [:]), ("c", ["ETag": "W/\"a\""])] as [(String, HTTPHeaders)] {
             let sink = try prepare(.file(directory.url(name)))
@@ -73,7 +73,7 @@ import Testing
         #expect(directory.names == [".a.part", ".a.part.resume"])
     }
 
-    @Test func `before there was a body, nothing is left`() throws {
+    @Test func `no file is left before a body arrives`() throws {
         let directory = try TestDirectory()
         #expect(try prepare(.file(directory.url("a"))).interrupted() == nil)
         let sink = try prepare(.file(directory.url("a")))
@@ -93,7 +93,7 @@ import Testing
         #expect(directory.names == [".a.part", ".a.part.resume"])
     }
 
-    @Test func `when the file system fails, the partial file is kept, also where it cannot be resumed`() throws {
+    @Test func `the partial file is kept when the file system fails`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         try exchange(sink, try response(200, [:]), "0123456789")
@@ -111,7 +111,7 @@ import Testing
             ("attachment; filename=\"..\"", "name.bin"), ("attachment; filename=\".ssh\"", "ssh"),
             ("attachment; filename*=UTF-8''na%C3%AFve%2f..%2fx.txt", "x.txt"), ("inline", "name.bin"),
         ] as [(String, String)])
-    func `in a directory, the file has the name that the response suggests`(_ disposition: String, name: String) throws
+    func `in a directory, the file has the name that the response proposes`(_ disposition: String, name: String) throws
     {
         let directory = try TestDirectory()
         let sink = try prepare(.directory(directory.url))
@@ -120,7 +120,7 @@ import Testing
         #expect(directory.names == [name])
     }
 
-    @Test func `in a directory, a number is added to a name that is taken, unless it is to be replaced`() throws {
+    @Test func `in a directory, a number is added to an existing name unless the file is replaced`() throws {
         let directory = try TestDirectory()
         try directory.makeDirectory("name 2.bin")
         for (index, expected) in ["name.bin", "name 3.bin", "name 4.bin"].enumerated() {
@@ -135,7 +135,7 @@ import Testing
         #expect(directory.text("name.bin") == "new" && directory.text("name 3.bin") == "1")
     }
 
-    @Test func `a temporary file is new, and its owner's`() throws {
+    @Test func `a temporary file is new and readable by its owner only`() throws {
         let sinks = [try prepare(.temporary), try prepare(.temporary(options: .automaticallyResume))]
         var paths: Set<String> = []
         for sink in sinks {
@@ -150,7 +150,7 @@ import Testing
         #expect(paths.count == 2)
     }
 
-    @Test func `a closure chooses when the body is complete`() throws {
+    @Test func `a closure selects the destination when the body is complete`() throws {
         let directory = try TestDirectory()
         let (target, refused) = (directory.url("x/y.txt"), try #require(URL(string: "https://example.com/x")))
         let sink = try prepare(
@@ -165,7 +165,7 @@ import Testing
         #expect(directory.mode("x/y.txt").map { $0 & 0o400 } == 0o400)
     }
 
-    @Test func `what a closure chose is checked, and can be chosen again`() throws {
+    @Test func `the destination of a closure is checked and can be selected again`() throws {
         let directory = try TestDirectory()
         try directory.write("old", to: "a")
         let missing = directory.url("no/where")

@@ -6,7 +6,7 @@ import Testing
 
 /// What may be wrong with a destination is known before anything is fetched.
 @Suite struct DownloadTargetTests {
-    @Test func `a file that is there is refused, unless it is to be replaced`() throws {
+    @Test func `an existing file is refused unless it may be replaced`() throws {
         let directory = try TestDirectory()
         try directory.write("old", to: "a.txt")
         let path = directory.path("a.txt")
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `a link that is there counts as a file, wherever it leads`() throws {
+    @Test func `an existing link counts as a file`() throws {
         let directory = try TestDirectory()
         try FileManager.default.createSymbolicLink(
             atPath: directory.path("dangling"), withDestinationPath: directory.path("nowhere"))
@@ -42,13 +42,13 @@ import Testing
     }
 
     @Test(arguments: ["https://example.com/a", "file:///tmp/a%00b", "data:,x"])
-    func `what is not the URL of a file is refused`(_ text: String) throws {
+    func `a URL that is not a file URL is refused`(_ text: String) throws {
         let url = try #require(URL(string: text))
         #expect(reason(.file(url)) == .destinationInvalid(url.absoluteString))
         #expect(reason(.directory(url)) == .destinationInvalid(url.absoluteString))
     }
 
-    @Test func `a missing directory is made only if that is asked for`() throws {
+    @Test func `a missing directory is created only if this is enabled`() throws {
         let directory = try TestDirectory()
         let path = directory.path("x/y/z.txt")
         #expect(reason(.file(directory.url("x/y/z.txt"))) == .cannotCreateFile(path: path))
@@ -60,7 +60,7 @@ import Testing
         #expect(FileSystem.status(directory.path("p/q"), followingLinks: false)?.isDirectory == true)
     }
 
-    @Test func `the error has the system's error`() throws {
+    @Test func `the error contains the system's error`() throws {
         let directory = try TestDirectory()
         do {
             _ = try DownloadTarget(.file(directory.url("x/y")))
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [[], .createIntermediateDirectories] as [DownloadOptions])
-    func `what is below a file cannot be made`(_ options: DownloadOptions) throws {
+    func `a directory below a file cannot be created`(_ options: DownloadOptions) throws {
         let directory = try TestDirectory()
         try directory.write("x", to: "f")
         #expect(reason(.file(directory.url("f/a"), options: options)) == .cannotCreateFile(path: directory.path("f/a")))
@@ -82,13 +82,13 @@ import Testing
             reason(.directory(directory.url("f"), options: options)) == .cannotCreateFile(path: directory.path("f")))
     }
 
-    @Test func `a name that is too long cannot be made`() throws {
+    @Test func `a file with a name that is too long cannot be created`() throws {
         let directory = try TestDirectory()
         let url = directory.url(String(repeating: "x", count: 300) + "/a")
         #expect(reason(.file(url, options: .createIntermediateDirectories)) != nil)
     }
 
-    @Test func `in a read-only directory no partial file can be made`() throws {
+    @Test func `no partial file can be created in a read-only directory`() throws {
         let directory = try TestDirectory()
         try directory.makeReadOnly()
         let file = try DownloadTarget(.file(directory.url("a")))

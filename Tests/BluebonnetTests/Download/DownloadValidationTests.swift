@@ -35,7 +35,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `without validators the body of an error is a file like any other`() async throws {
+    @Test func `without validators, the body of an error is saved like any other body`() async throws {
         let directory = try TestDirectory()
         let server = try await LocalServer { $0.get("/a", .text("not here", status: 404)) }
         let session = TestHarness.session()
@@ -60,7 +60,7 @@ import Testing
     private struct Refusal: Error, Equatable {}
 
     @Test(arguments: [true, false])
-    func `a check of the file runs before it is in its place, and what it refuses is removed`(
+    func `a validator checks the file before it is moved, and a refused file is removed`(
         isRefused: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
-    func `a file that a check refused is fetched again if a retrier decides to retry`(
+    func `a refused file is downloaded again if a retrier decides to retry`(
         options: DownloadOptions, isAccepted: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `what a check refused of a resumed download is not resumed again`(isRetried: Bool) async throws {
+    func `a refused file of a resumed download is not resumed again`(isRetried: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [50_000] }
         let session = TestHarness.session()
@@ -128,7 +128,7 @@ import Testing
             .validate { _, _, _ in throw Refusal() }
             .retry { request, _, _ in isRetried && request.retryCount == 0 ? .retry : .doNotRetry }
             .adapt { request, state in
-                // What keeps the second attempt from being sent does not bring back what was refused.
+                // A failure before the second attempt is sent does not restore the refused file.
                 if state.retryCount == 1 { throw Refusal() }
                 return request
             }
@@ -139,7 +139,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a check that throws an error of another request's refuses the file like any other`() async throws {
+    @Test func `a validator that throws an error of another request refuses the file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: [ResponseDisposition.allow, .cancel])
-    func `who sees the head decides about the body`(disposition: ResponseDisposition) async throws {
+    func `a closure for the head decides about the body`(disposition: ResponseDisposition) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()

@@ -8,7 +8,7 @@ import Testing
 /// Downloads to every kind of destination, against nginx, httpbin and `LocalServer`.
 @Suite(.timeLimit(.minutes(2))) struct DownloadWireTests {
     @Test(arguments: [TestServers.nginx, .nginxTLS], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])
-    func `a file comes to its place, every byte of it`(server: TestServers, size: Int) async throws {
+    func `a file is saved to its destination without changes`(server: TestServers, size: Int) async throws {
         let directory = try TestDirectory()
         let session = try TestHarness.trustingSession()
         let file = directory.url("a")
@@ -30,7 +30,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `directories are made where that is wanted`() async throws {
+    @Test func `directories are created if this is enabled`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")
@@ -44,7 +44,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a file that is there is replaced where that is wanted, at once`() async throws {
+    @Test func `an existing file is replaced atomically if this is enabled`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -69,7 +69,7 @@ import Testing
     ]
 
     @Test(arguments: names)
-    func `in a directory a file has the name that the response suggests`(
+    func `in a directory, a file has the suggested name`(
         disposition: String?, name: String
     ) async throws {
         let directory = try TestDirectory()
@@ -87,7 +87,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a temporary file is for its owner only`() async throws {
+    @Test func `a temporary file is readable by its owner only`() async throws {
         let session = TestHarness.session()
         let file = try await session.download(try TestServers.nginx.url("/bytes/1024")).serializingURL().value
         defer { try? FileManager.default.removeItem(at: file) }
@@ -97,7 +97,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a place is chosen when the response is known`() async throws {
+    @Test func `a destination is selected when the response is known`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let folder = directory.url
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.head, .get])
-    func `a response without a body makes an empty file`(method: HTTPMethod) async throws {
+    func `a response without a body is saved as an empty file`(method: HTTPMethod) async throws {
         let directory = try TestDirectory()
         let server = try await LocalServer { $0.fallback(.status(204)) }
         let session = TestHarness.session()
@@ -127,7 +127,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `parameters go where the method has them`() async throws {
+    @Test func `parameters are encoded as the method requires`() async throws {
         let session = TestHarness.session()
         let url = try TestServers.httpbin.url("/anything")
         for method in [HTTPMethod.get, .post] {
@@ -141,7 +141,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `progress grows to the total`() async throws {
+    @Test func `the progress increases to the total`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/16777216")
@@ -156,7 +156,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a compressed response is stored as what it stands for, where the request asks for it`() async throws {
+    @Test func `a compressed response is saved decoded if the request asks for compression`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/gzip/bytes/65536")
@@ -170,7 +170,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `descriptions have the status and the file`() async throws {
+    @Test func `descriptions contain the status and the file`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Has the system refuse to close files, as that of a network's disk does that could not store what was written.
+/// Makes closing a file fail, like the system does for a network disk that could not store the written bytes.
 ///
-/// For a process of its own: there is no way back. A filter of system calls (`seccomp`) answers instead of the system, for
-/// the files that this thread opens from now on.
+/// Call this in a separate process only, because it cannot be undone. A filter of system calls (`seccomp`) returns the
+/// error for files that this thread opens later.
 enum FailingClose {
     /// Lets files from this descriptor on fail.
     private static let first: Int32 = 600

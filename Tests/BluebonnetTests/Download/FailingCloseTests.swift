@@ -4,8 +4,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Files that are written beside the one that they are to replace: they do not if the system says at their closing that
-/// something could not be stored.
+/// Files that are written before they replace another file.
+///
+/// If closing such a file reports an error, it does not replace the other file.
 @Suite(.timeLimit(.minutes(1))) struct FailingCloseTests {
     @Test func `closing a file throws the system's error`() async {
         await #expect(processExitsWith: .success) {
@@ -21,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `a cookie file that was not stored does not take the place of the old one`() async {
+    @Test func `a cookie file that was not stored does not replace the old file`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             try directory.write("old", to: "cookies.txt")
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a cached response that was not stored does not take the place of the old one`() async {
+    @Test func `a cached response that was not stored does not replace the old response`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             let files = CacheDirectory(directory.path)
@@ -53,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `what a download is of that was not stored does not take the place of the old one`() async {
+    @Test func `a download's description that was not stored does not replace the old description`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             let path = directory.path(".a.part")

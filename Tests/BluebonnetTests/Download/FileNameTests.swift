@@ -21,7 +21,7 @@ import Testing
         String(repeating: "🎈", count: 100), "x." + String(repeating: "y", count: 300),
         String(repeating: "👨‍👩‍👧", count: 100) + ".png",
     ])
-    func `a long name is cut between characters and keeps its extension`(_ suggestion: String) {
+    func `a long name is truncated between characters and keeps its extension`(_ suggestion: String) {
         let name = FileName.harmless(suggestion)
         #expect(name.utf8.count <= 200 && name.utf8.count > 150)
         for suffix in [".pdf", ".tar.gz", ".png"] where suggestion.hasSuffix(suffix) { #expect(name.hasSuffix(suffix)) }
@@ -33,11 +33,11 @@ import Testing
         ("report.pdf", "report 2.pdf"), ("archive.tar.gz", "archive 2.tar.gz"), ("noextension", "noextension 2"),
         ("a.b.c", "a.b 2.c"), (".tar.gz", ".tar 2.gz"), ("x.", "x 2."),
     ])
-    func `a number goes before the extension`(_ name: String, numbered: String) {
+    func `a number is inserted before the extension`(_ name: String, numbered: String) {
         #expect(FileName.numbered(name, 2) == numbered)
     }
 
-    @Test func `the partial file of a name is always the same, hidden, and fits beside what belongs to it`() {
+    @Test func `the partial file of a name has a fixed, hidden and short name`() {
         #expect(FileName.partial(of: "report.pdf") == ".report.pdf.part")
         let long = String(repeating: "é", count: 127)
         let partial = FileName.partial(of: long)

@@ -9,15 +9,15 @@ import Testing
         ("/a/b", "/a", "b"), ("/a", "/", "a"), ("/", "/", ""), ("/a/b/", "/a", "b"), ("/a//b", "/a", "b"),
         ("//", "/", ""), ("/a b/ü", "/a b", "ü"), ("a", ".", "a"), ("/a/b///", "/a", "b"),
     ])
-    func `a path is taken apart at its last slash`(_ path: String, parent: String, name: String) {
+    func `a path is split at its last slash`(_ path: String, parent: String, name: String) {
         #expect(FileSystem.parent(of: path) == parent && FileSystem.name(of: path) == name)
     }
 
-    @Test func `a path is put together with one slash`() {
+    @Test func `a path is joined with one slash`() {
         #expect(FileSystem.path("b", in: "/a") == "/a/b" && FileSystem.path("b", in: "/") == "/b")
     }
 
-    @Test func `a name that is taken is not given again`() throws {
+    @Test func `an existing name is not used again`() throws {
         let directory = try TestDirectory()
         try directory.write("one", to: "a")
         try directory.write("other", to: "b")
@@ -32,7 +32,7 @@ import Testing
         #expect(directory.text("c") == "one" && directory.names == ["b", "c", "d"])
     }
 
-    @Test func `directories are made where they are missing, also by several at once`() async throws {
+    @Test func `missing directories are created, even by several tasks at the same time`() async throws {
         let directory = try TestDirectory()
         let path = directory.path("a/b/c/d")
         await withTaskGroup { group in
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `downloads that suggest the same name at once get a file each`() async throws {
+    func `simultaneous downloads with the same suggested name have separate files`() async throws {
         let directory = try TestDirectory()
         let destination = DownloadDestination.directory(directory.url)
         let url = try #require(URL(string: "https://example.com/a.txt"))

@@ -15,7 +15,7 @@ import Testing
         if let lastRange { #expect(ranges == [lastRange]) }
     }
 
-    @Test func `a process that is killed 20 times fetches nothing twice`() async throws {
+    @Test func `a process that is killed 20 times receives no byte twice`() async throws {
         let directory = try TestDirectory()
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let size = 2_000_003
@@ -54,7 +54,7 @@ import Testing
         #expect(sent >= size && sent <= size + 20 * RangeOrigin.pieceSize, "\(origin.transmissions)")
     }
 
-    @Test func `from nginx at a limited rate, a process that is killed 20 times fetches nothing twice`() async throws {
+    @Test func `a process that is killed 20 times receives no byte of nginx twice`() async throws {
         let directory = try TestDirectory()
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let (size, rate) = (1_048_576, 32 * 1024)
@@ -75,7 +75,8 @@ import Testing
         expectComplete(await program.outcome(), "bytes=\(left)-")
         expectSame(try Data(contentsOf: directory.url("a")), .pattern(count: size))
         #expect(await watch.sizes().isSubset(of: [Int64(size)]))
-        // From the server's log: each process asked for the missing bytes, and at most the bytes in flight were lost.
+        // The server's log shows that each process requested the missing bytes, and that at most the bytes in flight
+        // were lost.
         var lines: [[Substring]] = []
         while lines.count < expected.count {
             let log = String(decoding: try Data(contentsOf: URL(filePath: TestServers.ratesLog())), as: UTF8.self)
@@ -84,7 +85,7 @@ import Testing
         }
         #expect(lines.map { String($0[0]) } == expected)
         let sent = lines.compactMap { Int($0[1]) }.reduce(0, +)
-        // What a second brings, and one that is about to end.
+        // The bytes of one second, and a download that is about to end.
         #expect(sent >= size && sent <= size + 20 * 2 * rate, "\(lines)")
     }
 
@@ -137,7 +138,7 @@ import Testing
         #expect(FileSystem.status(partial, followingLinks: false) == nil)
     }
 
-    @Test func `what is another file by now is fetched from its beginning`() async throws {
+    @Test func `a changed file is downloaded from its beginning`() async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")
         let session = TestHarness.session()
@@ -148,7 +149,7 @@ import Testing
             _ = try await request.serializingData(emptyResponseCodes: [201, 204]).value
         }
         try await put(old)
-        // What a process leaves that was killed in the middle of the old one.
+        // The state after a process was killed while it downloaded the old file.
         let probe = await session.download(url, to: .file(directory.url("probe"))).serializingURL().response
         let response = try #require(probe.response)
         try FileManager.default.removeItem(atPath: directory.path("probe"))

@@ -7,7 +7,7 @@ import Testing
 @Suite struct PartialFileTests {
     // MARK: Opening
 
-    @Test func `a partial file is beside its destination, and what it is of is for its owner only`() throws {
+    @Test func `a partial file is next to its destination, and its description is readable by its owner only`() throws {
         let directory = try TestDirectory()
         let partial = try #require(try PartialFile.named(".a.part", in: directory.path))
         try partial.restart(try sample(partial))
@@ -16,7 +16,7 @@ import Testing
         #expect(partial.size == 0 && partial.keep() == nil)
     }
 
-    @Test func `what it is of is on the disk before the body is`() throws {
+    @Test func `the description of a partial file is stored before the body`() throws {
         let directory = try TestDirectory()
         let partial = try #require(try PartialFile.named(".a.part", in: directory.path))
         let data = try sample(partial)
@@ -25,7 +25,7 @@ import Testing
         #expect(directory.text(".a.part")?.isEmpty == true)
     }
 
-    @Test func `two downloads to one place do not write into each other`() throws {
+    @Test func `two downloads to one destination do not write to the same file`() throws {
         let directory = try TestDirectory()
         let target = try DownloadTarget(.file(directory.url("a")))
         let (one, other) = (try target.openPartialFile(), try target.openPartialFile())
@@ -39,7 +39,7 @@ import Testing
         #expect(directory.text("a") == "one")
     }
 
-    @Test func `a file that was closed is taken up again`() throws {
+    @Test func `a closed partial file is resumed`() throws {
         let directory = try TestDirectory()
         try write("half", named: ".a.part", in: directory.path)
         let taken = try reopened(".a.part", in: directory.path)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: Trap.allCases)
-    func `a foreign object in its place is not written to`(_ trap: Trap) throws {
+    func `a foreign object at the path of a partial file is not changed`(_ trap: Trap) throws {
         let directory = try TestDirectory()
         try directory.write("precious", to: "victim")
         let path = directory.path(".a.part")
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: ["junk", "", "{\"version\":1}"])
-    func `a file beside it that says nothing is no reason to go on`(_ text: String) throws {
+    func `a partial file without a valid description is not resumed`(_ text: String) throws {
         let directory = try TestDirectory()
         try write("half", named: ".a.part", in: directory.path)
         try directory.write(text, to: ".a.part.resume")
@@ -81,7 +81,7 @@ import Testing
         #expect(taken.size == 4 && taken.resumeData == nil && taken.keep() == nil)
     }
 
-    @Test func `a file beside it that is a link is not read`() throws {
+    @Test func `a description that is a link is not read`() throws {
         let directory = try TestDirectory()
         try write("half", named: ".a.part", in: directory.path)
         try FileSystem.rename(directory.path(".a.part.resume"), to: directory.path("elsewhere"))
@@ -101,7 +101,7 @@ import Testing
         #expect(PartialFile.left(by: data) == nil, "it is in use")
     }
 
-    @Test func `resume data of a file that was begun again is of no use`() throws {
+    @Test func `resume data of a restarted file is not used`() throws {
         let directory = try TestDirectory()
         let old = try write("half", named: ".a.part", in: directory.path)
         let new = try write("other", named: ".a.part", in: directory.path)
@@ -109,7 +109,7 @@ import Testing
         #expect(PartialFile.left(by: new)?.size == 5)
     }
 
-    @Test func `what a process left is found beside the destination`() throws {
+    @Test func `the partial file of an earlier process is found next to the destination`() throws {
         let directory = try TestDirectory()
         #expect(ResumeData.left(beside: directory.url("a")) == nil)
         try write("half", named: ".a.part", in: directory.path)
@@ -124,14 +124,14 @@ import Testing
 
     // MARK: Moving
 
-    @Test func `the complete file has its name, and nothing else is left`() throws {
+    @Test func `the complete file has its name and no other file is left`() throws {
         let directory = try TestDirectory()
         let partial = try partial("body", in: directory.path)
         try partial.move(to: directory.path("a"), replacing: false)
         #expect(directory.names == ["a"] && directory.text("a") == "body")
     }
 
-    @Test func `a file that came meanwhile stays, and so does the partial one`() throws {
+    @Test func `a file that appears meanwhile stays, and the partial file stays`() throws {
         let directory = try TestDirectory()
         let partial = try partial("body", in: directory.path)
         try directory.write("theirs", to: "a")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a directory that came meanwhile stays`(_ isReplacing: Bool) throws {
+    func `a directory that appears meanwhile stays`(_ isReplacing: Bool) throws {
         let directory = try TestDirectory()
         let partial = try partial("body", in: directory.path)
         try directory.makeDirectory("a")
@@ -154,7 +154,7 @@ import Testing
         #expect(partial.keep() != nil && directory.text(".a.part") == "body")
     }
 
-    @Test func `a link that is replaced leaves what it led to`() throws {
+    @Test func `replacing a link does not change its target`() throws {
         let directory = try TestDirectory()
         try directory.write("precious", to: "b")
         try FileManager.default.createSymbolicLink(
@@ -163,7 +163,7 @@ import Testing
         #expect(directory.text("a") == "body" && directory.text("b") == "precious")
     }
 
-    @Test func `a directory that vanished is a clear error`() throws {
+    @Test func `a removed directory is a clear error`() throws {
         let directory = try TestDirectory()
         try directory.makeDirectory("d")
         let partial = try partial("body", in: directory.path("d"))
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `to another file system the body is copied`(_ isReplacing: Bool) throws {
+    func `the body is copied to another file system`(_ isReplacing: Bool) throws {
         let source = try TestDirectory()
         let target = try TestDirectory(in: "/dev/shm")
         let devices = [source.path, target.path].map { FileSystem.status($0, followingLinks: true)?.identity.device }
@@ -224,7 +224,7 @@ import Testing
         #expect(target.names.filter { $0.hasPrefix(".") }.isEmpty)
     }
 
-    @Test func `the file has the permissions that new files have, the temporary one is its owner's`() throws {
+    @Test func `the file has default permissions, and a temporary file is readable by its owner only`() throws {
         let directory = try TestDirectory()
         try directory.write("x", to: "new")
         let usual = directory.mode("new")
@@ -242,7 +242,7 @@ import Testing
 
     // MARK: Full disks
 
-    @Test func `a full disk is a clear error, and what was written stays`() throws {
+    @Test func `a full disk is a clear error and the written bytes stay`() throws {
         let directory = try TestDirectory()
         guard directory.mountSmallDisk() else { return try fullDevice() }
         let partial = try partial("", in: directory.path)
@@ -274,8 +274,8 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a limit of the file's size is a clear error, and what was written stays`() async {
-        // For the whole process: so one of its own.
+    func `a limit of the file size is a clear error and the written bytes stay`() async {
+        // This affects the whole process, so the test has its own process.
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit()
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    @Test func `where the file beside it cannot be written, the download continues without it`() throws {
+    @Test func `the download continues if the description of the partial file cannot be written`() throws {
         let directory = try TestDirectory()
         let partial = try #require(try PartialFile.named(".a.part", in: directory.path))
         // A directory of that name is in the way.
@@ -307,7 +307,7 @@ import Testing
 
     // MARK: Helpers
 
-    /// Writes a partial file as a process would that ends then, and returns what it left.
+    /// Writes a partial file like a process that ends afterwards, and returns the remaining files.
     @discardableResult
     private func write(_ text: String, named name: String, in directory: String) throws -> ResumeData {
         let partial = try #require(try PartialFile.named(name, in: directory))

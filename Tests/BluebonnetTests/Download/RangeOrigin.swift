@@ -12,7 +12,8 @@ final class RangeOrigin: Sendable {
         /// Fields of every response with the body or a part of it.
         var fields: HTTPHeaders = ["ETag": "\"one\"", "Content-Type": "application/octet-stream"]
         var ignoresRanges = false
-        /// How much of the body to send until the connection breaks, for each request in turn; then none does.
+        /// The number of body bytes before the connection breaks, for each request in order; later connections do not
+        /// break.
         var cuts: [Int] = []
         /// Answers some requests otherwise.
         var exception: @Sendable (LocalServer.Request) -> LocalServer.Response? = { _ in nil }
@@ -62,7 +63,7 @@ final class RangeOrigin: Sendable {
     /// The parts that were sent, in the order of the requests for them.
     var transmissions: [Transmission] { shared.state.withLock { $0.transmissions } }
 
-    /// The `Range` of each request; "all" where there was none.
+    /// The `Range` of each request; "all" for a request without a `Range`.
     var ranges: [String] { server.requests.map { $0.headers["Range"] ?? "all" } }
 
     func change(_ change: @Sendable (inout Behaviour) -> Void) { shared.state.withLock { change(&$0.behaviour) } }
@@ -97,7 +98,7 @@ final class RangeOrigin: Sendable {
                 try await writer.write(Data(piece))
                 position += piece.count
                 await behaviour.pace(position)
-                // A client that is gone is sent nothing more.
+                // The server sends nothing more to a disconnected client.
                 try Task.checkCancellation()
             }
             if cut != nil { throw Cut() }

@@ -13,7 +13,7 @@ import Testing
     /// A response to `Range: bytes=45000-`, and the result of the download.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
-        /// The ranges that are asked for after the interruption.
+        /// The ranges that are requested after the interruption.
         let ranges: [String]
         /// The file that is there in the end.
         var result = ResumeAnswerTests.body
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `the file is right, whatever the answer`(_ row: Case) async throws {
+    func `the file is correct with any response`(_ row: Case) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: [404, 500, 503, 403], [true, false])
-    func `a refusal is a clear error, and the partial file stays`(status: Int, validating: Bool) async throws {
+    func `a refusal is a clear error and the partial file stays`(status: Int, validating: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()
@@ -134,7 +134,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    /// Fields that do not tell one state of the file from another.
+    /// Fields that do not identify the state of the file.
     static let weak: [HTTPHeaders] = [
         [:], ["ETag": "W/\"one\""], ["Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"],
         ["ETag": "\"one\"", "Content-Encoding": "gzip"],
@@ -157,7 +157,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a server that never sends what it promises is given up`() async throws {
+    @Test func `the download fails if a server never sends the announced bytes`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()

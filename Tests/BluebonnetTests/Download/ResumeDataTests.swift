@@ -6,7 +6,7 @@ import Testing
 @Suite struct ResumeDataTests {
     // MARK: What is kept
 
-    @Test func `what an exchange was is kept, without its secrets`() throws {
+    @Test func `resume data contains the exchange without its secrets`() throws {
         let url = try #require(URL(string: "https://ada:s3cret@example.com/file.bin?signature=abc"))
         let request = HTTPRequest(
             url: url,
@@ -41,7 +41,7 @@ import Testing
     ]
 
     @Test(arguments: exchanges)
-    func `an exchange that cannot be resumed leaves nothing`(_ exchange: Exchange) throws {
+    func `an exchange that cannot be resumed has no resume data`(_ exchange: Exchange) throws {
         let url = try #require(URL(string: "https://example.com/"))
         let request = HTTPRequest(url: url, method: exchange.method, headers: exchange.fields)
         let response = HTTPResponse(url: url, statusCode: exchange.status, headers: exchange.headers)
@@ -56,7 +56,7 @@ import Testing
             ("https://example.com/a", "https://example.com/a?x=1", false),
             ("https://example.com/a", "http://example.com/a", false),
         ] as [(String, String, Bool)])
-    func `it is of the same resource when the URLs are the same`(_ one: String, other: String, expected: Bool) throws {
+    func `resume data matches a resource with the same URL`(_ one: String, other: String, expected: Bool) throws {
         let data = try sample(url: one)
         let url = try #require(URL(string: other))
         #expect(data.isOf(HTTPRequest(url: url)) == expected)
@@ -66,7 +66,7 @@ import Testing
 
     // MARK: Encoding
 
-    @Test func `what is encoded is decoded as the same`() throws {
+    @Test func `encoded resume data decodes to the same value`() throws {
         for validator in [ResumeValidator.entityTag("\"é\""), .lastModified("Sun, 06 Nov 1994 08:49:37 GMT")] {
             for total in [nil, 0, 77, Int64.max] as [Int64?] {
                 var data = try sample(url: "https://example.com/ü?a=b")
@@ -89,7 +89,7 @@ import Testing
         ("path", "\"/etc/.passwd\""), ("path", "\"/etc/passwd.part\""), ("path", "\"/tmp/.a\\u0000/.x.part\""),
         ("path", "null"),
     ])
-    func `what has been tampered with is refused`(_ member: String, value: String) throws {
+    func `changed resume data is refused`(_ member: String, value: String) throws {
         let valid: [String: String] = [
             "version": "1", "id": "\"x\"", "url": "\"https://example.com/\"", "headers": "[]",
             "entityTag": "\"\\\"a\\\"\"", "total": "10", "path": "\"/tmp/.x.part\"", "bytes": "5",
@@ -106,7 +106,7 @@ import Testing
         Data("{\"version\":1}".utf8), Data(repeating: 0x20, count: ResumeData.limit + 1),
         Data(String(repeating: "[", count: 100_000).utf8),
     ])
-    func `junk is refused`(_ data: Data) {
+    func `random bytes are refused`(_ data: Data) {
         #expect { try ResumeData(decoding: data) } throws: {
             ($0 as? RequestError)?.kind == .download(.resumeDataInvalid)
         }

@@ -14,7 +14,7 @@ import Testing
         arguments: [
             (0, nil), (0, 0), (0, 10), (11, 10), (-1, nil),
         ] as [(Int64, Int64?)])
-    func `an empty file, or one that is too long, cannot be resumed`(_ size: Int64, total: Int64?) {
+    func `an empty file and a file that is too long cannot be resumed`(_ size: Int64, total: Int64?) {
         #expect(ResumeDecision(size: size, validator: .entityTag("\"a\""), total: total) == nil)
     }
 
@@ -22,10 +22,10 @@ import Testing
         arguments: [
             (1, nil, .entityTag("\"a\""), "bytes=1-", "\"a\""), (4, 10, .entityTag("\"a\""), "bytes=4-", "\"a\""),
             (9, 10, .lastModified(date), "bytes=9-", date),
-            // All of it is there: the last byte tells whether it still is that.
+            // The file is complete. A request for its last byte shows whether the file has changed.
             (10, 10, .entityTag("\"a\""), "bytes=9-", "\"a\""), (1, 1, .entityTag("\"a\""), "bytes=0-", "\"a\""),
         ] as [(Int64, Int64?, ResumeValidator, String, String)])
-    func `the rest is asked for under the condition that nothing changed`(
+    func `the rest is requested on the condition that the file is unchanged`(
         _ size: Int64, total: Int64?, validator: ResumeValidator, range: String, condition: String
     ) throws {
         let decision = try #require(ResumeDecision(size: size, validator: validator, total: total))
@@ -58,7 +58,7 @@ import Testing
         .part("bytes 100-999/*", .append(at: 100, end: 1000, total: 1000)),
         .part("bytes 100-999/*", total: nil, .append(at: 100, end: 1000, total: nil)),
         .part("bytes 100-999/1000", total: nil, .append(at: 100, end: 1000, total: 1000)),
-        // less than was asked for
+        // less than requested
         .part("bytes 100-499/1000", .append(at: 100, end: 500, total: 1000)),
         .part("bytes 100-100/1000", .append(at: 100, end: 101, total: 1000)),
         // from before the requested range
@@ -66,7 +66,7 @@ import Testing
         .part("bytes 0-999/1000", .append(at: 0, end: 1000, total: 1000)),
         // from before, and nothing new
         .part("bytes 0-99/1000", .startOver), .part("bytes 0-0/1000", .startOver),
-        // the last byte of what is complete
+        // the last byte of a complete file
         .part("bytes 999-999/1000", size: 1000, .append(at: 999, end: 1000, total: 1000)),
         .part("bytes 0-999/1000", size: 1000, .append(at: 0, end: 1000, total: 1000)),
         .part("bytes 0-0/1", size: 1, total: 1, .append(at: 0, end: 1, total: 1)),
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: parts + others + refused)
-    func `an answer is the rest, the whole, or of no use`(_ row: Row) throws {
+    func `a response is the rest, the whole file, or not usable`(_ row: Row) throws {
         let url = try #require(URL(string: "https://example.com/"))
         let decision = try #require(ResumeDecision(size: row.size, validator: row.validator, total: row.total))
         #expect(decision.answer(HTTPResponse(url: url, statusCode: row.status, headers: row.headers)) == row.answer)

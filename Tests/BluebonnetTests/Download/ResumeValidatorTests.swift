@@ -30,7 +30,7 @@ import Testing
         Row(headers: ["Last-Modified": modified, "Date": "Sat, 05 Nov 1994 08:50:37 GMT"], validator: nil),
         Row(headers: ["Last-Modified": modified, "Date": "soon"], validator: nil),
         Row(headers: ["Last-Modified": "long ago", "Date": "Sun, 06 Nov 1994 09:50:37 GMT"], validator: nil),
-        // A date is no use beside a tag, a weak one included.
+        // A date is not used if there is an entity tag, even a weak one.
         Row(
             headers: ["ETag": "W/\"a\"", "Last-Modified": modified, "Date": "Mon, 07 Nov 1994 08:49:37 GMT"],
             validator: nil),
@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `only a strong validator is taken`(_ row: Row) throws {
+    func `only a strong validator is used`(_ row: Row) throws {
         #expect(ResumeValidator(try response(row.headers)) == row.validator)
     }
 
@@ -55,7 +55,7 @@ import Testing
             (.lastModified(modified), ["Last-Modified": "today"], true),
             (.lastModified(modified), ["ETag": "\"a\""], false),
         ] as [(ResumeValidator, HTTPHeaders, Bool)])
-    func `another validator contradicts, none does not`(
+    func `another validator prevents resuming, and a missing validator does not`(
         _ validator: ResumeValidator, headers: HTTPHeaders, isContradicted: Bool
     ) throws {
         #expect(validator.isContradicted(by: try response(headers)) == isContradicted)

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: Interruption.allCases, [true, false])
-    func `an interrupted download resumes where it was`(_ interruption: Interruption, inNewSession: Bool) async throws {
+    func `an interrupted download resumes at its end`(_ interruption: Interruption, inNewSession: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -74,7 +74,7 @@ import Testing
         try await TestHarness.end(next, origin.server)
     }
 
-    @Test func `a temporary download is resumed to anywhere`() async throws {
+    @Test func `a temporary download can be resumed to any destination`() async throws {
         let directory = try TestDirectory(in: "/dev/shm")
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()
@@ -89,7 +89,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `secrets are not in the data, and are given again`() async throws {
+    @Test func `resume data contains no secrets`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { behaviour in
             behaviour.exception = {
@@ -141,7 +141,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    /// When a resumed download is cancelled before it has asked for anything.
+    /// The ways to cancel a resumed download before it has sent a request.
     enum Moment {
         /// Before it was started, with all requests.
         case beforeStart
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: [(Moment.beforeStart, true), (.whileAdapting, true), (.whileAdapting, false)])
-    func `a resumed download that is cancelled at once keeps its data, unless it is not wanted`(
+    func `a resumed download that is cancelled at once keeps its data by default`(
         _ moment: Moment, isWanted: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -191,7 +191,7 @@ import Testing
     ]
 
     @Test(arguments: junk)
-    func `what is no resume data is a clear error`(text: String) async throws {
+    func `invalid resume data is a clear error`(text: String) async throws {
         let directory = try TestDirectory()
         let transport = StubTransport { _ in .ok }
         let session = Session(transport: transport)
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `where the partial file is gone, all of it is fetched`(isCut: Bool) async throws {
+    func `the whole file is downloaded if the partial file is missing`(isCut: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `a server that knows ranges sends the rest`(server: TestServers) async throws {
+    func `a server with range support sends the rest`(server: TestServers) async throws {
         let directory = try TestDirectory()
         let session = try TestHarness.trustingSession()
         let file = directory.url("a")
@@ -235,7 +235,7 @@ import Testing
         let answer = await task.response
         var partial = try ResumeData(decoding: try #require(answer.resumeData))
         #expect(partial.bytes < 1_048_576)
-        // The rest comes from the fast one, which has the same validator.
+        // The rest is sent by the fast server, which has the same validator.
         partial.url = try server.url("/bytes/1048576")
         try ResumeSidecar(besides: partial.path).write(partial)
         let request = session.download(resumingWith: partial.encoded(), to: .file(file)).validate()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A directory of a test's own, gone with it; and what can be wrong with one.
+/// A directory for one test, which is removed after the test and can simulate faults.
 struct TestDirectory: ~Copyable {
     let path: String
 
@@ -14,7 +14,7 @@ struct TestDirectory: ~Copyable {
     }
 
     deinit {
-        // What is mounted here, or may not be written, goes first.
+        // Mounts and read-only directories are removed first.
         while unsafe umount2(path, Int32(MNT_DETACH)) == 0 {}
         _ = unsafe chmod(path, 0o755)
         try? FileManager.default.removeItem(atPath: path)
@@ -43,12 +43,12 @@ struct TestDirectory: ~Copyable {
         try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: false)
     }
 
-    /// Makes the directory a small file system of its own; false where this process may not do that.
+    /// Mounts a small file system in the directory; returns `false` if the process is not permitted to mount.
     func mountSmallDisk() -> Bool {
         unsafe mount("tmpfs", path, "tmpfs", 0, "size=256k") == 0
     }
 
-    /// Makes room on the small disk.
+    /// Frees space on the small disk.
     func enlargeDisk() throws {
         guard unsafe mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=8m") == 0 else { throw SystemError(errno) }
     }

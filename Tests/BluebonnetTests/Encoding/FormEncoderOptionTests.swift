@@ -27,7 +27,7 @@ struct FormEncoderOptionTests {
     }
 
     @Test(arguments: [(Encoder.BoolEncoding.numeric, "f=0&t=1"), (.literal, "f=false&t=true")])
-    func `truth values are numbers or words`(option: Encoder.BoolEncoding, expected: String) throws {
+    func `Bool values are numbers or words`(option: Encoder.BoolEncoding, expected: String) throws {
         #expect(try Encoder(boolEncoding: option).encode(["t": true, "f": false]) == expected)
     }
 
@@ -36,7 +36,7 @@ struct FormEncoderOptionTests {
         (.deferredToData, "d%5B%5D=100&d%5B%5D=97&d%5B%5D=116&d%5B%5D=97"),
         (.custom { "\($0.count) bytes" }, "d=4%20bytes"),
     ])
-    func `bytes are Base64 or what one likes`(option: Encoder.DataEncoding, expected: String) throws {
+    func `bytes are Base64 or a custom text`(option: Encoder.DataEncoding, expected: String) throws {
         let encoder = Encoder(alphabetizeKeyValuePairs: false, dataEncoding: option)
         #expect(try encoder.encode(["d": Data("data".utf8)]) == expected)
     }
@@ -50,7 +50,7 @@ struct FormEncoderOptionTests {
         (.formatted(Date.ISO8601FormatStyle().year().month().day()), "d=2001-01-01"),
         (.custom { "\($0.timeIntervalSinceReferenceDate)s" }, "d=123.456s"),
     ])
-    func `dates come out in the form asked for`(option: Encoder.DateEncoding, expected: String) throws {
+    func `dates have the selected format`(option: Encoder.DateEncoding, expected: String) throws {
         let date = Date(timeIntervalSinceReferenceDate: 123.456)
         #expect(try Encoder(dateEncoding: option).encode(["d": date]) == expected)
         #expect(try Encoder(dateEncoding: option).encode(["d": Optional(date)]) == expected)
@@ -110,7 +110,7 @@ struct FormEncoderOptionTests {
         (.null, "a=null&b=1&list%5B%5D=1&list%5B%5D=2&list%5B%5D=null"),
         (Encoder.NilEncoding { "no ne" }, "a=no%20ne&b=1&list%5B%5D=1&list%5B%5D=2&list%5B%5D=no%20ne"),
     ])
-    func `missing values are left out, empty or written`(option: Encoder.NilEncoding, expected: String) throws {
+    func `nil values are left out, empty or written`(option: Encoder.NilEncoding, expected: String) throws {
         struct Value: Encodable {
             let a: Int?
             let b: Int?
@@ -119,7 +119,7 @@ struct FormEncoderOptionTests {
         #expect(try Encoder(nilEncoding: option).encode(Value(a: nil, b: 1, list: [1, nil, 2])) == expected)
     }
 
-    @Test func `optional members of every type are missing alike`() throws {
+    @Test func `optional members of every type are handled alike`() throws {
         struct Value: Encodable {
             var a: Bool?, b: String?, c: Double?, d: Float?, e: Int?, f: Int8?, g: Int16?, h: Int32?, i: Int64?
             var j: UInt?, k: UInt8?, l: UInt16?, m: UInt32?, n: UInt64?, o: Date?, p: Data?, q: [Int]?, r: Decimal?
@@ -130,14 +130,14 @@ struct FormEncoderOptionTests {
         #expect(try Encoder().encode(Value()) == "")
     }
 
-    @Test func `missing values of a dictionary are missing alike`() throws {
+    @Test func `nil values of a dictionary are handled alike`() throws {
         let value: [String: Int?] = ["a": nil, "b": .some(1)]
         #expect(try Encoder().encode(value) == "b=1")
         #expect(try Encoder(nilEncoding: .dropValue).encode(value) == "a=&b=1")
         #expect(try Encoder(nilEncoding: .null).encode(value) == "a=null&b=1")
     }
 
-    @Test func `a missing element that is left out has no index`() throws {
+    @Test func `a nil element that is left out has no index`() throws {
         let encoder = Encoder(arrayEncoding: .indexInBrackets)
         #expect(try encoder.encode(["a": [nil, 1, nil, 2]]) == "a%5B0%5D=1&a%5B1%5D=2")
     }
@@ -150,7 +150,7 @@ struct FormEncoderOptionTests {
         #expect(try Encoder(spaceEncoding: option).encode(["a b": "c d  e"]) == expected)
     }
 
-    @Test func `pluses are escaped whatever spaces are`() throws {
+    @Test func `pluses are always escaped`() throws {
         #expect(try Encoder(spaceEncoding: .plusReplaced).encode(["+a+": "+ "]) == "%2Ba%2B=%2B+")
     }
 
@@ -209,13 +209,13 @@ struct FormEncoderOptionTests {
         #expect(Set([Encoder.AllowedCharacters("a"), Encoder.AllowedCharacters("~")]).count == 2)
     }
 
-    @Test func `a long text is escaped as a whole`() throws {
+    @Test func `a long text is escaped completely`() throws {
         let text = String(repeating: "一二三", count: 20_000)
         let expected = String(repeating: "%E4%B8%80%E4%BA%8C%E4%B8%89", count: 20_000)
         #expect(try Encoder().encode(["a": text]) == "a=\(expected)")
     }
 
-    @Test func `bytes and text are the same`() throws {
+    @Test func `encoding to bytes and to text gives the same result`() throws {
         #expect(try Encoder().encode(["a": "b c"]) == Data("a=b%20c".utf8))
     }
 }

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// What the form encoder makes of values of all shapes, with its default options unless said otherwise.
+/// The form encoder with values of all shapes, usually with the default options.
 struct FormEncoderValueTests {
     private static func encode(_ value: any Encodable, _ encoder: URLEncodedFormEncoder = .init()) throws -> String {
         try encoder.encode(value)
@@ -29,7 +29,7 @@ struct FormEncoderValueTests {
             (["a": Suit.hearts], "a=hearts"), (["a": Optional<Int>.some(1)], "a=1"),
             (["a": Optional<Optional<Int>>.some(.some(1))], "a=1"),
         ] as [(any Encodable & Sendable, String)])
-    func `single values are written as they describe themselves`(
+    func `single values are written as their descriptions`(
         value: any Encodable & Sendable, expected: String
     ) throws {
         #expect(try Self.encode(value) == expected)
@@ -48,7 +48,7 @@ struct FormEncoderValueTests {
             (["foo": [["bar": 2], ["qux": 3]]], "foo%5B%5D%5Bbar%5D=2&foo%5B%5D%5Bqux%5D=3"),
             (["foo&bar": "baz&qux", "foobar": "bazqux"], "foo%26bar=baz%26qux&foobar=bazqux"),
         ] as [(any Encodable & Sendable, String)])
-    func `collections become keys`(value: any Encodable & Sendable, expected: String) throws {
+    func `collections are encoded as keys`(value: any Encodable & Sendable, expected: String) throws {
         #expect(try Self.encode(value) == expected)
     }
 
@@ -113,12 +113,12 @@ struct FormEncoderValueTests {
     }
 
     @Test(arguments: [true, false])
-    func `what a superclass encodes stands beside what its subclass does`(usesSuperEncoder: Bool) throws {
+    func `members of a superclass are encoded next to members of its subclass`(usesSuperEncoder: Bool) throws {
         let value = Derived(usesSuperEncoder: usesSuperEncoder)
         #expect(try Self.encode(value) == "four%5B%5D=1&four%5B%5D=2&one=one&two=2")
     }
 
-    @Test func `superEncoder keeps the path`() throws {
+    @Test func `superEncoder keeps the coding path`() throws {
         struct Value: Encodable {
             enum CodingKeys: CodingKey {
                 case four, five
@@ -159,7 +159,7 @@ struct FormEncoderValueTests {
         }
     }
 
-    @Test func `containers nest in each other, and the last shape holds`() throws {
+    @Test func `containers can be nested, and the last kind of container is used`() throws {
         #expect(
             try Self.encode(Mixed())
                 == "root%5B%5D%5B%5D%5B%5D=3&root%5B%5D%5B%5D=1&root%5B%5D%5B%5D=2&root%5B%5D%5Ba%5D%5Bb%5D=c")
@@ -169,7 +169,7 @@ struct FormEncoderValueTests {
                 + "&root%5B2%5D%5B0%5D%5B0%5D=3&root%5B2%5D%5B1%5D=null")
     }
 
-    @Test func `an enumeration with values has its cases as keys`() throws {
+    @Test func `an enumeration with associated values has its cases as keys`() throws {
         enum Shape: Encodable {
             case circle(radius: Int)
             case point
@@ -178,7 +178,7 @@ struct FormEncoderValueTests {
         #expect(try Self.encode(["a": Shape.point]) == "")
     }
 
-    @Test func `a key that is written twice keeps its place and the last value`() throws {
+    @Test func `a key that is written twice keeps its position and the last value`() throws {
         struct Value: Encodable {
             enum CodingKeys: CodingKey {
                 case a, b
@@ -194,7 +194,7 @@ struct FormEncoderValueTests {
         #expect(try Self.encode(Value(), .init(alphabetizeKeyValuePairs: false)) == "a%5B%5D=3&b=2")
     }
 
-    @Test func `a value that asks for every container in turn does no harm`() throws {
+    @Test func `a value that requests every container in turn does not trap`() throws {
         struct Odd: Encodable {
             enum CodingKeys: CodingKey {}
 
@@ -258,7 +258,7 @@ struct FormEncoderValueTests {
         }
     }
 
-    @Test func `values that never end are refused`() {
+    @Test func `endlessly nested values are refused`() {
         let error = URLEncodedFormEncoder.Error.nestedTooDeeply(limit: 128)
         #expect(throws: error) { try Self.encode(Endless()) }
         #expect(throws: error) { try Self.encode(["a": Wrapper()]) }
@@ -271,7 +271,7 @@ struct FormEncoderValueTests {
         #expect(throws: URLEncodedFormEncoder.Error.self) { try Self.encode(["a": Tower(height: 128)], encoder) }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `many values take no longer than their number`() throws {
+    @Test(.timeLimit(.minutes(1))) func `the time for many values is proportional to their number`() throws {
         let members = Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("key\($0)", $0) })
         #expect(try Self.encode(members).utf8.count { $0 == UInt8(ascii: "&") } == 19_999)
         let list = try Self.encode(["a": Array(0..<20_000)])

@@ -59,17 +59,17 @@ struct ParameterEncoderTests {
         ("http://u:p@h:80/m%C3%BC;v?x=y+z", "http://u:p@h:80/m%C3%BC;v?x=y+z&a=b"),
         ("http://h/?x?", "http://h/?x?&a=b"),
     ])
-    func `pairs are appended to the query that is there`(url: String, expected: String) throws {
+    func `pairs are appended to an existing query`(url: String, expected: String) throws {
         let request = try Self.encode(["a": "b"], .urlEncodedForm, into: Self.request(.get, url))
         #expect(request.url.absoluteString == expected)
     }
 
-    @Test func `parameters without pairs leave the URL as it is`() throws {
+    @Test func `parameters without pairs do not change the URL`() throws {
         let request = try Self.encode([String: String](), .urlEncodedForm, into: Self.request())
         #expect(request.url.absoluteString == "http://h/p")
     }
 
-    @Test func `pairs that no URL can hold are an error`() throws {
+    @Test func `pairs that a URL cannot contain are an error`() throws {
         let encoder = URLEncodedFormEncoder(allowedCharacters: .init("\u{0}"))
         let error = #expect(throws: RequestError.self) {
             try Self.encode(["a": "\u{0}"], .urlEncodedForm(encoder: encoder), into: Self.request())
@@ -98,7 +98,7 @@ struct ParameterEncoderTests {
         #expect(Self.text(request) == "{\"a\":5}")
     }
 
-    @Test func `keys are sorted when asked for`() throws {
+    @Test func `keys are sorted on request`() throws {
         let parameters = ["c": 1, "a": 2, "b": 3]
         let request = try Self.encode(parameters, JSONParameterEncoder.sortedKeys, into: Self.request(.post))
         #expect(Self.text(request) == "{\"a\":2,\"b\":3,\"c\":1}")
@@ -121,7 +121,7 @@ struct ParameterEncoderTests {
     }
 
     @Test(arguments: [.urlEncodedForm, .json, .propertyList] as [any ParameterEncoder])
-    func `a content type that is there stays`(encoder: any ParameterEncoder) throws {
+    func `an existing content type is kept`(encoder: any ParameterEncoder) throws {
         let request = try Self.encode(
             ["a": 1], encoder, into: Self.request(.post, headers: ["content-type": "text/x-odd"]))
         #expect(request.headers == ["content-type": "text/x-odd"])
@@ -129,7 +129,7 @@ struct ParameterEncoderTests {
     }
 
     @Test(arguments: [.urlEncodedForm, .json, .propertyList] as [any ParameterEncoder])
-    func `no parameters leave the request as it is`(encoder: any ParameterEncoder) throws {
+    func `nil parameters do not change the request`(encoder: any ParameterEncoder) throws {
         let request = try Self.encode(Optional<[String: Int]>.none, encoder, into: Self.request(.post))
         #expect(request.body == nil)
         #expect(request.headers.isEmpty)
@@ -137,7 +137,7 @@ struct ParameterEncoderTests {
     }
 
     @Test(arguments: [.urlEncodedForm, .json] as [any ParameterEncoder])
-    func `what a value throws is the underlying error`(encoder: any ParameterEncoder) {
+    func `an error that a value throws is the underlying error`(encoder: any ParameterEncoder) {
         let error = #expect(throws: RequestError.self) {
             try Self.encode(["a": Refusing()], encoder, into: Self.request(.post))
         }
@@ -145,13 +145,13 @@ struct ParameterEncoderTests {
         #expect(error?.underlying is Refusing.Odd)
     }
 
-    @Test func `a value that is no property list is an encoder's failure`() {
+    @Test func `a value that is not a property list is an encoder failure`() {
         let error = #expect(throws: RequestError.self) { try Self.encode(1, .propertyList, into: Self.request(.post)) }
         #expect(error?.kind == .parameterEncoding(.encoderFailed))
         #expect(error?.underlying is EncodingError)
     }
 
-    @Test func `what an option throws is the underlying error`() {
+    @Test func `an error that an option throws is the underlying error`() {
         let encoder = URLEncodedFormEncoder(
             dataEncoding: .custom { _ in throw Refusing.Odd() }, dateEncoding: .custom { _ in throw Refusing.Odd() })
         for parameters in [["a": Data()], ["a": Date()]] as [any Encodable & Sendable] {
@@ -167,7 +167,7 @@ struct ParameterEncoderTests {
         #expect(error?.underlying as? URLEncodedFormEncoder.Error == .invalidRootObject("an array"))
     }
 
-    @Test func `encoders encode for many at once`() async throws {
+    @Test func `encoders can be used by many tasks at the same time`() async throws {
         let encoders: [any ParameterEncoder] = [.urlEncodedForm, .json, .propertyList]
         try await withThrowingTaskGroup { group in
             for index in 0..<300 {

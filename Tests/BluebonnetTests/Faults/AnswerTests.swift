@@ -31,7 +31,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a serializer attached after the end is served from the kept body`() async throws {
+    @Test func `a serializer attached after the end uses the kept body`() async throws {
         let server = try await LocalServer { router in
             router.post("/a", { _ in .text("once", status: 201) })
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(request.state == .finished && request.requests.count == 1)
     }
 
-    @Test func `a serializer attached after a failure gets the failure`() async throws {
+    @Test func `a serializer attached after a failure receives the failure`() async throws {
         let port = try DeadPort.refusing()
         let session = TestHarness.session()
         let request = session.request("http://127.0.0.1:\(port)/a")
@@ -58,7 +58,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a serializer attached after a cancellation gets that`() async throws {
+    @Test func `a serializer attached after a cancellation receives the cancellation`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session()
         let request = session.request(server.url("/a"))
@@ -72,7 +72,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `many who await one task get the one value`() async throws {
+    @Test func `all tasks that wait for one task receive the same value`() async throws {
         let count = Mutex(0)
         let session = Session(transport: StubTransport { _ in .text("text") })
         let serializer = CountingSerializer { count.withLock { $0 += 1 } }
@@ -84,7 +84,7 @@ import Testing
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test func `what a serializer throws is the error's cause, with the response`() async throws {
+    @Test func `an error that a serializer throws is the underlying error, with the response`() async throws {
         let session = Session(transport: StubTransport { _ in .text("text", status: 207) })
         let serializer = CountingSerializer { throw TestFailure("no sense in it") }
         let task = session.request("http://example.com/a?b=c").serializingResponse(using: serializer)
@@ -96,7 +96,7 @@ import Testing
         #expect(error.body == Data("text".utf8))
     }
 
-    @Test func `an empty body is an error where a value is wanted`() async throws {
+    @Test func `an empty body is an error if a value is required`() async throws {
         let session = Session(transport: StubTransport { _ in .status(200) })
         try await TestHarness.expect(
             session.request("http://example.com/a").serializingString(), in: session,
@@ -105,7 +105,7 @@ import Testing
 
     // MARK: Validation
 
-    @Test func `what a validator throws or returns is the error's cause`() async throws {
+    @Test func `an error that a validator throws or returns is the underlying error`() async throws {
         let session = Session(transport: StubTransport { _ in .text("text", status: 299) })
         let throwing = session.request("http://example.com/a").validate { _, _, _ in throw TestFailure("thrown") }
         let returning = session.request("http://example.com/a").validate { _, _, _ in .failure(TestFailure("returned"))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `validators are asked in order, until one refuses`() async throws {
+    @Test func `validators are called in order until one of them refuses`() async throws {
         let asked = Mutex<[Int]>([])
         let session = Session(transport: StubTransport { _ in .text("text", status: 404) })
         let request = session.request("http://example.com/a")
@@ -140,7 +140,7 @@ import Testing
         #expect(asked.withLock { $0 } == [404])
     }
 
-    @Test func `a validator is not asked about what failed before`() async throws {
+    @Test func `a validator is not called for a failed exchange`() async throws {
         let session = Session(transport: StubTransport { _ in .failure(RequestError(.connection(.lost))) })
         let request = session.request("http://example.com/a").validate { _, _, _ in
             Issue.record("asked")
@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-/// Runs a closure, and makes text of the body.
+/// Runs a closure, and returns the body as text.
 private struct CountingSerializer: ResponseSerializer {
     let action: @Sendable () throws -> Void
 

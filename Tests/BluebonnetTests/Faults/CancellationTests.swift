@@ -69,7 +69,7 @@ import Testing
         let loop = EventLoop(name: "connecting")
         let session = TestHarness.session { $0.eventLoop = loop }
         let task = session.request(hole + "/a").serializingData()
-        // The loop has taken the request, and in the next turn begun to connect.
+        // The loop has received the request and, in the next turn, begun to connect.
         for _ in 1...3 { await withCheckedContinuation { done in loop.submit { done.resume() } } }
         try await expectCancellation(of: task, in: session, by: canceller)
     }
@@ -86,14 +86,14 @@ import Testing
     }
 
     @Test(arguments: Canceller.allCases)
-    func `while the body goes out`(_ canceller: Canceller) async throws {
+    func `while the body is sent`(_ canceller: Canceller) async throws {
         let server = try await LocalServer.scripted(.waitForHead, .bytes(Self.continue), .waitForBytes(1), .stall)
         let session = TestHarness.session()
         let request = session.request(server.url("/a"), method: .post) { $0.body = .data(Data(count: 64 << 20)) }
         let task = request.serializingData()
         _ = try await server.nextRequest()
         try await expectCancellation(of: task, in: session, by: canceller)
-        // The server, which has not read what was sent, learns of no end.
+        // The server has not read the sent bytes, so it does not notice the end.
         await server.closeConnections()
     }
 
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: Canceller.allCases)
-    func `in mid-body`(_ canceller: Canceller) async throws {
+    func `within the body`(_ canceller: Canceller) async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789"), .stall)
         let session = TestHarness.session()
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: Canceller.allCases)
-    func `while a serializer hangs that heeds no cancellation`(_ canceller: Canceller) async throws {
+    func `while a serializer hangs and ignores the cancellation`(_ canceller: Canceller) async throws {
         let hanging = HangingSerializer()
         defer { hanging.gate.open() }
         let session = Session(transport: StubTransport { _ in .text("text") })
@@ -135,7 +135,7 @@ import Testing
         #expect(await task.response.data?.count == 4)
     }
 
-    @Test func `after the answer it changes nothing`() async throws {
+    @Test func `cancelling after the end changes nothing`() async throws {
         let session = Session(transport: StubTransport { _ in .text("text") })
         let task = session.request("http://example.com/a").serializingString()
         #expect(try await task.value == "text")
@@ -168,7 +168,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a failure that came before is the cancellation's cause`() async throws {
+    @Test func `an earlier failure is the cancellation's underlying error`() async throws {
         let hanging = HangingSerializer()
         let session = Session(transport: StubTransport { _ in .text("text", status: 500) })
         let cell = Mutex<DataRequest?>(nil)
@@ -186,7 +186,7 @@ import Testing
 
     // MARK: Cancelled requests
 
-    @Test func `a task that is not to cancel its request leaves it running`() async throws {
+    @Test func `a task without automatic cancellation does not cancel its request`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -206,7 +206,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `one of many who await cancels for all`() async throws {
+    @Test func `cancelling one of many waiting tasks cancels the request for all`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session()
         let task = session.request(server.url("/a")).serializingString()
@@ -217,7 +217,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a group that is cancelled cancels what it awaits`() async throws {
+    @Test func `a cancelled task group cancels the requests that it awaits`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session()
         await withTaskGroup(of: RequestError.Kind?.self) { group in

@@ -18,7 +18,7 @@ import Testing
         "http://\(String(repeating: "a.", count: 200))invalid/", "http://256.256.256.256/", "http://a_b.invalid/",
         "http://-a.invalid/",
     ])
-    func `a name that no host can have`(_ url: String) async throws {
+    func `an invalid host name`(_ url: String) async throws {
         let session = TestHarness.session()
         let error = try #require(await session.request(url).serializingData().response.error)
         let isSaidSo =
@@ -129,7 +129,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `bytes after the body are not treated as the next response`() async throws {
+    @Test func `bytes after the body are not used as the next response`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .bytes("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\noneHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
@@ -155,7 +155,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a POST that may have been carried out is not sent again`() async throws {
+    @Test func `a POST that may have been processed is not sent again`() async throws {
         let server = try await LocalServer(
             script: { $0 == 1 ? [.waitForRequest, .bytes(Self.ok), .waitForRequest, .close] : [.serve] }
         ) { router in

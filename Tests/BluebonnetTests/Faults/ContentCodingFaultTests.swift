@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ContentCodingFaultTests {
     @Test(arguments: ["gzip", "x-gzip", "deflate", "br", "zstd", "gzip, br"])
-    func `a body that is not compressed as it says`(_ coding: String) async throws {
+    func `a body that is not compressed with its stated coding`(_ coding: String) async throws {
         let server = try await LocalServer { router in
             let headers: HTTPHeaders = ["Content-Encoding": coding]
             router.get("/text", .text(String(repeating: "plain text ", count: 1000), headers: headers))
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "deflate"])
-    func `a compressed body with a wrong checksum or rubbish behind it`(_ coding: String) async throws {
+    func `a compressed body with a wrong checksum or extra bytes`(_ coding: String) async throws {
         var wrong = try #require(Self.compressed[coding])
         wrong[wrong.count - (coding == "gzip" ? 8 : 1)] ^= 0xff
         let server = try await LocalServer { [wrong] router in
@@ -67,7 +67,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a part of a compressed representation ends anywhere, and several codings are undone`() async throws {
+    @Test func `a part of a compressed body ends anywhere, and several codings are decoded`() async throws {
         let gzip = Data(try #require(Self.compressed["gzip"]))
         let deflater = try #require(Deflater(.deflate))
         let twice = deflater.compress(gzip) + deflater.finish()
@@ -119,7 +119,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `more codings than anyone needs`() async throws {
+    @Test func `too many codings`() async throws {
         let server = try await LocalServer { router in
             let codings = Array(repeating: "gzip", count: 1000).joined(separator: ", ")
             router.get("/a", .text("text", headers: ["Content-Encoding": codings]))

@@ -1,7 +1,9 @@
 import Glibc
 import Testing
 
-/// Ports on loopback that never answer, for as long as the process lives: no other test's server gets one of them.
+/// Ports on loopback that never respond while the process runs.
+///
+/// The server of another test never gets such a port.
 enum DeadPort {
     /// A port on which the system refuses connections.
     static func refusing() throws -> Int { try refusingPort.get() }
@@ -15,7 +17,7 @@ enum DeadPort {
     private static let ignoringPort = Result {
         let (listener, port) = try bind()
         try #require(listen(listener, 0) == 0)
-        // The queue takes one connection; the others are attempts that the system drops.
+        // The queue accepts one connection. The system drops the other attempts.
         for index in 0..<4 {
             let client = socket(AF_INET, kind | (index == 0 ? 0 : Int32(SOCK_NONBLOCK.rawValue)), 0)
             try unsafe withAddress(port: port) { address, length in

@@ -7,7 +7,7 @@ import Testing
 /// `Tests/exits` does the same thousands of times, with delays. Without ``ExitGate``, four of ten that end late with
 /// transfers under way are ended by a signal.
 @Suite(.timeLimit(.minutes(3))) struct ExitTests {
-    /// How a program ends; `Tests/Support/ExitProgram` says more.
+    /// The way in which a program ends; see `Tests/Support/ExitProgram`.
     enum ExitMoment: String, CaseIterable, Sendable {
         case `return`, exit, loop, done
     }

@@ -4,10 +4,12 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Other requests of a session, while a server sends what takes libcurl long.
+/// Other requests of a session while a server sends bytes that occupy libcurl for a long time.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct FairnessTests {
-    /// Libcurl keeps reading as long as there are bytes in the socket: here, for much longer than any request waits.
-    @Test func `a body in chunks of one byte lets others have their turn`() async throws {
+    /// Libcurl reads while the socket has bytes.
+    ///
+    /// In this test, this takes much longer than any request waits.
+    @Test func `a body in chunks of one byte does not delay other requests`() async throws {
         let (begins, begin) = AsyncStream.makeStream(of: Void.self)
         let isSent = Locked(false)
         let chunks = LocalServer.Script.Step.bytes(String(repeating: "1\r\na\r\n", count: 500_000))
@@ -31,7 +33,7 @@ import Testing
 
     // MARK: Challenges
 
-    @Test func `the body of a challenge has a bound`() async throws {
+    @Test func `the body of a challenge is bounded`() async throws {
         let body = String(repeating: "x", count: 16 << 20)
         let server = try await LocalServer.scripted(
             .waitForRequest,
@@ -49,7 +51,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that calls each answer stale is given up`() async throws {
+    @Test func `a server that reports every nonce as stale fails`() async throws {
         let server = try await LocalServer { router in
             router.fallback { request in
                 let nonce = UUID().uuidString

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct FirstFieldFoldedTests {
     static let rounds = 20
 
-    @Test func `after a redirect, the process lives and the session works`() async {
+    @Test func `a folded first field after a redirect does not end the process`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
                 let server = try await Self.server(first: "302 Found\r\nLocation: /b", at: round)
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `after another request, the process lives and the session works`() async {
+    @Test func `a folded first field after another request does not end the process`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
                 let server = try await Self.server(first: "200 OK", at: round)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `in an informational response after another request, the process lives`() async {
+    @Test func `a folded first field in an informational response does not end the process`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
                 let server = try await Self.server(
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `behind informational responses that libcurl alone takes for complete, the process lives`() async {
+    @Test func `a folded field after informational responses does not end the process`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
                 for end in ["\r\n", "\r: 2\r\n", "\n"] {
@@ -54,7 +54,7 @@ import Testing
 
     @Test(arguments: [
         "http/1.1 200 OK", "Http/1.1 200 OK", "HTTP/2\t103 200", "HTTP/1.1\t200 OK", "HTTP/2 200", "HTTP/3 200 OK",
-    ]) func `whatever libcurl takes for a status line, the process lives`(_ line: String) async {
+    ]) func `a folded field after any status line that libcurl accepts does not end the process`(_ line: String) async {
         await #expect(processExitsWith: .success) { [line] in
             for round in 0..<Self.rounds {
                 let server = try await Self.server(first: "200 OK", second: line + "\r\n", at: round)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `by HTTP/1.1, after the server has refused HTTP/2, the process lives`() async {
+    @Test func `a folded field over HTTP/1.1 after refused HTTP/2 does not end the process`() async {
         await #expect(processExitsWith: .success) {
             let server = TestServers.misbehavingHTTP2
             let session = try TestHarness.trustingSession {
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(.enabled(if: Libcurl.version < 0x08_01_00, "a newer libcurl sends nothing again behind such a head"))
-    func `in the answer to a request that libcurl has sent again behind a head without fields, the process lives`()
+    func `a folded field in the response to a repeated request does not end the process`()
         async
     {
         await #expect(processExitsWith: .success) {
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// Libcurl speaks HTTP/1.1 to a proxy even if the server is known to speak HTTP/2.
-    @Test func `by HTTP/1.1 through a proxy, where HTTP/2 was asked for, the process lives`() async {
+    @Test func `a folded field over HTTP/1.1 through a proxy does not end the process`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
                 let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
+    @Test func `a long first field whose pieces begin with spaces is read correctly`() async throws {
         let value = "x" + String(repeating: " ", count: 100_000) + "y"
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nX-Long: \(value)\r\nContent-Length: 2\r\n\r\nok"),
@@ -153,7 +153,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `without any field, the body comes to the end of the connection`() async throws {
+    @Test func `a body without any field is read to the end of the connection`() async throws {
         let session = TestHarness.session()
         for _ in 0..<3 {
             let server = try await TestHarness.server(answering: "HTTP/1.1 200 OK\r\n\r\n\tright")
@@ -174,7 +174,7 @@ import Testing
             .waitForRequest, .bytes("\(second)\(blank)X: y\r\nContent-Length: 2\r\n\r\nok"), .stall)
     }
 
-    /// Makes requests on one connection, the last of which has to be refused, then one to another server that is in order.
+    /// Sends requests on one connection, the last of which must fail, and then a request to a correct server.
     private static func expectLife(of server: LocalServer, requests: [String]) async throws {
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Peers that keep libcurl busy with frames that belong to no response.
+/// Peers that occupy libcurl with frames that belong to no response.
 ///
 /// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs
 /// last until the server ends them, after 20 s; nghttp2 ends the flood of PINGs by itself.
@@ -34,7 +34,7 @@ import Testing
         Row(testDescription: "no socket", read: [:], cut: nil),
     ]
 
-    @Test(arguments: rows) func `a connection is cut off when much was received and little was reported`(_ row: Row) {
+    @Test(arguments: rows) func `a connection is closed if much was received and little was reported`(_ row: Row) {
         let first = FloodGuard.FloodSample(call: 7, reportedBytes: 0, time: 0, read: [5: 0])
         let now = FloodGuard.FloodSample(
             call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read)
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
-    @Test func `a descriptor that belongs to another file by now is left alone`() throws {
+    @Test func `a descriptor that is now in use for another file is not closed`() throws {
         let monitor = FloodMonitor(reportedBytes: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         monitor.opened(descriptor)
@@ -59,8 +59,8 @@ import Testing
 
     static let kinds = ["data", "priority", "altsvc", "ping", "window"]
 
-    /// The limits are compared with those of a server that is silent, in the same run.
-    @Test(arguments: kinds) func `a flood ends typed, in the time that a silent server takes at most`(
+    /// The limits are compared with the limits for a silent server in the same run.
+    @Test(arguments: kinds) func `a flood ends with a typed error, within the time of a silent server`(
         _ kind: String
     ) async throws {
         let session = try TestHarness.trustingSession {
@@ -81,7 +81,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(arguments: kinds) func `others on the session go on beside a flood`(_ kind: String) async throws {
+    @Test(arguments: kinds) func `other requests of the session continue during a flood`(_ kind: String) async throws {
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = try TestHarness.trustingSession {
             $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(10))
@@ -95,7 +95,7 @@ import Testing
             #expect(try await session.request(control.url("/")).serializingString().value == "right")
             return clock.now - start
         }
-        // How much longer it takes than on a session without a flood, at the same time.
+        // The additional time compared with a session without a flood.
         var slowest = Duration.zero
         while !flood.isFinished {
             async let beside = delay(of: session)
@@ -115,7 +115,7 @@ import Testing
         .enabled(
             if: Libcurl.version < 0x08_01_00,
             "a newer libcurl comes back between frames of this kind, and the request's own limits end it"))
-    func `a request that may be repeated is sent again, once, on another connection`() async throws {
+    func `a request that may be repeated is sent again once on another connection`() async throws {
         let session = try TestHarness.trustingSession()
         let url = try TestServers.misbehavingHTTP2.url("/flood-once?kind=priority&key=\(UUID().uuidString)")
         let answer = await session.request(url).serializingString().response
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// Compared with the time limit of a request to a silent server: the flood lasts ten times as long.
-    @Test func `cancelling is answered at once`() async throws {
+    @Test func `cancelling ends a request at once during a flood`() async throws {
         let session = try TestHarness.trustingSession()
         let other = try TestHarness.trustingSession {
             $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(2))

@@ -7,7 +7,7 @@ import Testing
 
 /// Faults of HTTP/2, by the origin that `Tests/Support/servers/h2_origin.py` is.
 ///
-/// Without ``ResendPolicy``, a server that refuses a stream is asked five times more.
+/// Without ``ResendPolicy``, a refused stream is repeated five times.
 @Suite(.timeLimit(.minutes(1))) struct HTTP2FaultTests {
     /// Libcurl's text for a fault: of 7.88, of versions since HTTP/2 was rewritten for 8.1.0, and of those after
     /// 8.14.1.
@@ -26,7 +26,7 @@ import Testing
         ("/goaway-during", 200),
         ("/large-head?bytes=60000", 0),
     ])
-    func `a response that is odd but right`(_ path: String, length: Int) async throws {
+    func `an unusual but valid response`(_ path: String, length: Int) async throws {
         let session = try TestHarness.trustingSession()
         for _ in 1...(path == "/goaway-after" ? 1 : 2) {
             let task = session.request(try TestServers.misbehavingHTTP2.url(path)).validate()
@@ -40,7 +40,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `trailers are no fields of the head`() async throws {
+    @Test func `trailers are not added to the head`() async throws {
         let session = try TestHarness.trustingSession()
         let answer = await session.request(try TestServers.misbehavingHTTP2.url("/trailers")).serializingData().response
         #expect(answer.response?.headers["Trailer"] == "x-checksum")
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 70_000, 3_000_000])
-    func `a body of any size goes out`(_ size: Int) async throws {
+    func `a body of any size is sent`(_ size: Int) async throws {
         let session = try TestHarness.trustingSession()
         let request = session.request(try TestServers.misbehavingHTTP2.url("/upload"), method: .post) {
             $0.body = .data(Data(count: size))
@@ -58,7 +58,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a response may come while the body goes out`() async throws {
+    @Test func `a response may arrive while the body is sent`() async throws {
         let session = try TestHarness.trustingSession()
         let request = session.request(try TestServers.misbehavingHTTP2.url("/early-response"), method: .post) {
             $0.body = .data(Data(count: 3000))
@@ -67,7 +67,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that is refused once is asked for again`() async throws {
+    @Test func `a stream that is refused once is repeated`() async throws {
         let session = try TestHarness.trustingSession()
         let url = try TestServers.misbehavingHTTP2.url("/refused-once?key=\(UUID().uuidString)")
         let answer = await session.request(url).serializingData().response
@@ -75,7 +75,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `streams that were refused before do not count for later requests`() async throws {
+    @Test func `earlier refused streams do not affect later requests`() async throws {
         let session = try TestHarness.trustingSession()
         for _ in 1...20 {
             let url = try TestServers.misbehavingHTTP2.url("/refused-once?key=\(UUID().uuidString)")
@@ -85,7 +85,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that is refused again and again is asked for twice`() async throws {
+    @Test func `a stream that is always refused is sent twice`() async throws {
         struct Counts: Decodable { let requests: Int }
         let session = try TestHarness.trustingSession()
         let key = UUID().uuidString
@@ -97,7 +97,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a request that meets its connection going away is made on another`() async throws {
+    @Test func `a request on a connection that goes away is sent on another connection`() async throws {
         let session = try TestHarness.trustingSession()
         for _ in 1...20 {
             let url = try TestServers.misbehavingHTTP2.url("/goaway-after")
@@ -130,7 +130,7 @@ import Testing
         ("/garbage", .connection(.http2), by("the server broke the rules of HTTP/2", "FRAME_SIZE_ERROR")),
         ("/closed-before", .connection(.lost), "the connection was lost"),
     ])
-    func `a fault instead of a response`(_ path: String, kind: RequestError.Kind, words: String) async throws {
+    func `a protocol error instead of a response`(_ path: String, kind: RequestError.Kind, words: String) async throws {
         let session = try TestHarness.trustingSession()
         let task = session.request(try TestServers.misbehavingHTTP2.url(path)).serializingData(emptyResponseCodes: [200]
         )
@@ -171,18 +171,18 @@ import Testing
         ("/closed", .invalidResponse(.truncated), "before it was complete"),
         ("/aborted", .connection(.lost), "reset by peer"),
     ])
-    func `a fault within the body`(_ path: String, kind: RequestError.Kind, words: String) async throws {
+    func `a protocol error within the body`(_ path: String, kind: RequestError.Kind, words: String) async throws {
         let session = try TestHarness.trustingSession()
         let task = session.request(try TestServers.misbehavingHTTP2.url(path)).validate().serializingData()
         try await TestHarness.expect(task, in: session, failsWith: kind, saying: words)
         let answer = await task.response
-        // Bytes that came in one piece with the fault are not delivered.
+        // Bytes in the same piece as the fault are not delivered.
         #expect(answer.response?.statusCode == 200 || path == "/long" || path == "/aborted")
         #expect((answer.data?.count ?? 0) <= 200)
         try await expectToGoOn(session)
     }
 
-    @Test func `a head beyond all limits`() async throws {
+    @Test func `a head that exceeds all limits`() async throws {
         let session = try TestHarness.trustingSession()
         let task = session.request(try TestServers.misbehavingHTTP2.url("/large-head")).serializingData()
         try await TestHarness.expect(
@@ -191,7 +191,7 @@ import Testing
         try await expectToGoOn(session)
     }
 
-    @Test func `a head beyond the session's limit`() async throws {
+    @Test func `a head that exceeds the session's limit`() async throws {
         let session = try TestHarness.trustingSession { $0.maximumResponseHeadBytes = 10_000 }
         let task = session.request(try TestServers.misbehavingHTTP2.url("/large-head?bytes=60000")).serializingData()
         try await TestHarness.expect(task, in: session, failsWith: .invalidResponse(.headTooLarge(limit: 10_000)))
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test(arguments: ["/stall", "/stall-after-head", "/stall-in-body"])
-    func `a stall`(_ path: String) async throws {
+    func `a server that stalls`(_ path: String) async throws {
         let session = try TestHarness.trustingSession()
         let request = session.request(try TestServers.misbehavingHTTP2.url(path)) {
             $0.timeouts = Timeouts(idle: .milliseconds(200))
@@ -211,7 +211,7 @@ import Testing
     }
 
     @Test(arguments: ["/no-window", "/early-response"])
-    func `a body that the server does not want`(_ path: String) async throws {
+    func `a body that the server refuses`(_ path: String) async throws {
         let session = try TestHarness.trustingSession()
         let request = session.request(try TestServers.misbehavingHTTP2.url(path), method: .post) {
             $0.body = .data(Data(count: 300_000))
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(arguments: ["/reset", "/reset-in-body", "/no-status", "/uppercase", "/short"])
-    func `a stream that fails does not disturb the others`(_ path: String) async throws {
+    func `a failing stream does not affect other streams`(_ path: String) async throws {
         let session = try TestHarness.trustingSession()
         let slow = try (1...5).map { _ in
             session.request(try TestServers.misbehavingHTTP2.url("/many-frames?count=3000")).serializingData()
@@ -235,7 +235,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `cancelling a stream does not disturb the others`() async throws {
+    @Test func `cancelling a stream does not affect other streams`() async throws {
         let session = try TestHarness.trustingSession()
         let stalled = session.request(try TestServers.misbehavingHTTP2.url("/stall-in-body")).serializingData()
         for await progress in stalled.downloadProgressUpdates() where progress.completed > 0 { stalled.cancel() }
@@ -246,7 +246,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a server that speaks no HTTP/2 although it was to be known`() async throws {
+    @Test func `a server without HTTP/2 although prior knowledge is set`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .ok)
         }
@@ -256,8 +256,10 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// With TLS, the handshake says whether it is HTTP/2 (RFC 9113 §3.2), and this server's says nothing.
-    @Test func `what is known beforehand of a server with TLS is what its handshake says`() async throws {
+    /// With TLS, the handshake negotiates HTTP/2 (RFC 9113 §3.2).
+    ///
+    /// This server negotiates no version.
+    @Test func `prior knowledge is ignored with TLS, where the handshake negotiates the version`() async throws {
         let files = try TestCertificates()
         let session = try TestHarness.trustingSession {
             $0.httpVersion = .http2PriorKnowledge
@@ -270,7 +272,7 @@ import Testing
     }
 
     /// Its frames would be read as part of the other request.
-    @Test func `a request of HTTP/2 without TLS leaves connections of HTTP/1.1 alone`() async throws {
+    @Test func `an HTTP/2 request without TLS does not affect HTTP/1.1 connections`() async throws {
         let (begins, begin) = AsyncStream.makeStream(of: Void.self)
         let (other, otherEnds) = AsyncStream.makeStream(of: Void.self)
         let firstScript = LocalServer.Script([

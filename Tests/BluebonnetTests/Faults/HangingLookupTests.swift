@@ -10,10 +10,11 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct HangingLookupTests {
     /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
     ///
-    /// For a name without a dot, the system's resolver reads the file of host aliases first: here a pipe, for which it
-    /// waits. In a process of its own, for its environment and for the case that its loop hangs.
+    /// For a name without a dot, the system's resolver first reads the file of host aliases. Here, this file is a pipe
+    /// for which the resolver waits. The test runs in its own process because of the environment, and because its loop
+    /// may hang.
     @Test(arguments: [false, true])
-    func `a session that is shut down meanwhile does not hold up others on its loop`(isCancelled: Bool) async {
+    func `a shutdown during a lookup does not delay other sessions on the loop`(isCancelled: Bool) async {
         await #expect(processExitsWith: .success) { [isCancelled] in
             let directory = try TestDirectory()
             let pipe = directory.path("aliases")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Bytes that come in on idle connections.
+/// Bytes that arrive on idle connections.
 ///
 /// Without ``IdleConnections``, it is the answer to the next request.
 @Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
@@ -20,7 +20,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `what is of no use any more is ended`(
+    func `unusable idle connections are closed`(
         _ version: IdleConnections.Version, _ readiness: Readiness, _ action: IdleConnections.Action
     ) {
         #expect(IdleConnections.action(on: version, readiness) == action)
@@ -31,7 +31,7 @@ import Testing
     private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"
 
     @Test(arguments: [false, true])
-    func `an unsolicited answer is not treated as the next one`(closes: Bool) async throws {
+    func `an unsolicited response is not used as the next response`(closes: Bool) async throws {
         let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"]
         for surplus in answers + ["H"] {
             let (begin, sent) = (Gate(), Gate())
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that follow the first answer are not treated as the next one`() async throws {
+    @Test func `bytes after the first response are not used as the next response`() async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let server = try await LocalServer { router in
             router.get("/", .text("right"))
@@ -72,8 +72,8 @@ import Testing
         await server.stop()
     }
 
-    /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
-    @Test func `an answer that comes late, after one that came early, is not treated as the next one`() async throws {
+    /// The response is read when the connection is made, before the loop has begun to wait for it.
+    @Test func `a late response after an early response is not used as the next response`() async throws {
         let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
         let sent = Counter()
         let server = try await LocalServer.scripted(
@@ -82,7 +82,7 @@ import Testing
         let session = TestHarness.session()
         for number in 1...50 {
             let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [200, 404]).response
-            // The order of the two is a race that cannot be decided, unless the late one came before the request.
+            // The order of the two responses is undetermined, unless the late response arrived before the request.
             try #require(answer.response?.statusCode == 200, "\(number): \(answer)")
             while sent.value < number {
                 try Task.checkCancellation()
@@ -95,7 +95,7 @@ import Testing
 
     /// Libcurl has all of the answer when it pauses, and ends it without a look at the socket.
     @Test(arguments: [false, true])
-    func `bytes received while a body is held back are not treated as the next answer`(closes: Bool) async throws {
+    func `bytes received while a body is paused are not used as the next response`(closes: Bool) async throws {
         let head = "HTTP/1.1 200 OK\r\n"
         let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
         let evil = head + "Content-Length: 4\r\n\r\nevil"
@@ -112,7 +112,7 @@ import Testing
             let session = TestHarness.session()
             let task = session.streamRequest(server.url("/first")).validate { _, _ in
                 validated.open()
-                // It comes before the head is accepted, unless the server has no thread for that long.
+                // It arrives before the head is accepted, unless the server gets no thread for this long.
                 for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
                 return .success(())
             }.streamTask()
@@ -127,8 +127,8 @@ import Testing
         }
     }
 
-    /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
-    @Test func `bytes behind an answer are not treated as the answer to a waiting request`()
+    /// The waiting request gets the connection during the call of libcurl in which the first request ends.
+    @Test func `bytes after a response are not used as the response to a waiting request`()
         async throws
     {
         // Libcurl reads a buffer first, then what is missing of the body; it leaves in the socket what is behind that.
@@ -156,7 +156,7 @@ import Testing
             await asked.wait()
             let second = session.request(server.url("/")).serializingString()
             second.resume()
-            // The loop has given it to libcurl.
+            // The loop has passed it to libcurl.
             _ = try await session.cookies.all()
             gate.open()
             #expect(try await first.value == body)
@@ -167,8 +167,8 @@ import Testing
         }
     }
 
-    /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
-    @Test func `a status line that claims HTTP/2 does not have requests share a connection`() async throws {
+    /// Libcurl then assumes that the host supports multiplexing, and shares connections that do not support it.
+    @Test func `a status line that claims HTTP/2 does not enable sharing of the connection`() async throws {
         let server = try await LocalServer { router in
             router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
             router.get("/echo") { request in .text(request.query ?? "") }
@@ -195,7 +195,7 @@ import Testing
     @Test(arguments: [
         "HTTP/2 200 OK\r\n", "HTTP/2 103 Early Hints\r\n\r\n", "HTTP/2 200 OK\r\n\tX: y\r\n\r\n",
     ])
-    func `a claim of HTTP/2 in a head that is not complete does not have requests share a connection`(
+    func `an incomplete head that claims HTTP/2 does not enable sharing of the connection`(
         _ head: String
     ) async throws {
         let (claims, claimed) = AsyncStream.makeStream(of: Void.self)
@@ -214,7 +214,7 @@ import Testing
         async let heldAnswer = held.response
         async let claim = session.request(server.url("/claim")).serializingString().response
         for await _ in claims { break }
-        // What has come in before this answer has been read, too.
+        // Bytes that arrived before this response have been read too.
         #expect(try await session.request(control.url("/")).serializingString().value == "right")
         for number in 0..<3 {
             let answer = await session.request(server.url("/echo?\(number)")).serializingString().response
@@ -253,7 +253,7 @@ import Testing
         [IdleTLSServer.Epilogue.ticket], [.keyUpdate(asksBack: false)], [.keyUpdate(asksBack: true)],
         [.ticket, .keyUpdate(asksBack: true), .ticket],
     ])
-    func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+    func `tickets and new keys do not close the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
         let clock = ContinuousClock()
@@ -272,7 +272,7 @@ import Testing
         [IdleTLSServer.Epilogue.bytes(evil)], [.ticket, .bytes(evil)], [.keyUpdate(asksBack: true), .bytes("H")],
         [.bytes("HTTP/1.1 408 Request Timeout\r\n\r\n"), .end], [.ticket, .end],
     ])
-    func `unsolicited bytes cost a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+    func `unsolicited bytes close a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
         #expect(try await Self.connections(of: 20, to: server).count == 20)
@@ -301,7 +301,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `PINGs do not cost the connection`() async throws {
+    @Test func `PINGs do not close the connection`() async throws {
         let session = try TestHarness.trustingSession()
         struct Answer: Decodable { let connection: Int }
         var connections: Set<Int> = []

@@ -10,13 +10,13 @@ import Testing
 /// A server of TLS 1.3 and HTTP/1.1, by OpenSSL, that sends something after each answer, while the connection is idle.
 ///
 /// An answer's body says how many connections there were. A thread for each connection; all waits are bounded.
-// Safety: every pointer is used within the call that takes it; the context is made once, and OpenSSL lets threads share it.
+// Safety: every pointer is used only during its call. The context is created once, and OpenSSL lets threads share it.
 @safe final class IdleTLSServer: @unchecked Sendable {
     /// The bytes after an answer.
     enum Epilogue: Sendable {
         /// NewSessionTicket (RFC 8446 §4.6.1).
         case ticket
-        /// KeyUpdate (RFC 8446 §4.6.3), which may ask the client for one.
+        /// KeyUpdate (RFC 8446 §4.6.3), which may request a KeyUpdate from the client.
         case keyUpdate(asksBack: Bool)
         case bytes(String)
         case end

@@ -5,8 +5,8 @@ import Testing
 
 /// An attacker without a key, on the path to a server with TLS, writes a response into the connection.
 @Suite(.timeLimit(.minutes(1))) struct InjectedAnswerTests {
-    /// Without TLS, what a server leaves in a connection that it resets is its answer to a refused upload.
-    @Test func `bytes in the clear are not treated as the answer to an upload with TLS`() async throws {
+    /// Without TLS, the bytes on a connection that the server resets are its response to a refused upload.
+    @Test func `unencrypted bytes are not used as the response to an upload with TLS`() async throws {
         let session = try TestHarness.trustingSession {
             $0.httpVersion = .http1_1
             $0.continueTimeout = nil

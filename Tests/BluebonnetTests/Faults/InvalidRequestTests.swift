@@ -65,7 +65,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `values with bytes above ASCII are sent as they are`() async throws {
+    @Test func `values with bytes above ASCII are sent unchanged`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { request in .text(request.headers["X-Name"] ?? "none") }
         }
@@ -112,7 +112,7 @@ import Testing
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `what a modifier throws is the error's cause`() async throws {
+    @Test func `an error that a modifier throws is the underlying error`() async throws {
         let session = Session(transport: transport)
         let request = session.request("http://example.com/a") { _ in throw TestFailure("not now") }
         try await TestHarness.expect(
@@ -121,7 +121,7 @@ import Testing
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `fields that frame the message are libcurl's to set`() async throws {
+    @Test func `framing fields are set by libcurl only`() async throws {
         let server = try await LocalServer { router in
             router.post("/a") { request in
                 .text("\(request.body.count) \(request.headers["Transfer-Encoding"] ?? "none")")

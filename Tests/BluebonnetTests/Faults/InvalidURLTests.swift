@@ -17,7 +17,7 @@ import Testing
         "http://exa%20mple.com/", "http://exa%2fmple.com/", "http://exa%40mple.com/", "http://exa%zzmple.com/",
         "http://%ff.example.com/",
     ])
-    func `what is not a URL with a host is refused before anything is sent`(_ text: String) async throws {
+    func `text that is not a URL with a host is refused before anything is sent`(_ text: String) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(transport: transport)
         let task = session.request(text).serializingData()
@@ -61,7 +61,7 @@ import Testing
         ("http://example.com/\u{1}", "http://example.com/%01"),
         ("http://user@name:word@example.com/", "http://user%40name:word@example.com/"),
     ])
-    func `what is odd but a URL is requested`(_ text: String, url: String) async throws {
+    func `an unusual but valid URL is requested`(_ text: String, url: String) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(transport: transport)
         let answer = await session.request(text).serializingData(emptyResponseCodes: [200]).response
@@ -75,7 +75,7 @@ import Testing
         ("http://ﬁ.example/", "fi.example"),
         ("http://例え.テスト/", "xn--r8jz45g.xn--zckzah"),
     ])
-    func `an international name is asked for in ASCII`(_ text: String, name: String) async throws {
+    func `an international name is requested in ASCII`(_ text: String, name: String) async throws {
         let proxy = try await LocalServer { router in
             router.fallback { _ in .text("proxied") }
         }

@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [4096, 100_000, 256 * 1024])
-    func `fields without end`(limit: Int) async throws {
+    func `endless fields`(limit: Int) async throws {
         let fields = (1...20_000).map { "X-\($0): \(String(repeating: "a", count: 50))\r\n" }.joined()
         let server = try await LocalServer.scripted(.waitForRequest, .bytes("HTTP/1.1 200 OK\r\n" + fields), .stall)
         let session = TestHarness.session { $0.maximumResponseHeadBytes = limit }
@@ -55,7 +55,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a head beyond what libcurl allows fails in the same way, whatever the session's limit`() async throws {
+    @Test func `a head that exceeds libcurl's limit fails in the same way for any limit of the session`() async throws {
         let fields = (1...20_000).map { "X-\($0): \(String(repeating: "a", count: 50))\r\n" }.joined()
         let server = try await LocalServer.scripted(.waitForRequest, .bytes("HTTP/1.1 200 OK\r\n" + fields), .stall)
         let session = TestHarness.session { $0.maximumResponseHeadBytes = 1 << 30 }
@@ -65,8 +65,8 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Libcurl reads 1030 and takes the head for a final one, the three digits in front of it are of an informational one.
-    @Test func `a body behind a status code of four digits is not treated as a head without end`() async throws {
+    /// Libcurl reads 1030 as a final status code, although the first three digits are an informational status code.
+    @Test func `a body after a status code of four digits is not treated as an endless head`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/2 1030\r\n\r\n"),
             .drip(String(repeating: "a", count: 20_000_000), piece: 10_000, every: .milliseconds(1)), .stall)
@@ -76,7 +76,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a head of the limit's very size`() async throws {
+    @Test func `a head of exactly the limit's size`() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
         let server = try await TestHarness.server(answering: head + "ok")
         for (limit, isEnough) in [(head.utf8.count, true), (head.utf8.count - 1, false)] {
@@ -103,8 +103,8 @@ import Testing
 
     // MARK: Bodies
 
-    /// Bytes keep coming, of which none belongs to the body.
-    @Test func `a chunk extension without end is silence`() async throws {
+    /// Bytes keep arriving, but no byte belongs to the body.
+    @Test func `an endless chunk extension causes an idle timeout`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;"),
             .drip(String(repeating: "a", count: 20_000_000), piece: 1000, every: .milliseconds(1)), .stall)
@@ -129,7 +129,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a body whose length is beyond the limit`() async throws {
+    @Test func `a body whose length exceeds the limit`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .data(Data(repeating: 65, count: 1_000_000)))
         }
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(arguments: [(0, 0, true), (0, 1, false), (1000, 1000, true), (1000, 1001, false), (1000, 0, true)])
-    func `a body of the limit's very size`(limit: Int, size: Int, isEnough: Bool) async throws {
+    func `a body of exactly the limit's size`(limit: Int, size: Int, isEnough: Bool) async throws {
         let server = try await LocalServer { router in
             router.get("/a", .data(Data(repeating: 65, count: size)))
         }
@@ -185,7 +185,7 @@ import Testing
 
     @Test(.measuresMemory)
     func `a gibibyte of zeros, compressed to a megabyte, fails at the limit with little memory`() async {
-        // In a process of its own, for its memory to be measured.
+        // The test has its own process, so that its memory can be measured.
         await #expect(processExitsWith: .success) {
             let limit = 16 << 20
             let session = TestHarness.session { $0.maximumResponseBytes = Int64(limit) }
@@ -214,7 +214,7 @@ import Testing
     }
 }
 
-/// Reads how much memory this process takes, or took.
+/// Returns the current or the maximum memory of this process.
 enum ProcessMemory {
     /// The most that was resident at once, in bytes.
     static func peak() throws -> Int {

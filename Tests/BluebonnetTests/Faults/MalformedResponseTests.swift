@@ -19,7 +19,7 @@ import Testing
         "220 mail.example.com ESMTP", "<html><body>hello</body></html>", "200 OK", "{\"a\": 1}", "\u{1}\u{2}\u{3}",
         "GET / HTTP/1.1", "",
     ])
-    func `a status line that is none`(_ line: String) async throws {
+    func `an invalid status line`(_ line: String) async throws {
         let server = try await TestHarness.server(answering: line + "\r\nContent-Length: 2\r\n\r\nok")
         let session = TestHarness.session()
         let task = session.request(server.url("/a")).serializingString()
@@ -34,7 +34,7 @@ import Testing
             ("HTTP/1.1 200", nil), ("HTTP/1.1 200 ", nil), ("HTTP/1.0 200 OK", "OK"), ("HTTP/1.1 200 a  b", "a  b"),
             ("HTTP/1.1 200 gr\u{fc}n", "gr\u{fc}n"),
         ] as [(String, String?)])
-    func `a status line that is odd but right`(_ line: String, reason: String?) async throws {
+    func `an unusual but valid status line`(_ line: String, reason: String?) async throws {
         let server = try await TestHarness.server(answering: line + "\r\nContent-Length: 2\r\n\r\nok")
         let session = TestHarness.session()
         let answer = await session.request(server.url("/a")).serializingString().response
@@ -51,7 +51,7 @@ import Testing
         "2\r\nokx\r\n0\r\n\r\n",
         "2\r\nok0\r\n\r\n", "1\r\nok\r\n0\r\n\r\n", "2\r\nok\r\nx\r\n\r\n", "\0\r\nok", "G\r\n",
     ])
-    func `a chunk that is none`(_ chunks: String) async throws {
+    func `an invalid chunk`(_ chunks: String) async throws {
         let server = try await TestHarness.server(
             answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
         let session = TestHarness.session()
@@ -66,7 +66,7 @@ import Testing
         "2 \r\nok\r\n0\r\n\r\n",
         "1\r\no\r\n1\r\nk\r\n0\r\n\r\n", "2\r\nok\r\n0\r\nA: b\r\nC: d\r\n\r\n", "2\nok\n0\n\n",
     ])
-    func `chunks that are odd but right`(_ chunks: String) async throws {
+    func `unusual but valid chunks`(_ chunks: String) async throws {
         let server = try await TestHarness.server(
             answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
         let session = TestHarness.session()
@@ -85,7 +85,7 @@ import Testing
         "Transfer-Encoding:\r\n chunked", "Transfer-Encoding : chunked\r\nContent-Length: 2", "Content-Length: 2\r\n 0",
         "Content-Length: 2\r\nContent-Length : 3",
     ])
-    func `fields that leave open where the message ends`(_ fields: String) async throws {
+    func `fields that do not define the end of the message`(_ fields: String) async throws {
         let server = try await TestHarness.server(answering: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nok")
         let session = TestHarness.session()
         let error = try #require(
@@ -99,7 +99,7 @@ import Testing
         "Content-Length: 2, 2", "Content-Length: 2\r\ncontent-length: 2", "Content-Length:2", "Content-Length: \t2 \t",
         "Content-Length: 002", "Content-Lengt: x\r\nContent-Length: 2\r\nContent-Lengths: y",
     ])
-    func `lengths that are odd but leave no doubt`(_ fields: String) async throws {
+    func `unusual but unambiguous lengths`(_ fields: String) async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nok"), .stall)
         let session = TestHarness.session()
@@ -112,7 +112,7 @@ import Testing
         "\u{fc}: not ASCII",
         "(X): not a token", "X\u{1}: control",
     ])
-    func `a field that is none does not disturb the others`(_ line: String) async throws {
+    func `an invalid field does not affect other fields`(_ line: String) async throws {
         let server = try await TestHarness.server(
             answering: "HTTP/1.1 200 OK\r\nX-First: 1\r\n\(line)\r\nContent-Length: 2\r\nX-Last: 2\r\n\r\nok")
         let session = TestHarness.session()
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `any number of early hints may come before the response`() async throws {
+    @Test func `any number of early hints may precede the response`() async throws {
         let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
         let server = try await TestHarness.server(
             answering: String(repeating: hint, count: 50)
@@ -163,7 +163,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `early hints without end are more than is allowed`() async throws {
+    @Test func `endless early hints exceed the limit`() async throws {
         let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes(String(repeating: hint, count: 100_000)), .stall)
@@ -175,7 +175,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a response that switches protocols without being asked is one without a body`() async throws {
+    @Test func `an unrequested switch of protocols is a response without a body`() async throws {
         let server = try await TestHarness.server(
             answering: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nnonsense")
         let session = TestHarness.session()

@@ -5,7 +5,7 @@ import Testing
 
 /// Requests that must not reach a server.
 @Suite(.timeLimit(.minutes(1))) struct NothingIsSentTests {
-    @Test func `a request that is refused by a session on its way down is not sent, though it had to be encoded`()
+    @Test func `an encoded request is not sent by a session that shuts down`()
         async throws
     {
         let gate = Gate()
@@ -16,12 +16,12 @@ import Testing
             }
             router.post("/second", .text("second"))
         }
-        // The first is held back for as long as the machine takes for the others.
+        // The first request waits until the machine has handled the others.
         let session = TestHarness.session { $0.timeouts.idle = nil }
         let first = session.request(server.url("/first")).serializingString()
         _ = try await server.nextRequest()
         async let shutdown: Void = session.shutdown()
-        // Requests are taken until the shutdown has begun, and refused from then on.
+        // Requests are accepted until the shutdown has begun, and then refused.
         var kind: RequestError.Kind?
         var answered = 0
         repeat {
@@ -37,7 +37,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a request that is suspended at once is not sent before it is resumed, on a handle used before`()
+    @Test func `a request that is suspended at once is sent after it is resumed, on a reused handle`()
         async throws
     {
         let server = try await LocalServer { router in

@@ -12,12 +12,13 @@ import Testing
     private static let lines = Data(
         (1_000_000_000..<1_000_030_000).map { "\(String($0).dropFirst())\n" }.joined().utf8)
 
-    /// Libcurl before 8.1.0 loses bytes of a body that it has no room for when an upload of unknown length ends beside it.
+    /// Libcurl before 8.1.0 loses bytes of a body without buffer space when an upload of unknown length ends on the
+    /// same connection.
     ///
     /// So that it has no room, the body comes all at once, and libcurl sees to the upload first: the loop is kept busy by
     /// two certificates, the upload ends behind the first, and the body comes behind the second.
     @Test(arguments: [32 << 10, 64 << 10])
-    func `a body is whole when an upload ends beside it`(_ room: Int) async throws {
+    func `a body is complete when an upload ends on the same connection`(_ room: Int) async throws {
         let loop = EventLoop(name: "other streams")
         let session = try TestHarness.trustingSession {
             $0.eventLoop = loop
@@ -52,7 +53,7 @@ import Testing
     }
 
     /// Libcurl may look at either stream first; some bytes arrive while the end is passed to it.
-    @Test func `bodies are whole when uploads end beside them, one after the other`() async throws {
+    @Test func `bodies are complete when uploads end on the same connection`() async throws {
         let session = try TestHarness.trustingSession()
         let origin = TestServers.nghttpd
         let expected = Data.pattern(count: 1 << 20)
@@ -82,7 +83,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// A session whose loop does nothing else for a while when it meets a certificate.
+    /// A session whose loop is blocked for a while when it checks a certificate.
     private static func blockingSession(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) throws -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none

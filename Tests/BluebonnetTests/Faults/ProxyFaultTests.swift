@@ -29,7 +29,7 @@ import Testing
         "http://user:hidden-word@[::1", "nonsense://user:hidden-word@127.0.0.1:1", "http://user:hidden-word@:x",
         "http://user:hidden-word@127.0.0.1:99999", "user:hidden-word@127.0.0.1:x",
     ])
-    func `a proxy's URL that is none`(_ proxy: String) async throws {
+    func `an invalid URL of a proxy`(_ proxy: String) async throws {
         let session = TestHarness.session { $0.proxy = .url(proxy) }
         let error = try #require(await session.request("http://example.com/a").serializingData().response.error)
         let isSaidSo =
@@ -61,7 +61,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test func `a proxy that stalls in the tunnel's making is a connection that takes too long`() async throws {
+    @Test func `a proxy that stalls while it opens a tunnel causes a connect timeout`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
         let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)")
@@ -73,7 +73,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test func `a proxy's own error is a response like any other`() async throws {
+    @Test func `an error response of a proxy is a response like any other`() async throws {
         let proxy = try await LocalServer { router in
             router.fallback { _ in .text("no way", status: 504) }
         }

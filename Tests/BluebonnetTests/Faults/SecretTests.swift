@@ -3,12 +3,12 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Where secrets go in, and where they must not come out.
+/// The inputs of secrets, and the outputs that must not contain them.
 @Suite(.timeLimit(.minutes(1))) struct SecretTests {
     /// The secrets of every test.
     private static let secret = "hunter2-Xk9"
 
-    /// A place where a secret goes in.
+    /// An input of a secret.
     struct Place: Sendable, CustomTestStringConvertible {
         let name: String
         var url = "http://127.0.0.1:PORT/a"
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Every text that is made of a request and its answer.
+    /// Every text about a request and its response.
     private func texts<Value>(_ task: DataTask<Value>) async -> [(String, String)] {
         let answer = await task.response
         var texts = [
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: places)
-    func `a secret that is sent is in no text about a success`(_ place: Place) async throws {
+    func `no text about a success contains a sent secret`(_ place: Place) async throws {
         let server = try await LocalServer { router in
             router.fallback { _ in .text("answer") }
         }
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: places)
-    func `a secret that is sent is in no text about a failure`(_ place: Place) async throws {
+    func `no text about a failure contains a sent secret`(_ place: Place) async throws {
         let server = try await LocalServer { router in
             router.fallback { _ in .text("answer", status: 500) }
         }
@@ -120,7 +120,7 @@ import Testing
         "ftp://example.com/?token=SECRET", "http:///?token=SECRET", "?token=SECRET", "//user:SECRET@example.com/",
         "http://user:us/er:SECRET@example.com/", "http://example.com:port/?a=SECRET#b=SECRET",
     ])
-    func `a secret in what is not a URL is not in its error`(_ text: String) async throws {
+    func `the error of an invalid URL does not contain its secret`(_ text: String) async throws {
         let session = Session(transport: StubTransport { _ in .ok })
         let task = session.request(text.replacing("SECRET", with: Self.secret)).serializingString()
         #expect(await task.response.error != nil)
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: ["Set-Cookie", "X-Api-Key", "X-Auth-Token", "X-CSRF-Token"])
-    func `a secret that is received is in no text`(_ name: String) async throws {
+    func `no text contains a received secret`(_ name: String) async throws {
         let session = Session(
             transport: StubTransport { _ in
                 .response(
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: ["Location", "Content-Location"])
-    func `a secret in a URL that is received is in no text`(_ name: String) async throws {
+    func `no text contains the secret of a received URL`(_ name: String) async throws {
         let url = "https://user:\(Self.secret)@example.com/?access_token=\(Self.secret)"
         let session = Session(
             transport: StubTransport { _ in
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: ["Authorization", "Cookie", "X-Api-Key"])
-    func `a session's own secrets are in no text`(_ name: String) async throws {
+    func `no text contains a secret of the session`(_ name: String) async throws {
         let server = try await LocalServer { router in
             router.fallback { _ in .text("answer") }
         }
@@ -165,7 +165,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a secret in a field that cannot be sent is not in its error`() async throws {
+    @Test func `the error of an invalid field does not contain its secret`() async throws {
         let session = Session(transport: StubTransport { _ in .ok })
         let task = session.request("http://example.com/", headers: ["Authorization": "Bearer \(Self.secret)\r\n"])
             .serializingString()

@@ -61,7 +61,7 @@ import Testing
         await TestHarness.session().shutdown()
     }
 
-    @Test func `requests go on when their session is dropped`() async throws {
+    @Test func `requests continue when their session is released`() async throws {
         let gate = Gate()
         let server = try await lateServer(gate)
         var session: Session? = TestHarness.session()
@@ -72,11 +72,11 @@ import Testing
         _ = try await server.request(5)
         gate.open()
         for task in tasks { #expect(try await task?.value == "late") }
-        // With the last of them, the connections go.
+        // The connections are closed after the last request.
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request that is not awaited ends, too, when its session is dropped`() async throws {
+    @Test func `a request that is not awaited ends after its session is released`() async throws {
         let server = try await lateServer(Gate(isOpen: true))
         do {
             let session = TestHarness.session()
@@ -86,19 +86,19 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request whose session was dropped before its start is answered`() async throws {
+    @Test func `a request whose session was released before its start completes`() async throws {
         let server = try await lateServer(Gate(isOpen: true))
         let request = TestHarness.session(startRequestsImmediately: false).request(server.url("/late"))
         let task = request.serializingString()
         request.resume()
         let answer = await task.response
-        // Its session's connections may be gone by now; either way it is an answer.
+        // The connections of its session may already be closed. The request ends in both cases.
         #expect(answer.value == "late" || answer.error?.kind == .sessionShutDown, "\(answer)")
         try await server.waitForOpenConnections(atMost: 0)
     }
 
     @Test(arguments: [false, true])
-    func `a task that awaits an unstarted request is answered when all end`(shuttingDown: Bool) async throws {
+    func `a task that waits for an unstarted request resumes when all requests end`(shuttingDown: Bool) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(startRequestsImmediately: false, transport: transport)
         let tasks = (1...5).map { session.request("http://example.com/\($0)").serializingData() }
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a task that begins to await only then is answered, too`(shuttingDown: Bool) async throws {
+    func `a task that waits after the end of all requests resumes`(shuttingDown: Bool) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(startRequestsImmediately: false, transport: transport)
         let tasks = (1...5).map { session.request("http://example.com/\($0)").serializingData() }
@@ -124,7 +124,7 @@ import Testing
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `cancelling all requests spares those that come later`() async throws {
+    @Test func `cancelling all requests does not affect later requests`() async throws {
         let server = try await lateServer(Gate(isOpen: true))
         let session = TestHarness.session()
         await session.cancelAllRequests()
@@ -132,7 +132,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `all requests are seen while they run, and none when they have ended`() async throws {
+    @Test func `all requests are listed while they run, and no request after it has ended`() async throws {
         let gate = Gate()
         let server = try await lateServer(gate)
         let session = TestHarness.session()
@@ -146,7 +146,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that goes away leaves everyone with an answer`() async throws {
+    @Test func `all requests end when their server stops`() async throws {
         let server = try await lateServer(Gate())
         let session = TestHarness.session()
         let tasks = (1...20).map { _ in session.request(server.url("/late")).serializingString() }

@@ -7,7 +7,7 @@ import Testing
 
 /// Shortages of the system's resources, and the errors about them.
 @Suite(.timeLimit(.minutes(1))) struct ShortageTests {
-    @Test func `out of descriptors, the error has the cause, and the session works again later`() async {
+    @Test func `without free descriptors, the error has the cause and the session works again later`() async {
         await #expect(processExitsWith: .success) {
             let (first, second) = (
                 try await LocalServer { $0.get("/", .text("right")) },

@@ -3,7 +3,7 @@ import Testing
 
 /// Constructs that the sources must not contain, even if they compile.
 struct SourceRulesTests {
-    /// The files that may step outside of what the compiler checks, each with a line that says why it is safe.
+    /// The files that may contain unchecked code with a safety comment.
     private static let unsafeFiles: Set<String> = [
         "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
         "Sources/Bluebonnet/Serialization/Streams/LineFramer.swift",
@@ -47,7 +47,7 @@ struct SourceRulesTests {
     ]
 
     @Test(arguments: uncheckedWords)
-    func `what the compiler does not check is in the files that may hold it, and justified`(_ word: String) throws {
+    func `unchecked code is only in permitted files and is justified`(_ word: String) throws {
         for file in try tree.files(in: "Sources") {
             for line in file.code where line.text.contains(word) {
                 let place = "\(file.path):\(line.number)"
@@ -58,7 +58,7 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `unsafe code is in the files that may hold it, each with a line that says why it is safe`() throws {
+    @Test func `unsafe code is only in permitted files and has a safety comment`() throws {
         let word = try Regex(#"(^|[^\w.])unsafe\s|@unsafe|@safe\b|unsafeBitCast|Unmanaged|OpaquePointer"#)
         for file in try tree.files(in: "Sources") {
             guard let line = file.code.first(where: { $0.text.firstMatch(of: word) != nil }) else { continue }
@@ -94,7 +94,7 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `libcurl, OpenSSL and the reactor are known to the transport alone`() throws {
+    @Test func `only the transport uses libcurl, OpenSSL and the reactor`() throws {
         let words = ["import CCurl", "import COpenSSL", "Libcurl.", "Reactor", "curl_", "OpenSSLBuffer"]
         for file in try tree.files(in: "Sources/Bluebonnet") where !file.path.contains("/Transport/") {
             for line in file.code where file.path != "Sources/Bluebonnet/System/Digest.swift" {
@@ -103,7 +103,7 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `a workaround says which versions have the fault, and a test what happens without it`() throws {
+    @Test func `a workaround names the affected versions, and a test shows the effect without it`() throws {
         let tests = try tree.files(in: "Tests/BluebonnetTests").map(\.text).joined()
         for file in try tree.files(in: "Sources/Bluebonnet/Transport/Curl/Workarounds") {
             #expect(file.text.contains(/7\.8\d|8\.\d+|1\.1\.0/), "\(file.path) names no version")
@@ -112,7 +112,7 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `no decision hangs on the text of an error but where libcurl gives nothing else`() throws {
+    @Test func `no decision depends on the text of an error, except where libcurl offers nothing else`() throws {
         let reading = /(detail|message|errorMessage)\??\.(contains|hasPrefix|hasSuffix|firstRange|starts)\(/
         for file in try tree.files(in: "Sources/Bluebonnet")
         where !file.path.hasSuffix("/Workarounds/CurlErrorText.swift") {

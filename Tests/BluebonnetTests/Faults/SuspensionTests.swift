@@ -36,7 +36,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `nothing is read while suspended in mid-body, and all of it when resumed`() async throws {
+    @Test func `nothing is read while suspended within the body, and all bytes are read when resumed`() async throws {
         let total = 64 << 20
         let gate = Gate()
         let written = Mutex(0)
@@ -65,7 +65,7 @@ import Testing
         // Many turns of the same loop.
         try await passTime(in: session, on: server, for: .milliseconds(300))
         #expect(request.downloadProgress.completed == Int64(piece.count))
-        // The sockets' buffers hold some of it, but by far not all.
+        // The buffers of the sockets contain only a small part of the body.
         #expect(written.withLock { $0 } < total - piece.count)
         #expect(request.state == .suspended)
         task.resume()
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [1, 10, 100])
-    func `suspending and resuming again and again loses nothing`(times: Int) async throws {
+    func `suspending and resuming many times loses nothing`(times: Int) async throws {
         let body = Self.pattern(8 << 20)
         let server = try await LocalServer { router in
             router.get("/a", .data(body))
@@ -101,7 +101,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `no idle limit holds while suspended, and it begins again when resumed`() async throws {
+    @Test func `the idle timeout does not apply while suspended and restarts when resumed`() async throws {
         let limit = Duration.milliseconds(300)
         let silent = try await LocalServer.scripted(.waitForRequest, .stall)
         let server = try await LocalServer { router in
@@ -147,7 +147,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `shutting the session down ends what was suspended before its start`() async throws {
+    @Test func `shutting down ends requests that were suspended before their start`() async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(transport: transport)
         let task = session.request("http://example.com/a").suspend().serializingData()
@@ -158,7 +158,7 @@ import Testing
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `shutting the session down waits for what is suspended in mid-body`() async throws {
+    @Test func `shutting down waits for requests that are suspended within the body`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456789"),
             .bytes("0123456789"))
@@ -173,7 +173,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `cancelling the shutdown ends what is suspended in mid-body`() async throws {
+    @Test func `cancelling the shutdown ends requests that are suspended within the body`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456789"), .stall)
         let session = TestHarness.session()
@@ -201,15 +201,15 @@ import Testing
         #expect(request.cancel().isFinished)
     }
 
-    /// Bytes in which what is missing or twice would show.
+    /// Bytes in which missing or repeated bytes are detected.
     private static func pattern(_ count: Int) -> Data {
         var data = Data((0..<251).map { UInt8($0) })
-        // Cheaply, since a test that computes for long holds up the others.
+        // The check is cheap, because a long computation delays other tests.
         while data.count < count { data += data }
         return data.prefix(count)
     }
 
-    /// Makes requests, one after the other, until the time has passed.
+    /// Sends requests, one after the other, until the time has passed.
     private func passTime(in session: Session, on server: LocalServer, for duration: Duration) async throws {
         let end = ContinuousClock.now + duration
         repeat {

@@ -22,7 +22,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a right certificate of an authority that the system does not know`() async throws {
+    @Test func `a valid certificate of an authority that the system does not know`() async throws {
         let session = TestHarness.session()
         for server in [TestServers.nginxTLS, .misbehavingHTTP2, .httpbinHTTP2] {
             try await TestHarness.expect(
@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a certificate that signs itself is trusted when it is the authority`() async throws {
+    @Test func `a self-signed certificate is trusted if it is the authority`() async throws {
         let file = try TestCertificates().selfSigned
         let session = TestHarness.session { $0.tls.caFile = file }
         let value = try await session.request(try TestServers.selfSigned.url("/small.json")).serializingData().value
@@ -41,7 +41,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `trust is not carried over to another session`() async throws {
+    @Test func `trust does not apply to another session`() async throws {
         let url = try TestServers.nginxTLS.url("/small.json")
         let trusting = try TestHarness.trustingSession()
         #expect(try await !trusting.request(url).serializingData().value.isEmpty)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["/no/such/file.pem", "/", "", "/dev/null"])
-    func `a file of authorities that is none`(_ file: String) async throws {
+    func `a missing file of authorities`(_ file: String) async throws {
         let session = TestHarness.session { $0.tls.caFile = file }
         try await TestHarness.expect(
             session.request(try TestServers.nginxTLS.url("/small.json")).serializingData(), in: session,
@@ -61,7 +61,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a file of authorities that is garbage`() async throws {
+    @Test func `an invalid file of authorities`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString).pem")
         try Data("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -105,7 +105,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that alerts in the handshake`() async throws {
+    @Test func `a server that sends an alert in the handshake`() async throws {
         // A fatal alert: handshake_failure (RFC 8446 §6).
         let server = try await LocalServer.scripted(.waitForBytes(1), .bytes([0x15, 0x03, 0x03, 0, 2, 2, 40]))
         let session = TestHarness.session()
@@ -115,7 +115,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a handshake that stalls is a connection that takes too long`() async throws {
+    @Test func `a stalled handshake causes a connect timeout`() async throws {
         let server = try await LocalServer.scripted(.waitForBytes(1), .stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20)) }
         try await TestHarness.expect(

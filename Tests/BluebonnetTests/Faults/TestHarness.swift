@@ -9,7 +9,7 @@ import Testing
 enum TestHarness {
     // MARK: Sessions
 
-    /// Makes a session with limits that keep a test from hanging, and without a proxy.
+    /// Creates a session without a proxy, with timeouts that prevent a test from hanging.
     static func session(
         startRequestsImmediately: Bool = true, _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) -> Session {
@@ -20,7 +20,7 @@ enum TestHarness {
         return Session(configuration: configuration, startRequestsImmediately: startRequestsImmediately)
     }
 
-    /// Makes a session that trusts the authority of the test servers.
+    /// Creates a session that trusts the authority of the test servers.
     static func trustingSession(_ configure: (inout Session.Configuration) -> Void = { _ in }) throws -> Session {
         let authority = try TestCertificates().authority
         return session {

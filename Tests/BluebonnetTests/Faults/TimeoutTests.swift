@@ -20,7 +20,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `the idle limit does not hold while connecting`() async throws {
+    @Test func `the idle timeout does not apply while connecting`() async throws {
         let hole = "http://127.0.0.1:\(try DeadPort.ignoring())"
         let session = TestHarness.session {
             $0.timeouts = Timeouts(connect: .milliseconds(300), idle: .milliseconds(20))
@@ -30,7 +30,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `the limit in total holds while connecting`() async throws {
+    @Test func `the total timeout applies while connecting`() async throws {
         let hole = "http://127.0.0.1:\(try DeadPort.ignoring())"
         let session = TestHarness.session {
             $0.timeouts = Timeouts(connect: .seconds(20), idle: nil, total: Self.short)
@@ -58,7 +58,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that takes no more of the body`() async throws {
+    @Test func `a server that stops reading the body`() async throws {
         let server = try await LocalServer.scripted(
             .waitForHead, .bytes("HTTP/1.1 100 Continue\r\n\r\n"), .waitForBytes(1), .stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .milliseconds(500)) }
@@ -67,22 +67,22 @@ import Testing
             request.serializingData(), in: session, failsWith: .timedOut(.idle),
             saying: "nothing was sent or received for too long")
         await session.shutdown()
-        // The server, which has not read what was sent, learns of no end.
+        // The server has not read the sent bytes, so it does not notice the end.
         await server.closeConnections()
     }
 
-    @Test func `a server that goes on, however slowly, is not idle`() async throws {
+    @Test func `a server that sends slowly is not idle`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .drip(Self.head + "01234567890123456789", piece: 2, every: .milliseconds(50)))
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(1)) }
-        // The pieces take longer than the limit, but no pause does.
+        // All pieces together take longer than the timeout, but no pause is longer than the timeout.
         #expect(try await session.request(server.url("/a")).serializingString().value == "01234567890123456789")
         try await TestHarness.end(session, server)
     }
 
     // MARK: In total
 
-    @Test func `a server that dribbles`() async throws {
+    @Test func `a server that sends very slowly`() async throws {
         let body = String(repeating: "x", count: 10_000)
         let server = try await LocalServer.scripted(
             .waitForRequest,
@@ -96,7 +96,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that never answers, with a limit in total alone`() async throws {
+    @Test func `a server that never responds, with a total timeout only`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: nil, idle: nil, total: Self.short) }
         try await TestHarness.expect(
@@ -107,7 +107,7 @@ import Testing
 
     // MARK: Which limits hold
 
-    @Test func `a request's own limits go before the session's`() async throws {
+    @Test func `the timeouts of a request take precedence over the session's timeouts`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(20), total: .seconds(20)) }
         let request = session.request(server.url("/a")) { $0.timeouts = Timeouts(idle: Self.short) }
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1), .nanoseconds(1)])
-    func `a limit of nothing is over at once`(_ limit: Duration) async throws {
+    func `a timeout of zero fails at once`(_ limit: Duration) async throws {
         let hole = "http://127.0.0.1:\(try DeadPort.ignoring())"
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
         let session = TestHarness.session()
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036), .seconds(3_000_000), nil])
-    func `a limit beyond all bounds is none`(_ limit: Duration?) async throws {
+    func `a huge timeout is no timeout`(_ limit: Duration?) async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("answered"))
         }
@@ -169,7 +169,7 @@ import Testing
 
     // MARK: Kept connections
 
-    @Test func `a stall on a connection that was used before`() async throws {
+    @Test func `a stall on a reused connection`() async throws {
         let server = try await LocalServer(
             script: { number in
                 guard number == 1 else { return [.serve] }
@@ -190,7 +190,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a connection that was idle for long is not a request that is`() async throws {
+    @Test func `a long idle connection does not count as an idle request`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("fine"))
             router.get("/never") { _ in
@@ -206,7 +206,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `one request of many that stalls does not hold up the others`() async throws {
+    @Test func `a stalled request does not delay other requests`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("fine"))
             router.get("/never") { _ in
@@ -225,11 +225,11 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(1))) struct WaitingTimeoutTests {
-    @Test func `requests that wait for a connection time out all at once, not one after the other`() async throws {
+    @Test func `requests that wait for a connection time out at the same time`() async throws {
         let server = try await LocalServer.scripted(.stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .milliseconds(300)) }
         let url = "https://127.0.0.1:\(server.port)/"
-        // One after the other they would take longer than the suite may.
+        // One after the other, the requests would exceed the time limit of the suite.
         let kinds = await withTaskGroup(of: RequestError.Kind?.self) { tasks in
             for _ in 0..<250 { tasks.addTask { await session.request(url).serializingData().response.error?.kind } }
             return await tasks.reduce(into: []) { $0.append($1) }
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `connecting is limited once the wait for a connection is over`() async throws {
+    @Test func `the connect timeout begins after the wait for a connection`() async throws {
         try await withOneConnection { session, server, gate in
             // Its handshake is never answered.
             let silent = try await LocalServer.scripted { _ in [.stall] }

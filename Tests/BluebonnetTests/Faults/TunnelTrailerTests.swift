@@ -6,7 +6,7 @@ import Testing
 
 /// Trailers of a proxy's answer to CONNECT.
 ///
-/// Without ``TunnelTrailers``, libcurl takes them in as fields of the response, as many as come.
+/// Without ``TunnelTrailers``, libcurl stores any number of trailers as fields of the response.
 @Suite(.timeLimit(.minutes(2))) struct TunnelTrailerTests {
     /// Begins an answer to CONNECT that has trailers.
     private static let refusal =
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a trailer changes nothing about the error, nor about the requests that follow`() async throws {
+    @Test func `a trailer does not change the error or later requests`() async throws {
         let plainProxy = try await LocalServer.scripted(
             .waitForHead, .bytes("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"))
         let plainSession = Self.session(through: plainProxy)
@@ -48,7 +48,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test(arguments: ["\t", " "]) func `behind a folded trailer, the process lives`(_ blank: String) async {
+    @Test(arguments: ["\t", " "]) func `a folded trailer does not end the process`(_ blank: String) async {
         await #expect(processExitsWith: .success) { [blank] in
             for round in 0..<20 {
                 let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test(.measuresMemory) func `trailers without end cost no memory`() async {
+    @Test(.measuresMemory) func `endless trailers use no memory`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let line = "X: \(String(repeating: "x", count: 2000))\r\n"
             let megabyte = LocalServer.Script.Step.bytes(String(repeating: line, count: 500))

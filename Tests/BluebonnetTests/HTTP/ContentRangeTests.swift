@@ -28,7 +28,7 @@ import Testing
         "bytes 0-9223372036854775807/*", "bytes 0-9223372036854775808/*", "bytes 0-1/9223372036854775808",
         "bytes 0-1/99999999999999999999999999", "bytes */18446744073709551616",
     ])
-    func `what is no range, contradicts itself or does not fit is nil`(_ text: String) {
+    func `an invalid, contradictory or too large range is nil`(_ text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

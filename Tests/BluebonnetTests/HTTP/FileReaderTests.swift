@@ -11,7 +11,7 @@ struct FileReaderTests {
     }
 
     @Test(arguments: [0, 1, 262_143, 262_144, 262_145, 1_000_000])
-    func `a file comes in pieces, each full but for the last`(size: Int) throws {
+    func `a file is read in full pieces, except the last piece`(size: Int) throws {
         let contents = patterned(size)
         var reader = try FileReader(path: folder.file("a", contents).path)
         #expect(reader.length == size)
@@ -25,7 +25,7 @@ struct FileReaderTests {
         #expect(!counts.contains(0))
     }
 
-    @Test func `a copy reads on for itself`() throws {
+    @Test func `a copy of a reader reads on independently`() throws {
         var reader = try FileReader(path: folder.sparseFile("a", size: 600_000).path)
         #expect(try reader.next()?.count == 262_144)
         var copy = reader
@@ -34,7 +34,7 @@ struct FileReaderTests {
         #expect(try copy.next()?.count == 262_144)
     }
 
-    @Test func `what cannot be opened says why`() throws {
+    @Test func `a file that cannot be opened is an error with the reason`() throws {
         let folder = folder.url.path
         let cases: [(String, FileError)] = [
             (folder, .isDirectory), ("/dev/null", .isNotRegular), ("\(folder)/none", .system(SystemError(ENOENT))),
@@ -46,13 +46,13 @@ struct FileReaderTests {
         }
     }
 
-    @Test func `a file that the kernel makes up is not taken to be empty`() throws {
+    @Test func `a file in procfs is not treated as empty`() throws {
         var reader = try FileReader(path: "/proc/self/status")
         #expect(reader.length == 0)
         #expect(throws: FileError.lengthChanged(expected: 0, actual: 1)) { try reader.next() }
     }
 
-    @Test func `a chunk of any kind becomes bytes, and an empty one nothing`() async throws {
+    @Test func `a chunk of any type is converted to bytes, and an empty chunk to nothing`() async throws {
         var arrays = SequenceReader(Chunks([[], [1, 2], [], [], [3]] as [[UInt8]]))
         #expect(try await arrays.next() == Data([1, 2]))
         #expect(try await arrays.next() == Data([3]))

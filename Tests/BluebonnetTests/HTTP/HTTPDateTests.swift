@@ -22,7 +22,7 @@ import Testing
             // The name of the day is not checked against the date.
             ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
         ] as [(String, Int)])
-    func `a time is read in each of the three formats`(_ text: String, seconds: Int) {
+    func `a date is parsed in each of the three formats`(_ text: String, seconds: Int) {
         #expect(HTTPDate.parse(text, now: Self.now) == Date(timeIntervalSince1970: Double(seconds)))
     }
 
@@ -37,7 +37,7 @@ import Testing
         #expect(HTTPDate.parse(text, now: Self.now) == Date(timeIntervalSince1970: Double(seconds)))
     }
 
-    @Test func `at the end of a century, a year of two digits may be of the next`() throws {
+    @Test func `at the end of a century, a year of two digits may be in the next century`() throws {
         let now = try #require(HTTPDate.parse("Thu, 31 Dec 2099 23:59:59 GMT"))
         let parsed = try #require(HTTPDate.parse("Friday, 01-Jan-10 00:00:00 GMT", now: now))
         #expect(HTTPDate.format(parsed) == "Wed, 01 Jan 2110 00:00:00 GMT")
@@ -59,7 +59,7 @@ import Testing
         "Sun Nov   6 08:49:37 1994",
         "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994\u{0} 08:49:37 GMT",
     ])
-    func `what is no time, or none that exists, is nil`(_ text: String) {
+    func `text that is not an existing date is nil`(_ text: String) {
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
@@ -67,14 +67,14 @@ import Testing
         1e300, -1e300, .infinity, -.infinity, .nan, .greatestFiniteMagnitude, 9.3e18, -62_167_219_200.5,
         253_402_300_799.5,
     ])
-    func `a present that no calendar has is no trap`(_ seconds: Double) {
+    func `an invalid current time does not trap`(_ seconds: Double) {
         let now = Date(timeIntervalSince1970: seconds)
         let parsed = HTTPDate.parse("Sunday, 06-Nov-94 08:49:37 GMT", now: now)
         #expect(parsed.map { abs($0.timeIntervalSince1970) < 1e12 } ?? true)
         #expect(HTTPDate.parse("Sun, 06 Nov 1994 08:49:37 GMT", now: now) != nil)
     }
 
-    @Test func `what is written is read as the same time, across leap years and centuries`() {
+    @Test func `a formatted date is parsed as the same time, across leap years and centuries`() {
         // A prime number of seconds, so that all times of day, days and months come up.
         for seconds in stride(from: -62_167_219_200.0, through: 253_402_300_799, by: 86_399_981) {
             let date = Date(timeIntervalSince1970: seconds)

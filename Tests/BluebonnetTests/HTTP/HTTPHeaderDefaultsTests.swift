@@ -19,7 +19,7 @@ struct HTTPHeaderDefaultsTests {
         (["LANG": "de\r\nX: y"], ["en"]),
         (["LANG": "en", "LANGUAGE": "a1:b2:c3:d4:e5:f6:g7"], ["a1", "b2", "c3", "d4", "e5", "f6"]),
     ])
-    func `languages come from the environment`(environment: [String: String], expected: [String]) {
+    func `languages are read from the environment`(environment: [String: String], expected: [String]) {
         #expect(HTTPHeader.languages(in: environment) == expected)
     }
 
@@ -29,11 +29,11 @@ struct HTTPHeaderDefaultsTests {
         ("/opt/my app/wéther app", "w__ther_app Bluebonnet/\(BluebonnetInfo.version)"),
         ("", "Unknown Bluebonnet/\(BluebonnetInfo.version)"),
     ])
-    func `the user agent names program and library`(program: String, expected: String) {
+    func `the user agent contains the program and the library`(program: String, expected: String) {
         #expect(HTTPHeader.userAgent(program: program) == expected)
     }
 
-    @Test func `the defaults can be sent`() throws {
+    @Test func `the default fields are valid`() throws {
         try HTTPHeaders([.defaultAcceptLanguage, .defaultUserAgent]).validate()
         #expect(HTTPHeader.defaultAcceptLanguage.value.contains(";q=1.0"))
         #expect(HTTPHeader.defaultUserAgent.value.hasSuffix(" Bluebonnet/\(BluebonnetInfo.version)"))

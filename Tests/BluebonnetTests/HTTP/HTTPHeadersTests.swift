@@ -2,7 +2,7 @@ import Bluebonnet
 import Testing
 
 struct HTTPHeadersTests {
-    @Test func `adding keeps fields of the same name`() {
+    @Test func `appending keeps fields with the same name`() {
         var headers: HTTPHeaders = ["Accept": "a"]
         headers.append(name: "accept", value: "b")
         headers.append(HTTPHeader(name: "ACCEPT", value: "c"))
@@ -12,20 +12,20 @@ struct HTTPHeadersTests {
         #expect(headers.count == 3)
     }
 
-    @Test func `updating replaces all fields of the name in the place of the first`() {
+    @Test func `updating replaces all fields with the name at the position of the first field`() {
         var headers: HTTPHeaders = ["A": "1", "B": "2", "a": "3", "C": "4", "A": "5"]
         headers.update(name: "a", value: "6")
         #expect(headers.map(\.name) == ["A", "B", "C"].map { $0 == "A" ? "a" : $0 })
         #expect(headers.map(\.value) == ["6", "2", "4"])
     }
 
-    @Test func `updating a name that is not there appends`() {
+    @Test func `updating a missing name appends`() {
         var headers: HTTPHeaders = ["A": "1"]
         headers.update(HTTPHeader(name: "B", value: "2"))
         #expect(headers.map(\.name) == ["A", "B"])
     }
 
-    @Test func `setting by subscript updates, and nil removes`() {
+    @Test func `the subscript updates a field, and nil removes it`() {
         var headers: HTTPHeaders = ["A": "1", "B": "2", "a": "3"]
         headers["a"] = "4"
         #expect(headers.map(\.value) == ["4", "2"])
@@ -36,7 +36,7 @@ struct HTTPHeadersTests {
         #expect(headers["A"] == nil)
     }
 
-    @Test func `removing takes all fields of the name`() {
+    @Test func `removing removes all fields with the name`() {
         var headers: HTTPHeaders = ["A": "1", "B": "2", "a": "3"]
         headers.remove(name: "a")
         #expect(headers.map(\.name) == ["B"])
@@ -68,7 +68,7 @@ struct HTTPHeadersTests {
         #expect(headers.dictionary == ["A": "1, 3", "B": "2"])
     }
 
-    @Test func `headers are equal whatever the case of their names`() {
+    @Test func `the case of names does not affect equality`() {
         #expect(HTTPHeader(name: "A", value: "x") == HTTPHeader(name: "a", value: "x"))
         #expect(HTTPHeader(name: "A", value: "x") != HTTPHeader(name: "a", value: "X"))
         #expect(Set([HTTPHeader(name: "A", value: "x"), HTTPHeader(name: "a", value: "x")]).count == 1)
@@ -76,7 +76,7 @@ struct HTTPHeadersTests {
         #expect(HTTPHeaders(["A": "1", "B": "2"] as [String: String]) != ["B": "2", "A": "1"])
     }
 
-    @Test func `a name that only folds alike outside of ASCII is another name`() {
+    @Test func `only ASCII letters are compared without case`() {
         let headers: HTTPHeaders = ["K": "kelvin", "ä": "1"]
         #expect(headers["\u{212a}"] == nil)
         #expect(headers["Ä"] == nil)
@@ -92,7 +92,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(arguments: ["a\r\nB: c", "a\nb", "a\rb", "\u{0}", "a long value in which there is one\n"])
-    func `a value with CR, LF or NUL is refused without being shown`(value: String) {
+    func `a value with CR, LF or NUL is refused and not shown`(value: String) {
         let error = #expect(throws: RequestError.self) {
             try HTTPHeaders([HTTPHeader(name: "X-Name", value: value)]).validate()
         }
@@ -119,7 +119,7 @@ struct HTTPHeadersTests {
         #expect(HTTPHeader(name: name, value: "x").description == "\(name): x")
     }
 
-    @Test func `the description of a field with a URL redacts it like one`() {
+    @Test func `the description of a field with a URL redacts the URL`() {
         let header = HTTPHeader(name: "Location", value: "https://u:p@h/a?code=1")
         #expect(header.description == "Location: https://h/a?code=<redacted>")
     }
@@ -139,7 +139,7 @@ struct HTTPHeadersTests {
         (.userAgent("v"), "User-Agent: v"),
         (.websocketProtocol("v"), "Sec-WebSocket-Protocol: v"),
     ])
-    func `a factory makes the field it is named after`(header: HTTPHeader, expected: String) {
+    func `a factory creates the field of its name`(header: HTTPHeader, expected: String) {
         #expect("\(header.name): \(header.value)" == expected)
     }
 }

@@ -12,7 +12,7 @@ struct HTTPMethodTests {
         #expect(!HTTPMethod(rawValue: text).isValid)
     }
 
-    @Test func `methods differ in case`() {
+    @Test func `methods are case-sensitive`() {
         #expect(HTTPMethod.get != HTTPMethod(rawValue: "get"))
         #expect(HTTPMethod.get == HTTPMethod(rawValue: "GET"))
     }
@@ -25,7 +25,7 @@ struct HTTPMethodTests {
     }
 
     @Test(arguments: [(HTTPVersion.http1_0, "HTTP/1.0"), (.http1_1, "HTTP/1.1"), (.http2, "HTTP/2")])
-    func `a version describes itself as in a status line`(version: HTTPVersion, text: String) {
+    func `a version is described as in a status line`(version: HTTPVersion, text: String) {
         #expect(version.description == text)
     }
 

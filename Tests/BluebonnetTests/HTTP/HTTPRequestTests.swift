@@ -23,7 +23,7 @@ struct HTTPRequestTests {
         ("http://%00/", "the host is not a name"), ("http://%E4/", "the host is not a name"),
         ("http://a%40b/", "the host is not a name"), ("http://h%0d%0a/", "the host is not a name"),
     ])
-    func `a URL that leads nowhere is refused, and the error says why`(text: String, detail: String) throws {
+    func `a URL that cannot be requested is refused with the reason`(text: String, detail: String) throws {
         let request = try HTTPRequest(url: text)
         let error = #expect(throws: RequestError.self) { try request.validate() }
         #expect(error?.kind == .invalidURL)
@@ -40,20 +40,20 @@ struct HTTPRequestTests {
     }
 
     @Test(arguments: ["", "http://h\r\nX: y/", " http://h/", "http://[::1/", "http://h:ab/"])
-    func `text that is not a URL is refused when the request is made`(text: String) {
+    func `text that is not a URL is refused when the request is created`(text: String) {
         let error = #expect(throws: RequestError.self) { try HTTPRequest(url: text) }
         #expect(error?.kind == .invalidURL)
         #expect(error?.url == redactedURL(text))
     }
 
-    @Test func `an odd method is refused`() throws {
+    @Test func `an invalid method is refused`() throws {
         var request = try HTTPRequest(url: "http://h/")
         request.method = HTTPMethod(rawValue: "GET / HTTP/1.1\r\n")
         let error = #expect(throws: RequestError.self) { try request.validate() }
         #expect(error?.kind == .invalidRequest(.method("GET / HTTP/1.1\r\n")))
     }
 
-    @Test func `odd fields are refused`() throws {
+    @Test func `invalid fields are refused`() throws {
         let request = try HTTPRequest(url: "http://h/", headers: ["A b": "c"])
         let error = #expect(throws: RequestError.self) { try request.validate() }
         #expect(error?.kind == .invalidRequest(.fieldName("A b")))
@@ -72,7 +72,7 @@ struct HTTPRequestTests {
         }
     }
 
-    @Test func `an error of the user's own is the underlying one`() {
+    @Test func `a custom error is the underlying error`() {
         struct Odd: Error {}
         struct Route: URLConvertible {
             func asURL() throws -> URL { throw Odd() }
@@ -87,13 +87,13 @@ struct HTTPRequestTests {
         #expect(request.description == "POST https://h/a?token=<redacted>")
     }
 
-    @Test func `a URL makes a request without try`() {
+    @Test func `a request is created from a URL without try`() {
         let url = URL(filePath: "/")
         #expect(HTTPRequest(url: url).method == .get)
         #expect(HTTPRequest(url: url, method: .put, headers: ["A": "b"]).headers["a"] == "b")
     }
 
-    @Test func `components make a URL, or an error that shows no secrets`() throws {
+    @Test func `components are converted to a URL or to an error without secrets`() throws {
         var components = URLComponents()
         components.scheme = "https"
         components.host = "h"
@@ -104,7 +104,7 @@ struct HTTPRequestTests {
         #expect(error?.description.contains("s3cret") == false)
     }
 
-    @Test func `bytes are a body that knows its length and can be sent again`() {
+    @Test func `a body in memory has a length and is replayable`() {
         let body = RequestBody.data(Data([1, 2, 3]))
         #expect(body.data == Data([1, 2, 3]))
         #expect(body.length == 3)
@@ -123,17 +123,17 @@ struct HTTPRequestTests {
         ("http://h%20x/", "http://h%20x/"),
         ("http://%E4/#f", "http://%E4/"),
     ])
-    func `libcurl gets no fragment and the host in UTF-8`(text: String, expected: String) throws {
+    func `libcurl receives no fragment and the host in UTF-8`(text: String, expected: String) throws {
         #expect(try text.asURL().curlString == expected)
     }
 
     // With Foundation in the process URL encodes an international name for DNS itself; without, by percent signs.
-    @Test func `a name that is typed as it is reaches libcurl in one form or the other`() throws {
+    @Test func `an international name is passed to libcurl in one of two forms`() throws {
         let text = try "http://münchen.de/".asURL().curlString
         #expect(["http://münchen.de/", "http://xn--mnchen-3ya.de/"].contains(text))
     }
 
-    @Test func `a space in the host is refused sooner or later`() {
+    @Test func `a space in the host is refused`() {
         #expect(throws: RequestError.self) { try HTTPRequest(url: "http://exa mple.com").validate() }
     }
 

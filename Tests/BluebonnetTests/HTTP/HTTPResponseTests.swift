@@ -12,7 +12,7 @@ struct HTTPResponseTests {
             ("text/HTML; charset=UTF-8", "text/html", "utf-8"), ("application/json", "application/json", nil),
             ("text/plain; charset=\"ISO-8859-1\"", "text/plain", "iso-8859-1"), ("nonsense", nil, nil), ("", nil, nil),
         ] as [(String, String?, String?)])
-    func `the content type tells type and encoding`(field: String, mimeType: String?, encoding: String?) throws {
+    func `the content type has the type and the encoding`(field: String, mimeType: String?, encoding: String?) throws {
         let response = try Self.response(["Content-Type": field])
         #expect(response.mimeType == mimeType)
         #expect(response.textEncoding == encoding)
@@ -51,7 +51,7 @@ struct HTTPResponseTests {
         ("attachment; filename=\"dir/\"", "last"), ("attachment; filename=\"\"", "last"), ("inline", "last"),
         ("", "last"),
     ])
-    func `the disposition names the file, and never a path`(field: String, expected: String) throws {
+    func `the disposition provides a file name and never a path`(field: String, expected: String) throws {
         let response = try Self.response(["Content-Disposition": field], url: "http://h/a/last?x")
         #expect(response.suggestedFilename == expected)
     }
@@ -62,7 +62,7 @@ struct HTTPResponseTests {
             ("http://h/", nil), ("http://h", nil), ("http://h/a/", nil), ("http://h/..%2F", nil),
             ("http://h/%2E%2E", nil),
         ] as [(String, String?)])
-    func `without a disposition the path names the file`(url: String, expected: String?) throws {
+    func `without a disposition, the path provides the file name`(url: String, expected: String?) throws {
         #expect(try Self.response([:], url: url).suggestedFilename == expected)
     }
 
@@ -71,7 +71,7 @@ struct HTTPResponseTests {
         #expect(response.description == "HTTP/2 404 http://h/?a=<redacted>")
     }
 
-    @Test func `a response is four words at most`() {
+    @Test func `a response takes four machine words at most`() {
         #expect(MemoryLayout<HTTPResponse>.size <= 4 * MemoryLayout<Int>.size)
     }
 }

@@ -15,7 +15,7 @@ struct MediaTypeTableTests {
         ("a.nonesuch", "application/octet-stream"), ("a.ü", "application/octet-stream"),
         ("..json", "application/json"), ("a.json ", "application/octet-stream"),
     ])
-    func `without the system's tables the extension still tells the common types`(name: String, expected: String) {
+    func `without the system's tables, common extensions have types`(name: String, expected: String) {
         #expect(MediaTypeTable().mediaType(ofFileNamed: name) == expected)
     }
 
@@ -38,7 +38,7 @@ struct MediaTypeTableTests {
         ("a.odd", "text/x-two"), ("a.png", "image/png"), ("a.oops", nil), ("a.bad1", nil), ("a.bad2", nil),
         ("a.bad3", nil), ("a.comment", nil), ("a.commented", nil), ("a.charset=utf-8", nil),
     ])
-    func `lines of mime types count before the built-in table`(name: String, expected: String?) {
+    func `lines of mime types take precedence over the built-in table`(name: String, expected: String?) {
         let table = MediaTypeTable(mimeTypes: bytes(Self.mimeTypes))
         #expect(table.mediaType(ofFileNamed: name) == expected ?? MediaTypeTable.unknown)
     }
@@ -65,18 +65,18 @@ struct MediaTypeTableTests {
         ("a.tar.gz", "application/gzip"), ("a.a*", nil), ("a.[ch]", nil), ("a.heavy", nil), ("a.nothing", nil),
         ("a.", nil),
     ])
-    func `patterns count by their weight`(name: String, expected: String?) {
+    func `patterns are ordered by their weight`(name: String, expected: String?) {
         let table = MediaTypeTable(globs: bytes(Self.globs))
         #expect(table.mediaType(ofFileNamed: name) == expected ?? MediaTypeTable.unknown)
     }
 
-    @Test func `mime types count before patterns`() {
+    @Test func `mime types take precedence over patterns`() {
         let table = MediaTypeTable(mimeTypes: bytes("text/x-a a"), globs: bytes("50:text/x-b:*.a\n50:text/x-b:*.b"))
         #expect(table.mediaType(ofFileNamed: "a.a") == "text/x-a")
         #expect(table.mediaType(ofFileNamed: "a.b") == "text/x-b")
     }
 
-    @Test func `a table of garbage is the built-in one`() {
+    @Test func `an invalid table is replaced by the built-in table`() {
         let garbage = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7919 >> 3) })
         let table = MediaTypeTable(mimeTypes: garbage, globs: garbage)
         #expect(table.mediaType(ofFileNamed: "a.jpg") == "image/jpeg")

@@ -7,12 +7,12 @@ struct MediaTypeTests {
         ("image/*;q=0.5", "image/*"), ("application/vnd.api+json", "application/vnd.api+json"),
         ("text/html, text/plain", "text/html"), ("a/b\t", "a/b"),
     ])
-    func `type and subtype are in lower case`(text: String, essence: String) {
+    func `type and subtype are converted to lower case`(text: String, essence: String) {
         #expect(MediaType(text)?.essence == essence)
     }
 
     @Test(arguments: ["", "text", "/", "a/", "/b", "a b/c", "a/b c", "a/b/c", "ä/b", ";a/b", "a;b/c", "a /b"])
-    func `what is not two tokens is no media type`(text: String) {
+    func `text that is not two tokens is not a media type`(text: String) {
         #expect(MediaType(text) == nil)
     }
 
@@ -37,7 +37,7 @@ struct MediaTypeTests {
         ("TEXT/html", "text/HTML", true), ("text/html", "text/plain", false), ("text/*", "image/png", false),
         ("*/json", "application/json", true), ("text/html", "*/*", true),
     ])
-    func `a range takes in what its wildcards leave open`(range: String, other: String, expected: Bool) throws {
+    func `a range matches all types of its wildcards`(range: String, other: String, expected: Bool) throws {
         #expect(try #require(MediaType(range)).matches(try #require(MediaType(other))) == expected)
     }
 

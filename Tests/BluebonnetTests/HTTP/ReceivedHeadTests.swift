@@ -31,7 +31,7 @@ struct ReceivedHeadTests {
         "http/1.1 200 OK", "HTTP/3 200 OK", "HTTP/1 200 OK", "HTTP/1.1  200", "HTTP/1.x 200 OK", "HTTP/1.10 200",
         "HTTP/0.9 200", "ICY 200 OK", "HTTP/1.1 -10 x", "HTTP/1.1 200OK", "HTTP/2.1 200", "<html>not http</html>",
     ])
-    func `what is no status line is refused`(text: String) {
+    func `an invalid status line is refused`(text: String) {
         #expect(Self.head(text) == nil)
     }
 
@@ -101,7 +101,7 @@ struct ReceivedHeadTests {
         #expect(head.reasonPhrase == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `many may ask for the fields at once`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `many threads can read the fields at the same time`() async throws {
         for _ in 0..<500 {
             let head = try #require(Self.head("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\n"))
             let sum = await withTaskGroup(of: Int.self) { group in
@@ -114,7 +114,7 @@ struct ReceivedHeadTests {
         }
     }
 
-    @Test func `no bytes at all make it trap`() {
+    @Test func `no bytes cause a trap`() {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array("HTP/1.2 05:\r\n\t aA;,\"\0".utf8) + [0xff, 0x80]
         for _ in 0..<20_000 {

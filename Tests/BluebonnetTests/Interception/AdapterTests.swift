@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Adds its name to a field, so that the order of adapters can be read from what was sent.
+/// Adds its name to a field, so that the sent field shows the order of the adapters.
 private func adding(_ name: String) -> Adapter {
     Adapter { request, _ in
         var request = request
@@ -16,7 +16,7 @@ private func adding(_ name: String) -> Adapter {
 private struct Refusal: Error, Equatable {}
 
 @Suite(.timeLimit(.minutes(1))) struct AdapterTests {
-    @Test func `The session's adapters come before the request's, and adapters before interceptors`() async throws {
+    @Test func `The session's adapters run before the request's, and adapters before interceptors`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(
             interceptor: Interceptor(adapters: [adding("1"), adding("2")], interceptors: [adding("3")]),
@@ -48,7 +48,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `A request that an adapter made unsendable is not sent`() async throws {
+    @Test func `A request that an adapter made invalid is not sent`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
         let response = await session.request("http://stub.test/")
@@ -62,7 +62,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `An adapter knows the request, the session and the attempt`() async throws {
+    @Test func `An adapter receives the request, the session and the attempt`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .failure(RequestError(.connection(.lost))), .text("x"))
         let states = Locked<[(RequestID, Int)]>([])
@@ -80,7 +80,7 @@ private struct Refusal: Error, Equatable {}
         #expect(seen.map(\.1) == [0, 1])
     }
 
-    @Test func `A session that is gone is there for the interceptors of its requests`() async throws {
+    @Test func `A released session is available to the interceptors of its requests`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let request = Session(transport: transport).request("http://stub.test/")
             .adapt { request, state in
@@ -123,7 +123,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["1", "2", "3"])
     }
 
-    @Test func `A request that is not awaited is adapted and sent all the same`() async throws {
+    @Test func `A request that is not awaited is adapted and sent too`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(interceptor: adding("1"), transport: transport)
         let tasks = (0..<20).map { session.request("http://stub.test/\($0)").serializingString() }
@@ -135,7 +135,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requests.allSatisfy { $0.headers["X-Order"] == "1" })
     }
 
-    @Test func `An adapter that waits keeps no other request waiting`() async throws {
+    @Test func `A waiting adapter does not delay other requests`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
         let gate = AsyncStream<Void>.makeStream()
@@ -152,7 +152,7 @@ private struct Refusal: Error, Equatable {}
         for task in slow { #expect(try await task.value == "x") }
     }
 
-    @Test func `A request that is cancelled before it is made is not adapted`() async throws {
+    @Test func `A request that is cancelled before it is created is not adapted`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
         let asked = Locked(0)
@@ -169,7 +169,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requestCount == 0)
     }
 
-    @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
+    @Test func `An adapter never runs on the loop, even if the task prefers the loop`() async throws {
         let server = try await LocalServer { router in router.fallback { _ in .text("x") } }
         let session = TestHarness.session()
         let loop = try #require(session.executor as? EventLoop)

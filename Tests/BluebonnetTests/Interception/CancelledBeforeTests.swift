@@ -6,9 +6,9 @@ import Testing
 
 /// Requests that were cancelled before anything was done for them: no code of the user's runs.
 ///
-/// A request that was made before `cancelAllRequests()` and is started after it is one, whatever the tasks do meanwhile.
+/// A request that was created before `cancelAllRequests()` and started afterwards is cancelled.
 @Suite(.timeLimit(.minutes(1))) struct CancelledBeforeTests {
-    /// The user's code that takes part in making a request.
+    /// The user's code that runs while a request is created.
     enum Part: CaseIterable, Sendable {
         case request, url, modifier, encoder, sessionAdapter, adapter
     }
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: Part.allCases)
-    func `a request that was cancelled before it was started is answered, and nothing of the user's runs`(
+    func `a request that was cancelled before its start ends without running user code`(
         _ part: Part
     ) async {
         let scene = FixtureSession(part)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: Part.allCases)
-    func `a stream that was cancelled before it was started is answered, and nothing of the user's runs`(
+    func `a stream that was cancelled before its start ends without running user code`(
         _ part: Part
     ) async {
         let scene = FixtureSession(part)
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: Part.allCases)
-    func `a download that was cancelled before it was started is answered, and nothing of the user's runs`(
+    func `a download that was cancelled before its start ends without running user code`(
         _ part: Part
     ) async {
         let scene = FixtureSession(part)
@@ -118,7 +118,7 @@ import Testing
         #expect(scene.calls.value == 0)
     }
 
-    @Test func `a request that was cancelled before it was started is not made`() async {
+    @Test func `a request that was cancelled before its start is not created`() async {
         let (transport, log) = (StubTransport { _ in .text("{}") }, EventLog())
         let session = Session(eventMonitors: [log], transport: transport)
         let request = session.request(stubURL)
@@ -129,7 +129,7 @@ import Testing
         #expect(log.lines == ["resume", "cancel", "initial: cancelled", "Data: cancelled", "finish"])
     }
 
-    @Test func `a request that was suspended before it was started is cancelled with the others`() async {
+    @Test func `a request that was suspended before its start is cancelled with the others`() async {
         let session = Session(transport: StubTransport { _ in .text("{}") })
         let request = session.request(stubURL).suspend()
         let task = request.serializingData()
@@ -140,7 +140,7 @@ import Testing
     }
 
     /// It fails, and is cancelled by the very code that has it fail.
-    @Test func `no retrier is asked about a request that was cancelled meanwhile`() async {
+    @Test func `no retrier is called for a request that was cancelled meanwhile`() async {
         let calls = Counter()
         let retrier = Retrier { _, _, _ in
             calls.next()

@@ -72,7 +72,7 @@ private struct TrappingRedirects: RedirectHandler {
     }
 }
 
-/// A session whose requests come to a point and stay there.
+/// A session whose requests stop in a certain phase.
 private struct FixtureSession {
     let trap = Trap()
     let session: Session
@@ -126,7 +126,7 @@ private struct FixtureSession {
 
     private let allowed = 200..<400
 
-    /// Makes a request of a kind; returns it, and how it ends.
+    /// Starts a request of a kind; returns the request and a closure that waits for its result.
     func request(_ kind: RequestKind) -> (any Request, @Sendable () async -> RequestError?) {
         switch kind {
         case .data:
@@ -160,7 +160,7 @@ private struct FixtureSession {
 
 @Suite(.timeLimit(.minutes(1))) struct InterceptionCancellationTests {
     @Test(arguments: InterceptionPoint.allCases, RequestKind.allCases)
-    func `Cancelling answers at once, wherever the request is`(
+    func `Cancelling ends the request at once in every phase`(
         point: InterceptionPoint, kind: RequestKind
     ) async throws {
         // A stream has no serializers that fail.
@@ -184,7 +184,7 @@ private struct FixtureSession {
         await scene.session.shutdown()
     }
 
-    @Test func `Code that comes back after the request was cancelled changes nothing`() async throws {
+    @Test func `Code that returns after the cancellation changes nothing`() async throws {
         let scene = FixtureSession(.requestAdapter)
         let (request, ending) = scene.request(.data)
         await scene.trap.reached()

@@ -6,7 +6,7 @@ import Testing
 
 private struct Reason: Error, Equatable {}
 
-/// Counts how often it is asked, and gives one answer after the other.
+/// Counts its calls, and returns one decision after the other.
 private final class Counting: RequestInterceptor {
     private let answers: [RetryResult]
     private let errors = Locked<[any Error]>([])
@@ -26,19 +26,19 @@ private final class Counting: RequestInterceptor {
 private let lost = StubTransport.Response.failure(RequestError(.connection(.lost)))
 
 @Suite(.timeLimit(.minutes(1))) struct RetrierTests {
-    @Test func `One failure is put to a retrier once, however many serializers there are`() async throws {
+    @Test func `A failure is passed to a retrier once for any number of serializers`() async throws {
         let transport = StubTransport { _ in lost }
         let retrier = Counting()
         let request = Session(interceptor: retrier, transport: transport).request("http://stub.test/")
         let tasks = (request.serializingString(), request.serializingData(), request.serializingString())
         _ = await (tasks.0.response, tasks.1.response, tasks.2.response)
         #expect(retrier.asked.count == 1)
-        // A serializer that is attached later gets the same answer, and no retrier is asked.
+        // A serializer that is attached later gets the same response, and no retrier is called.
         #expect(await request.serializingString().response.error?.kind == .connection(.lost))
         #expect(retrier.asked.count == 1)
     }
 
-    @Test func `A failure is tried again until it goes well`() async throws {
+    @Test func `A failed request is retried until it succeeds`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", lost, lost, .text("there"))
         let retrier = Counting(.retry, .retry)
@@ -52,7 +52,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(retrier.asked.count == 2)
     }
 
-    @Test func `The first answer other than doNotRetry counts, the session's before the request's`() async throws {
+    @Test func `The first decision other than doNotRetry is used, and the session's retriers are first`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", lost, .text("x"))
         let (first, second, third) = (Counting(.doNotRetry), Counting(.retry), Counting(.doNotRetryWithError(Reason())))
@@ -62,7 +62,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect([first, second, third].map(\.asked.count) == [1, 1, 0])
     }
 
-    @Test func `A retrier's own error is reported around the original`() async throws {
+    @Test func `The error of a retrier is reported with the original kind`() async throws {
         let transport = StubTransport { _ in lost }
         let request = Session(transport: transport).request("http://stub.test/")
             .retry(using: Counting(.doNotRetryWithError(Reason())))
@@ -73,7 +73,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(error.url == "http://stub.test/")
     }
 
-    @Test func `A validation failure keeps its body when a retrier gives another error`() async throws {
+    @Test func `A validation failure keeps its body when a retrier replaces the error`() async throws {
         let transport = StubTransport { _ in .response(status: 503, text: "later") }
         let request = Session(transport: transport).request("http://stub.test/").validate()
             .retry { _, _, _ in .doNotRetryWithError(Reason()) }
@@ -83,7 +83,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(error.response?.statusCode == 503)
     }
 
-    @Test func `The retrier sees the response, the error and the count`() async throws {
+    @Test func `The retrier receives the response, the error and the count`() async throws {
         let transport = StubTransport { _ in .response(status: 503, headers: ["Retry-After": "7"], text: "") }
         let seen = Locked<[String]>([])
         let request = Session(transport: transport).request("http://stub.test/").validate()
@@ -99,7 +99,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(seen.withLock { $0 } == ["7 0 503 503", "7 1 503 503", "7 2 503 503"])
     }
 
-    @Test func `A serializer's failure runs the whole attempt again, for all serializers`() async throws {
+    @Test func `A serializer's failure repeats the whole attempt for all serializers`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .text("{"), .text("7"))
         let retrier = Counting(.retry)
@@ -112,7 +112,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(transport.requestCount == 2)
     }
 
-    @Test func `Each serializer's own failure is put to the retrier once`() async throws {
+    @Test func `Each failure of a serializer is passed to the retrier once`() async throws {
         let transport = StubTransport { _ in .text("{") }
         let retrier = Counting()
         let request = Session(interceptor: retrier, transport: transport).request("http://stub.test/")
@@ -123,7 +123,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(retrier.asked.count == 2)
     }
 
-    @Test func `Delays pass on the session's clock`() async throws {
+    @Test func `The session's clock measures delays`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", lost, lost, .text("x"))
         let slept = Locked<[Duration]>([])
@@ -137,7 +137,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(slept.withLock { $0 } == [.seconds(3600), .seconds(7200)])
     }
 
-    @Test func `A cancelled request is not retried, and no retrier is asked`() async throws {
+    @Test func `A cancelled request is not retried, and no retrier is called`() async throws {
         let transport = StubTransport { _ in .never }
         let retrier = Counting(.retry)
         let request = Session(interceptor: retrier, transport: transport).request("http://stub.test/")
@@ -148,7 +148,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(retrier.asked.isEmpty)
     }
 
-    @Test func `A failing adapter is put to the retriers`() async throws {
+    @Test func `The failure of an adapter is passed to the retriers`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let request = Session(transport: transport).request("http://stub.test/")
             .adapt { request, state in
@@ -160,7 +160,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(transport.requestCount == 1)
     }
 
-    @Test func `A body that can be read once is not sent a second time`() async throws {
+    @Test func `A body that is not replayable is not sent a second time`() async throws {
         let server = try await LocalServer { router in
             router.post("/", .status(503))
         }
@@ -175,7 +175,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         await server.stop()
     }
 
-    @Test func `A stream is tried again before its body, and not within it`() async throws {
+    @Test func `A stream is retried before its body, but not within its body`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .response(status: 503, text: "later"), .text("now"))
         let session = Session(transport: transport)
@@ -203,7 +203,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
     }
 
     @Test(arguments: [false, true])
-    func `A download is retried, and continues where it was with automatic resumption`(isResuming: Bool) async throws {
+    func `A download is retried, and continues at its end with automatic resumption`(isResuming: Bool) async throws {
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
         let attempts = Locked(0)
         let server = try await LocalServer { router in
@@ -217,7 +217,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
                     return .script(
                         .text("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 100000\r\n\r\n"),
                         .bytes(Data(body.prefix(60_000))), .close)
-                // A refusal that the download itself does not take for an interruption.
+                // A refusal that the download does not treat as an interruption.
                 case (2, _): return .status(503)
                 case (_, let range?):
                     let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0
@@ -239,7 +239,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         await server.stop()
     }
 
-    @Test func `A download whose serializer fails is fetched again if a retrier decides to retry`() async throws {
+    @Test func `A download whose serializer fails is repeated if a retrier decides to retry`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/n", .text("{"), .text("7"))
         let place = FileManager.default.temporaryDirectory.appending(path: "retried-\(RequestID.next().number).json")

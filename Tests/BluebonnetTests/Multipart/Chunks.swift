@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Bluebonnet
 
-/// Gives chunks, and then ends or throws.
+/// Returns chunks, and then ends or throws.
 struct Chunks<Element: DataProtocol & Sendable>: AsyncSequence, Sendable {
     struct Odd: Error {}
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes a folder for the files of a test, and removes it with everything in it at the end.
+/// Creates a folder for the files of a test, and removes the folder and its contents at the end.
 final class FormFolder: Sendable {
     let url: URL
 
@@ -13,14 +13,14 @@ final class FormFolder: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Makes a file.
+    /// Creates a file.
     func file(_ name: String, _ contents: some DataProtocol) throws -> URL {
         let file = url.appending(path: name)
         try Data(contents).write(to: file)
         return file
     }
 
-    /// Makes a file that is large, but takes no room.
+    /// Creates a large sparse file.
     func sparseFile(_ name: String, size: UInt64) throws -> URL {
         let file = try file(name, Data())
         let handle = try FileHandle(forWritingTo: file)

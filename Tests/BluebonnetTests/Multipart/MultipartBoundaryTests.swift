@@ -21,7 +21,7 @@ struct MultipartBoundaryTests {
         "", " ", "a ", "a\"b", "a\\b", "a\r\n", "ä", "a\tb", "a\0", "a;b", "a*b", "a%b",
         String(repeating: "x", count: 71),
     ])
-    func `what is no boundary is refused when the form is used`(boundary: String) async {
+    func `an invalid boundary is refused when the form is used`(boundary: String) async {
         let form = MultipartFormData(boundary: boundary)
         let kind = RequestError.Kind.multipartEncoding(.boundaryInvalid(boundary))
         #expect(throws: RequestError.self) { try form.length() }
@@ -47,7 +47,7 @@ struct MultipartBoundaryTests {
         ("b", "", false), ("-", "---", true), ("-", "--", false), ("aab", "--aaab--aab", true),
         ("a--ab", "--a--a--ab", true), ("a--ab", "--a--a-ab", false), ("abc", "--ab--ab--abd--ab", false),
     ])
-    func `a boundary is found wherever the pieces end`(boundary: String, text: String, expected: Bool) {
+    func `a boundary is found, wherever the pieces end`(boundary: String, text: String, expected: Bool) {
         #expect(Self.finds(boundary, in: [text]) == expected)
         #expect(Self.finds(boundary, in: text.map { String($0) }) == expected)
         for index in text.indices {
@@ -55,7 +55,7 @@ struct MultipartBoundaryTests {
         }
     }
 
-    @Test func `a search that begins again does not keep its state`() {
+    @Test func `a search that restarts does not keep its state`() {
         var search = BoundarySearch(boundary: "b")
         let begins = search.finds(in: bytes("--"))
         search.restart()
@@ -64,7 +64,7 @@ struct MultipartBoundaryTests {
     }
 
     @Test(arguments: [["x\r\n--b"], ["--b"], ["\n--bc"], ["x-", "-b"], ["x\r\n-", "", "-", "b"]])
-    func `a custom boundary may not be in a part`(chunks: [String]) async {
+    func `a custom boundary must not occur in a part`(chunks: [String]) async {
         var form = MultipartFormData(boundary: "b")
         form.append("--", withName: "first")
         form.append(Chunks(chunks.map { bytes($0) }), withName: "second")
@@ -73,7 +73,7 @@ struct MultipartBoundaryTests {
         #expect(error?.detail?.contains("second") == true)
     }
 
-    @Test func `a boundary may be where no parser sees it`() async throws {
+    @Test func `a boundary may occur where parsers ignore it`() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append("--", withName: "b")
         form.append("b -b b--", withName: "--b")

@@ -16,7 +16,7 @@ import Testing
         await #expect(throws: RequestError.self) { try await form.encode() }
     }
 
-    /// Reads until the form fails; returns the bytes that came before.
+    /// Reads until the form fails; returns the bytes before the failure.
     private func failure(of reader: FormReading) async -> (error: RequestError?, bytes: Data) {
         var received = Data()
         do {
@@ -29,14 +29,14 @@ import Testing
 
     // MARK: Files
 
-    @Test func `what is not the URL of a file is refused without its secrets`() async throws {
+    @Test func `a URL that is not a file URL is refused without its secrets`() async throws {
         var form = MultipartFormData()
         form.append(try #require(URL(string: "https://u:p@h/a.txt?key=secret")), withName: "a")
         #expect(
             await error(of: form)?.kind == .multipartEncoding(.bodyPartURLInvalid("https://h/a.txt?key=<redacted>")))
     }
 
-    @Test func `a URL without a last component names no file`() async throws {
+    @Test func `a URL without a last component has no file name`() async throws {
         var form = MultipartFormData()
         form.append(URL(filePath: "/"), withName: "a")
         #expect(await error(of: form)?.kind == .multipartEncoding(.bodyPartFilenameInvalid("file:///")))
@@ -45,7 +45,7 @@ import Testing
         #expect(await error(of: form)?.kind == .multipartEncoding(.bodyPartFileIsDirectory("/")))
     }
 
-    @Test func `a file that is not there cannot be reached`() async throws {
+    @Test func `a missing file cannot be reached`() async throws {
         let file = try folder.file("a", Data())
         for name in ["missing", "a/b", String(repeating: "n", count: 300)] {
             var form = MultipartFormData()
@@ -64,7 +64,7 @@ import Testing
         #expect(await error(of: form)?.kind == .multipartEncoding(.bodyPartFileIsDirectory(path)))
     }
 
-    @Test func `what is no regular file cannot be read, and is not waited for`() async throws {
+    @Test func `a file that is not regular cannot be read and is not waited for`() async throws {
         let pipe = path("pipe")
         #expect(unsafe mkfifo(pipe, 0o600) == 0)
         for path in [pipe, "/dev/zero"] {
@@ -83,7 +83,7 @@ import Testing
         #expect(error?.detail == "Input/output error")
     }
 
-    @Test func `the first part that is wrong is the one that is reported`() async throws {
+    @Test func `the first invalid part is reported`() async throws {
         var form = MultipartFormData()
         form.append("x", withName: "fine")
         form.append(URL(filePath: "/"), withName: "a")
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [1, 100_000, 262_144, 262_145, 1_000_000])
-    func `a file that grows is never sent to an end`(size: Int) async throws {
+    func `a file that grows is never sent completely`(size: Int) async throws {
         let file = try folder.file("a", Data(count: size))
         var form = MultipartFormData()
         form.append(file, withName: "a")
@@ -113,7 +113,7 @@ import Testing
         try handle.close()
     }
 
-    @Test func `a file that changes its size while it is read is never sent to an end`() async throws {
+    @Test func `a file that changes its size is never sent completely`() async throws {
         for (size, expected) in [(900_000, 800_001), (300_000, 300_000)] {
             let file = try folder.file("a", Data(count: 800_000))
             var form = MultipartFormData()
@@ -153,7 +153,7 @@ import Testing
         (3, ["ab"], 2), (3, [], 0), (3, ["ab", "cd"], 4), (3, ["abcd"], 4), (0, ["a"], 1), (3, ["abc", "", "d"], 4),
         (-1, [], 0),
     ])
-    func `a sequence has as many bytes as was stated`(length: Int64, chunks: [String], actual: Int64) async throws {
+    func `a sequence has the stated number of bytes`(length: Int64, chunks: [String], actual: Int64) async throws {
         var form = MultipartFormData()
         form.append("x", withName: "a")
         form.append(length: length, withName: "b") { Chunks(chunks.map { bytes($0) }) }
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: [1, 1000, 100_000])
-    func `a sequence that does not end is stopped before it gives more than was stated`(size: Int) async throws {
+    func `an endless sequence is stopped at its stated length`(size: Int) async throws {
         var form = MultipartFormData()
         form.append(length: 1500, withName: "a") { Chunks(Array(repeating: Data(count: size), count: 5000)) }
         let announced = try #require(try form.length())
@@ -179,7 +179,7 @@ import Testing
         #expect(received.count < announced)
     }
 
-    @Test func `what a sequence throws is the underlying error`() async {
+    @Test func `an error that a sequence throws is the underlying error`() async {
         var form = MultipartFormData()
         form.append(Chunks([bytes("x")], fails: true), withName: "a")
         let error = await error(of: form)
@@ -187,7 +187,7 @@ import Testing
         #expect(error?.underlying is Chunks<Data>.Odd)
     }
 
-    @Test func `a sequence that was appended itself is read once, by whichever copy`() async throws {
+    @Test func `a sequence that was appended directly is read once by any copy`() async throws {
         var form = MultipartFormData()
         form.append(Chunks([bytes("x")]), withName: "a")
         let copy = form
@@ -209,7 +209,7 @@ import Testing
         #expect(error?.kind == .multipartEncoding(.bodyPartNotReplayable(name: "b")))
     }
 
-    @Test func `a form that cannot be opened does not use its sequences up`() async throws {
+    @Test func `a form that cannot be opened does not consume its sequences`() async throws {
         let file = folder.url.appending(path: "late")
         var form = MultipartFormData()
         form.append(Chunks([bytes("x")]), withName: "a")
@@ -233,7 +233,7 @@ import Testing
         source.finish()
     }
 
-    @Test func `what a sequence throws when it is cancelled is a cancellation`() async {
+    @Test func `an error that a cancelled sequence throws is a cancellation`() async {
         struct Cancelled: AsyncSequence, AsyncIteratorProtocol, Sendable {
             func makeAsyncIterator() -> Cancelled { self }
             func next() async throws -> Data? { throw CancellationError() }
@@ -243,7 +243,7 @@ import Testing
         #expect(await error(of: form)?.kind == .cancelled)
     }
 
-    @Test func `an error that came of cancelling is kept under the cancellation`() async {
+    @Test func `an error that the cancellation causes is the underlying error of the cancellation`() async {
         struct Cancelled: AsyncSequence, AsyncIteratorProtocol, Sendable {
             func makeAsyncIterator() -> Cancelled { self }
             func next() async throws -> Data? {

@@ -10,7 +10,7 @@ import Testing
         folder = try FormFolder()
     }
 
-    /// Reads a form to its end and checks what is true of every form.
+    /// Reads a form to its end and checks the conditions that every form fulfills.
     private func pieces(of form: MultipartFormData) async throws -> [Data] {
         let body = try form.open()
         var reader = body.makeReader()
@@ -33,7 +33,7 @@ import Testing
         #expect(form.isReplayable)
     }
 
-    @Test func `parts of every kind come in their order, byte for byte`() async throws {
+    @Test func `parts of every kind are in order, byte for byte`() async throws {
         let file = try folder.file("größe.json", bytes("{}"))
         var form = MultipartFormData(boundary: "b")
         form.append("naïve", withName: "text")
@@ -88,7 +88,7 @@ import Testing
         #expect(try await text(form) == expected)
     }
 
-    @Test func `a form without a length is the same but for its length`() async throws {
+    @Test func `a form without a length is otherwise the same`() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append(withName: "a") { Chunks([bytes("x")]) }
         #expect(form.contentLength == nil)
@@ -99,7 +99,7 @@ import Testing
         #expect(try form.length() == nil)
     }
 
-    @Test func `what cannot be counted has no length`() throws {
+    @Test func `a form with a part of unknown length has no length`() throws {
         var form = MultipartFormData()
         form.append(length: .max, withName: "a") { Chunks<Data>([]) }
         #expect(try form.length() == nil)
@@ -107,7 +107,7 @@ import Testing
         #expect(try form.length() == nil)
     }
 
-    @Test func `the length is that of the files now`() throws {
+    @Test func `the length is the current length of the files`() throws {
         let file = try folder.file("a.txt", bytes("12345"))
         var form = MultipartFormData()
         form.append(file, withName: "a")
@@ -119,7 +119,7 @@ import Testing
         #expect(throws: RequestError.self) { try form.length() }
     }
 
-    @Test func `a copy is a form of its own`() async throws {
+    @Test func `a copy is a separate form`() async throws {
         var form = MultipartFormData(boundary: "b")
         let empty = form
         form.append("x", withName: "a")
@@ -127,7 +127,7 @@ import Testing
         #expect(try await text(form).contains("name=\"a\""))
     }
 
-    @Test func `a form whose parts can be read again is read again`() async throws {
+    @Test func `a form with replayable parts can be read again`() async throws {
         let file = try folder.file("a.bin", Data(repeating: 7, count: 100_000))
         var form = MultipartFormData()
         form.append("x", withName: "a")
@@ -153,7 +153,7 @@ import Testing
         #expect(right == first)
     }
 
-    @Test func `small parts are joined to few pieces`() async throws {
+    @Test func `small parts are joined into few pieces`() async throws {
         var form = MultipartFormData()
         let file = try folder.file("a.txt", bytes("a"))
         for index in 0..<1000 {
@@ -174,7 +174,7 @@ import Testing
         #expect(pieces.count == 64 * 4 + 2)
     }
 
-    @Test func `bytes in memory are handed out as they are`() async throws {
+    @Test func `bytes in memory are returned without a copy`() async throws {
         let data = patterned(1_000_000)
         var form = MultipartFormData()
         form.append(data, withName: "a")
@@ -202,7 +202,7 @@ import Testing
         #expect(try await reader.next() == nil)
     }
 
-    @Test func `of ten thousand files one is open at a time, and none afterwards`() async throws {
+    @Test func `at most one of ten thousand files is open at a time, and no file afterwards`() async throws {
         let file = try folder.file("a.bin", Data(count: 20_000))
         var form = MultipartFormData()
         for _ in 0..<10_000 { form.append(file, withName: "a") }

@@ -6,13 +6,13 @@ import Testing
 
 /// The results of third-party parsers for the forms; `Tests/Support/multipart/parse.py` runs them.
 @Suite(.timeLimit(.minutes(1))) struct MultipartParserTests {
-    /// The parsers, by the names that the program gives them.
+    /// The parsers, by their names in the program.
     enum Parser: String, CaseIterable {
         case werkzeug, multipart, email
         case pythonMultipart = "python-multipart"
     }
 
-    /// A part as a parser gives it back.
+    /// A part as returned by a parser.
     struct Part: Decodable, Equatable {
         let name: String?
         let fileName: String?
@@ -58,7 +58,7 @@ import Testing
 
     // MARK: Names
 
-    /// A name for a field and a file, and what parsers give back instead of it.
+    /// A name for a field and a file, and the names that the parsers return.
     struct Name {
         let text: String
         /// The result of any parser that is not listed.
@@ -67,7 +67,7 @@ import Testing
         /// The results of these parsers for the field and the file.
         var others: [Parser: (String, String?)] = [:]
 
-        /// A name that comes back as it is.
+        /// A name that parsers return unchanged.
         init(_ text: String, others: [Parser: (String, String?)] = [:]) {
             self.text = text
             asField = text
@@ -131,7 +131,7 @@ import Testing
             ]),
     ]
 
-    @Test func `each parser gives names back as it is known to`() async throws {
+    @Test func `each parser returns names as expected`() async throws {
         var form = MultipartFormData()
         for name in Self.names { form.append(bytes("x"), withName: name.text, fileName: name.text) }
         for (parser, parts) in try await parse(form) {
@@ -149,7 +149,7 @@ import Testing
 
     // MARK: Contents
 
-    @Test func `every byte comes back, whatever it is and wherever it comes from`() async throws {
+    @Test func `every byte is parsed from any source`() async throws {
         let large = patterned(8 << 20)
         let tricky = bytes("\r\n--\r\n----x\r\n\r\nContent-Disposition: form-data; name=\"y\"\r\n\r\n\0\u{ff}--\r")
         var form = MultipartFormData()
@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "'()+_,-./:=?", "a b", "----", String(repeating: "-", count: 70)])
-    func `a form with a custom boundary is read as well`(boundary: String) async throws {
+    func `a form with a custom boundary is parsed`(boundary: String) async throws {
         var form = MultipartFormData(boundary: boundary)
         form.append("1", withName: "a")
         form.append("\r\n-", withName: "b")

@@ -12,7 +12,7 @@ struct MultipartPartHeadTests {
         ("a\\b", "a\\b", "a\\b"), ("a\\\"", "a\\%22", "a\\%22"), ("a;b=c", "a;b=c", "a;b=c"), ("ü €😀", "ü €😀", "ü €😀"),
         ("\u{1}\t\u{7f}", "\u{1}\t\u{7f}", "\u{1}\t\u{7f}"), ("e\u{301}", "e\u{301}", "e\u{301}"),
     ])
-    func `names are escaped as browsers do`(text: String, asField: String, asFile: String) {
+    func `names are escaped as in browsers`(text: String, asField: String, asFile: String) {
         // Compared as bytes: to Swift, composed and decomposed letters are the same.
         #expect(Array(MultipartPartHead.escaped(text, isFieldName: true).utf8) == Array(asField.utf8))
         #expect(Array(MultipartPartHead.escaped(text, isFieldName: false).utf8) == Array(asFile.utf8))
@@ -44,7 +44,7 @@ struct MultipartPartHeadTests {
                 "Content-Disposition: form-data; name=\"a\"\r\ncontent-type: x/y\r\n\r\n"
             ),
         ] as [(MultipartPartHead, String)])
-    func `the fields come in order, with an empty line after them`(head: MultipartPartHead, expected: String) throws {
+    func `the fields are in order and followed by an empty line`(head: MultipartPartHead, expected: String) throws {
         #expect(try head.bytes() == bytes(expected))
     }
 

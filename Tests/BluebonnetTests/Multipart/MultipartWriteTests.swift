@@ -16,7 +16,7 @@ import Testing
         await #expect(throws: RequestError.self) { try await form.write(to: url) }
     }
 
-    @Test func `a file gets what encoding gives`() async throws {
+    @Test func `a written file equals the encoded form`() async throws {
         let file = try folder.file("a.bin", patterned(700_000))
         var form = MultipartFormData()
         form.append("x", withName: "a")
@@ -27,7 +27,7 @@ import Testing
         #expect(try folder.openDescriptors == 0)
     }
 
-    @Test func `a file that is there stays, and a sequence that can be read once is kept`() async throws {
+    @Test func `an existing file stays, and a sequence that can be read once is not consumed`() async throws {
         let file = try folder.file("there", bytes("old"))
         var form = MultipartFormData()
         form.append(Chunks([bytes("x")]), withName: "a")
@@ -38,7 +38,7 @@ import Testing
         #expect(try Data(contentsOf: output).count > 0)
     }
 
-    @Test func `a link that leads nowhere is a file that is there`() async throws {
+    @Test func `a broken link counts as an existing file`() async throws {
         try FileManager.default.createSymbolicLink(at: output, withDestinationURL: folder.url.appending(path: "else"))
         let path = output.path(percentEncoded: false)
         let error = await error(writing: MultipartFormData(), to: output)
@@ -52,7 +52,7 @@ import Testing
         #expect(await error(writing: MultipartFormData(), to: url)?.kind == kind)
     }
 
-    @Test func `a file that cannot be made says why`() async {
+    @Test func `a file that cannot be created is an error with the reason`() async {
         let url = folder.url.appending(path: "no/such/folder")
         let error = await error(writing: MultipartFormData(), to: url)
         #expect(error?.kind == .multipartEncoding(.outputFileWriteFailed(url.path(percentEncoded: false))))
@@ -84,7 +84,7 @@ import Testing
         #expect(try folder.names == [])
     }
 
-    @Test @MainActor func `the caller's actor is left alone`() async throws {
+    @Test @MainActor func `the caller's actor is not blocked`() async throws {
         var form = MultipartFormData()
         form.append(withName: "a") {
             #expect(!Thread.isMainThread)

@@ -7,7 +7,7 @@ struct PieceBufferTests {
     private let tiny = Data(repeating: 1, count: 10)
     private let large = Data(repeating: 2, count: PieceBuffer.largePiece)
 
-    @Test func `small pieces are joined until they are enough`() {
+    @Test func `small pieces are joined until they reach the minimum size`() {
         var buffer = PieceBuffer()
         #expect(buffer.takeReady() == nil)
         #expect(buffer.takeRest() == nil)
@@ -20,7 +20,7 @@ struct PieceBufferTests {
         #expect(buffer.takeRest() == nil)
     }
 
-    @Test func `a large piece comes after what was joined before it`() {
+    @Test func `a large piece follows the joined pieces before it`() {
         var buffer = PieceBuffer()
         buffer.append(tiny)
         buffer.append(large)
@@ -35,7 +35,7 @@ struct PieceBufferTests {
         #expect(buffer.takeRest() == nil)
     }
 
-    @Test func `nothing appended is nothing`() {
+    @Test func `appending no bytes adds no piece`() {
         var buffer = PieceBuffer()
         buffer.append(Data())
         #expect(buffer.takeReady() == nil)

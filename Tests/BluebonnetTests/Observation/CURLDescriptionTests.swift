@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct CURLDescriptionTests {
     // MARK: The command
 
-    @Test func `a GET is the URL alone`() throws {
+    @Test func `a GET is the URL only`() throws {
         #expect(
             try request("https://example.com/a?b=c").cURLDescription() == "curl \\\n    'https://example.com/a?b=c'")
     }
@@ -17,7 +17,7 @@ import Testing
             (.head, true, "-X 'HEAD'"),
             (HTTPMethod(rawValue: "it's"), false, "-X 'it'\\''s'"),
         ] as [(HTTPMethod, Bool, String?)])
-    func `the method is named where the tool would choose another`(
+    func `the method is named if the tool would choose another method`(
         _ method: HTTPMethod, hasBody: Bool, option: String?
     ) throws {
         let request = try request(method: method, body: hasBody ? Data("x".utf8) : nil)
@@ -44,23 +44,23 @@ import Testing
     }
 
     @Test(arguments: [("gzip, br", true), ("identity", false), ("", false)])
-    func `what would be decoded is decoded`(_ value: String, decodes: Bool) throws {
+    func `the command decodes a compressed response as the session does`(_ value: String, decodes: Bool) throws {
         let text = try request(headers: ["accept-encoding": value]).cURLDescription()
         #expect(text.contains("--compressed") == decodes)
     }
 
-    @Test func `the tool is kept from naming a type for a body that has none`() throws {
+    @Test func `the tool does not add a content type to a body without a content type`() throws {
         #expect(try request(method: .post, body: Data("x".utf8)).cURLDescription().contains("-H 'Content-Type:'"))
     }
 
     @Test(arguments: [
         (HTTPVersionPreference.http1_1, "--http1.1"), (.http2PriorKnowledge, "--http2-prior-knowledge"),
     ])
-    func `a version that is insisted on is`(_ version: HTTPVersionPreference, option: String) throws {
+    func `a required HTTP version is required in the command`(_ version: HTTPVersionPreference, option: String) throws {
         for url in ["http://example.com/", "https://example.com/"] {
             var request = try request(url)
             request.httpVersion = version
-            // With TLS, what is known beforehand does not count.
+            // With TLS, prior knowledge is ignored.
             let isInsisted = version == .http1_1 || url.hasPrefix("http:")
             #expect(request.cURLDescription().contains(option) == isInsisted)
         }
@@ -91,13 +91,13 @@ import Testing
     ]
 
     @Test(arguments: secretive)
-    func `secrets of a URL are redacted unless asked for`(_ url: String) throws {
+    func `secrets of a URL are redacted unless secrets are revealed`(_ url: String) throws {
         #expect(try !request(url).cURLDescription().contains("hunter2"))
         let revealed = try request(url).cURLDescription(revealingSecrets: true)
         #expect(revealed.contains("hunter2") || url.contains("/#"))
     }
 
-    @Test func `the rest of a URL stays`() throws {
+    @Test func `the rest of a URL is not redacted`() throws {
         #expect(
             try request("https://u:p@example.com:81/a?x=1&token=t&q=a%20b").cURLDescription() == """
                 curl \\
@@ -109,7 +109,7 @@ import Testing
     @Test(arguments: [
         "Authorization", "authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-CSRF-Token",
     ])
-    func `secrets of fields are redacted unless asked for`(_ name: String) throws {
+    func `secrets of fields are redacted unless secrets are revealed`(_ name: String) throws {
         let request = try request(headers: [name: "hunter2"])
         #expect(request.cURLDescription().contains("-H '\(name): <redacted>'"))
         #expect(request.cURLDescription(revealingSecrets: true).contains("-H '\(name): hunter2'"))
@@ -139,7 +139,7 @@ import Testing
         ("application/json", #"{"password""#, #"{"password""#),
         ("text/plain", "password=x", "password=x"),
     ])
-    func `secrets of a body are redacted unless asked for`(_ type: String, body: String, shown: String) throws {
+    func `secrets of a body are redacted unless they are revealed`(_ type: String, body: String, shown: String) throws {
         let request = try request(method: .post, headers: ["Content-Type": type], body: Data(body.utf8))
         #expect(request.cURLDescription().contains("--data-raw '\(shown)'"))
         #expect(request.cURLDescription(revealingSecrets: true).contains("--data-raw '\(body)'"))
@@ -156,7 +156,7 @@ import Testing
     ]
 
     @Test(arguments: awkward)
-    func `bash takes a body as it is`(_ body: String) async throws {
+    func `bash passes a body unchanged`(_ body: String) async throws {
         let request = try request(
             "http://127.0.0.1/", method: .post, headers: ["X": "it's $HOME \"x\""], body: Data(body.utf8))
         let (arguments, input) = try await run(request)
@@ -166,20 +166,20 @@ import Testing
         #expect(input.isEmpty)
     }
 
-    @Test func `bash pipes a body that is not text as it is`() async throws {
+    @Test func `bash pipes a body that is not text unchanged`() async throws {
         let body = Data("-%\\'\n".utf8) + Data((0...255).map { UInt8($0) }) + Data("12".utf8)
         let (arguments, input) = try await run(request(method: .post, body: body))
         #expect(arguments.contains("@-"))
         #expect(input == body)
     }
 
-    @Test func `bash takes the largest body that is written out`() async throws {
+    @Test func `bash accepts the largest body in the command`() async throws {
         let body = String(repeating: "it's", count: 25_000)
         let (arguments, _) = try await run(request(method: .post, body: Data(body.utf8)))
         #expect(arguments.contains(body))
     }
 
-    @Test func `curl sends what the request says`() async throws {
+    @Test func `curl sends the same request`() async throws {
         let request = try request(
             "http://127.0.0.1:1/p%5B1%5D/it's?x='$y'&z=%20&a=%7B1,2%7D", method: .put,
             headers: [
@@ -203,7 +203,7 @@ import Testing
         #expect(received.hasPrefix("\(method.rawValue) / HTTP/1.1\r\n"))
     }
 
-    @Test func `curl sends a body that is not text as it is`() async throws {
+    @Test func `curl sends a body that is not text unchanged`() async throws {
         let body = Data([0, 1, 0x25, 0x5C, 0x27, 0x0A, 0x41])
         let command = try request("http://127.0.0.1:1/", method: .post, body: body).cURLDescription()
         let received = try await Shell.receive(from: command)

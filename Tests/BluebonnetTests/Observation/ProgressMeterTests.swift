@@ -16,21 +16,21 @@ import Testing
             // a steady rate is that rate
             ([(1000, 1000), (2000, 2000), (2500, 2500), (6500, 6500)], 1000),
         ] as [([Step], Double?)])
-    func `the rate is that of the measurements`(_ steps: [Step], rate: Double?) {
+    func `the rate is computed from the measurements`(_ steps: [Step], rate: Double?) {
         let progress = run(steps)
         #expect((progress.bytesPerSecond ?? -1).isClose(to: rate ?? -1))
     }
 
-    @Test func `what is older counts for less`() {
+    @Test func `older measurements have less weight`() {
         // 3 s at 1000, then 3 s at 0: of the first a weight of (1 - 1/e)/e is left, of the second 1 - 1/e.
         let rate = run([(3000, 3000), (3000, 6000)]).bytesPerSecond ?? -1
         #expect(rate.isClose(to: 1000 / (1 + 2.718281828459045)))
-        // It makes no difference in how many measurements the time is divided.
+        // The number of measurements in the time does not affect the rate.
         let steps = (1...60).map { Step(completed: min(3000, $0 * 100), at: $0 * 100) }
         #expect((run(steps).bytesPerSecond ?? -1).isClose(to: rate))
     }
 
-    @Test func `a body that stands still slows down towards nothing`() {
+    @Test func `the rate of a stalled body decreases towards 0`() {
         var meter = ProgressMeter(now: 0)
         var last = meter.update(completed: 1_000_000, total: nil, now: nanoseconds(1000)).bytesPerSecond ?? -1
         for second in 2...60 {
@@ -42,14 +42,14 @@ import Testing
         #expect(last < 1)
     }
 
-    @Test func `bytes that were there before do not count`() {
+    @Test func `bytes of an earlier download do not count`() {
         var meter = ProgressMeter(completed: 1_000_000, now: nanoseconds(5000))
         let progress = meter.update(completed: 1_001_000, total: 2_000_000, now: nanoseconds(6000))
         #expect(progress.completed == 1_001_000 && progress.total == 2_000_000)
         #expect((progress.bytesPerSecond ?? -1).isClose(to: 1000))
     }
 
-    @Test func `a body that begins again is measured again`() {
+    @Test func `the measurement restarts if a body restarts`() {
         var meter = ProgressMeter(now: 0)
         _ = meter.update(completed: 1_000_000, total: nil, now: nanoseconds(1000))
         #expect(meter.update(completed: 10, total: nil, now: nanoseconds(2000)) == TransferProgress(completed: 10))
@@ -57,7 +57,7 @@ import Testing
         #expect((progress.bytesPerSecond ?? -1).isClose(to: 100))
     }
 
-    @Test func `a clock that stands still or a body beyond measure harms nothing`() {
+    @Test func `a clock that does not advance and a huge body do not trap`() {
         var meter = ProgressMeter(now: 0)
         #expect(meter.update(completed: .max, total: .max, now: 0).bytesPerSecond == nil)
         #expect((meter.update(completed: .max, total: .max, now: nanoseconds(1000)).bytesPerSecond ?? -1) > 9e18)
@@ -79,7 +79,7 @@ import Testing
             (TransferProgress(completed: 0, total: 1000, bytesPerSecond: .nan), nil),
             (TransferProgress(completed: 0, total: 1000, bytesPerSecond: .infinity), .zero),
         ] as [(TransferProgress, Duration?)])
-    func `the rest takes what it takes at this rate`(_ progress: TransferProgress, remaining: Duration?) {
+    func `the remaining time follows from the rate`(_ progress: TransferProgress, remaining: Duration?) {
         #expect(progress.estimatedTimeRemaining == remaining)
     }
 

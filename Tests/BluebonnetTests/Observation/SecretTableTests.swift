@@ -152,7 +152,7 @@ import Testing
     ]
 
     @Test(arguments: outlets)
-    func `no outlet shows any secret`(_ outlet: Outlet) async throws {
+    func `no output shows a secret`(_ outlet: Outlet) async throws {
         for secret in Self.secrets {
             for text in try await outlet.texts(secret) {
                 #expect(!text.contains("s3cret"), "\(secret.testDescription) is shown: \(text)")
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `no outlet shows what a configuration knows`() throws {
+    @Test func `no output shows a secret of the configuration`() throws {
         var configuration = Session.Configuration()
         let credential = Credential(username: "s3cret", password: "s3cret")
         configuration.proxy = .url("http://proxy.test:1", credential: credential)
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func `what is no secret is shown`() throws {
+    @Test func `values that are not secret are shown`() throws {
         let fields: HTTPHeaders = [
             "Accept": "a", "Idempotency-Key": "b", "Surrogate-Key": "c", "Sec-WebSocket-Key": "d", "X-Cache-Key": "e",
             "Location": "/@someone/f", "Author": "g", "WWW-Authenticate": "Basic realm=\"h\"", "Refresh": "5; url=/i",
@@ -197,7 +197,7 @@ import Testing
     // MARK: Across origins
 
     @Test(arguments: names)
-    func `a redirect to another origin leaves a secret at home`(_ name: String) throws {
+    func `a redirect to another origin does not send a secret`(_ name: String) throws {
         var request = HTTPRequest(
             url: try #require(URL(string: "http://a.test/")), headers: [name: "x", "Accept": "y"])
         request.leaveOrigin()

@@ -3,7 +3,7 @@ import TestSupport
 
 /// Runs scripts with bash, for tests of text that is meant for a shell.
 enum Shell {
-    /// Runs a script and returns what it prints on standard output.
+    /// Runs a script and returns its standard output.
     static func run(_ script: String, arguments: [String] = []) async throws -> Data {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("bluebonnet-\(UUID().uuidString).sh")
         try Data(script.utf8).write(to: file)
@@ -13,7 +13,7 @@ enum Shell {
 
     /// Runs a command for curl in which the port is 1 against a server that accepts once.
     ///
-    /// - Returns: What the server received.
+    /// - Returns: The request that the server received.
     static func receive(from command: String) async throws -> String {
         let text = try await run(
             """

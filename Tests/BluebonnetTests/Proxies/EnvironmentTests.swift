@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Proxies
 
-    /// What the environment and the program's arguments say, in which `PROXY` stands for one that answers by itself.
+    /// The environment and the arguments of the program; `PROXY` is replaced with a proxy that responds itself.
     struct Row: Sendable {
         var environment: [String: String]
         var arguments: [String] = []
@@ -35,7 +35,7 @@ import Testing
         Row(environment: ["http_proxy": "http://127.0.0.1:1"], arguments: ["proxy=PROXY"], isProxied: true),
         Row(environment: [:], isProxied: false),
     ])
-    func `the environment's proxies are used, and its exceptions are theirs`(_ row: Row) async throws {
+    func `the proxies and the exceptions of the environment are used`(_ row: Row) async throws {
         let proxy = try TestServers.socksEcho.proxyURL()
         let url = try TestServers.nginx.url("/bytes/0")
         let lines = try await Self.lines(
@@ -44,9 +44,9 @@ import Testing
         #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
-    /// Whom the evaluators are asked about was found out when the session was made.
+    /// The hosts of the evaluators were determined when the session was created.
     @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.2"])
-    func `what is changed in the environment is nothing to a session that is there`(
+    func `a change of the environment does not affect an existing session`(
         _ change: String
     ) async throws {
         let proxy = try TestServers.socksEcho.proxyURL()
@@ -57,7 +57,7 @@ import Testing
         #expect(lines == ["127.0.0.1", "127.0.0.2"].map { "200 5 address \($0) \(url.port ?? 0)" })
     }
 
-    @Test func `a proxy that comes into the environment is nothing to a session that is there`() async throws {
+    @Test func `a new proxy in the environment does not affect an existing session`() async throws {
         let url = try TestServers.nginx.url("/bytes/0").absoluteString
         let other = url.replacing("127.0.0.1", with: "localhost")
         let change = "set=http_proxy=http://127.0.0.1:1"
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Libcurl makes an https request of one for a host that wants TLS, before it looks for a proxy.
-    @Test func `a host that wants TLS is asked for through the proxy for https`() async throws {
+    @Test func `a host that requires TLS is requested through the proxy for https`() async throws {
         let directory = try TestDirectory()
         try directory.write("localhost \"20990101 00:00:00\"\n", to: "hsts.txt")
         let secure = try TestServers.nginxTLS.url("/bytes/0").absoluteString
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
-    func `the environment's proxy for https opens a tunnel, if it knows who is there`(_ name: String) async throws {
+    func `the environment's proxy for https opens a tunnel for an authenticated user`(_ name: String) async throws {
         let arguments = [
             "ca=\(try TestCertificates().authority)", try TestServers.nginxTLS.url("/bytes/0").absoluteString,
         ]
@@ -106,7 +106,7 @@ import Testing
         #expect(lines == ["200 negotiate", "200 negotiate", "200 negotiate"])
     }
 
-    @Test func `without a ticket the answer is the 401, and others see it too`() async throws {
+    @Test func `without a ticket, the response is the 401`() async throws {
         let url = try TestServers.apache.url("/negotiate/index.txt").absoluteString
         for (word, environment) in [
             ("negotiate", try Kerberos.environmentWithoutTickets()),
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a proxy is answered with tickets as well`(hasTickets: Bool) async throws {
+    func `a proxy's challenge is answered with tickets too`(hasTickets: Bool) async throws {
         let arguments = [
             "ca=\(try TestCertificates().authority)", "negotiate-proxy=\(try TestServers.negotiatingProxy.proxyURL())",
             try TestServers.nginx.url("/bytes/0").absoluteString,

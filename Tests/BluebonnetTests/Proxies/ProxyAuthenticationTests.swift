@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: Refusal.allCases)
-    func `a refusal is the response without TLS, and an error that names the proxy with it`(
+    func `a refusal is the response without TLS, and an error with the proxy with TLS`(
         _ refusal: Refusal
     ) async throws {
         let session = try ProxyFixture.session(try refusal.proxy())
@@ -72,7 +72,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a tunnel that was opened for one is not used for another`() async throws {
+    @Test func `a tunnel for one credential is not used for another credential`() async throws {
         let session = try ProxyFixture.session(.none)
         let url = try TestServers.proxyWithPassword.proxyURL()
         let known = [
@@ -93,7 +93,7 @@ import Testing
     // MARK: Schemes
 
     @Test(arguments: [TestServers.proxyWithPassword, .digestProxy], TestServers.httpbins)
-    func `a credential answers what the proxy asks for, and bodies are sent again`(
+    func `a credential answers the challenge of a proxy, and bodies are sent again`(
         proxy: TestServers, server: TestServers
     ) async throws {
         let session = try ProxyFixture.session(.url(try proxy.proxyURL(), credential: ProxyFixture.credential))
@@ -109,7 +109,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `NTLM authenticates the connection to a proxy, and sends the body where it counts`() async throws {
+    @Test func `NTLM authenticates the connection to a proxy and sends the body after authentication`() async throws {
         let credential = Credential(username: "GARDEN\\user", password: "secret")
         let session = try ProxyFixture.session(.url(try TestServers.ntlm.proxyURL(), credential: credential))
         for (number, expected) in ["GARDEN\\user body - NTLM", "GARDEN\\user body - -"].enumerated() {
@@ -121,7 +121,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `user info is sent at once, with Basic; a credential waits to be asked`() async throws {
+    @Test func `user info is sent at once with Basic, and a credential waits for a challenge`() async throws {
         let proxy = try await LocalServer { router in
             router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
@@ -141,7 +141,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test func `a body that cannot be sent again is not, when a proxy asks`() async throws {
+    @Test func `a proxy's challenge does not repeat a body that is not replayable`() async throws {
         let proxy = try await LocalServer { router in
             router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
         }
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases)
-    func `a proxy's Digest that libcurl gets wrong is refused, with the response`(kind: ChallengedKind) async throws {
+    func `a proxy's Digest that libcurl does not support is refused`(kind: ChallengedKind) async throws {
         let challenge = "Digest realm=a, nonce=b, qop=auth, algorithm=SHA-512-256"
         let proxy = try await LocalServer { router in
             router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
@@ -177,7 +177,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test func `another scheme is used instead, when the proxy offers one`() async throws {
+    @Test func `another scheme is used if the proxy offers it`() async throws {
         let proxy = try await LocalServer { router in
             router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `it reaches no server, not even through a tunnel or without a proxy`(isSessions: Bool) async throws {
+    func `a custom field for the proxy never reaches a server`(isSessions: Bool) async throws {
         let server = try await LocalServer { $0.get("/", .text("in")) }
         let ways: [Proxy] = [.none, .url(try TestServers.socks.proxyURL())]
         for proxy in ways {

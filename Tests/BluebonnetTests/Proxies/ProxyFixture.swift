@@ -5,7 +5,7 @@ import Testing
 
 /// The shared parts of the tests of proxies.
 enum ProxyFixture {
-    /// Who is let in, and with what.
+    /// The accepted user and password.
     static let credential = Credential(username: "user", password: "secret")
 
     /// The address from which ``TestServers/proxy`` and ``TestServers/socks`` make their connections.
@@ -16,7 +16,7 @@ enum ProxyFixture {
         try TestHarness.trustingSession { $0.proxy = proxy }
     }
 
-    /// A request to httpbin that has a proxy of its own.
+    /// A request to httpbin with its own proxy.
     static func request(
         _ server: TestServers = .httpbin, through proxy: Session.Configuration.Proxy? = nil
     ) throws -> HTTPRequest {

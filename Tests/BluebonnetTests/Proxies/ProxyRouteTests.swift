@@ -37,13 +37,13 @@ import Testing
         Row(own: plain, session: .url("http://a:b@proxy:1"), url: "http://proxy:1", exclusions: "", isPrivate: true),
         Row(own: .url("socks5://a:b@c"), session: plain, url: "socks5://a:b@c", exclusions: "", isSocks: true),
     ])
-    func `a route follows from the request's proxy and the session's`(_ row: Row) throws {
+    func `the route depends on the proxies of the request and of the session`(_ row: Row) throws {
         let route = try ProxyRoute(row.own, session: row.session)
         #expect(route.url == row.url && route.exclusions == row.exclusions)
         #expect(route.isSocks == row.isSocks && route.isPrivate == row.isPrivate && route.credential == nil)
     }
 
-    @Test func `a credential is kept, and makes the tunnel of a request private`() throws {
+    @Test func `a credential is kept and makes the tunnel of a request private`() throws {
         let proxy = Proxy.url("http://a", credential: Self.credential)
         let shared = try ProxyRoute(nil, session: proxy)
         #expect(shared.credential == Self.credential && !shared.isPrivate)
@@ -57,7 +57,7 @@ import Testing
         .url("http://a", credential: Credential(username: "a\0hidden", password: "")),
         .url("http://a", excluding: [""]), .url("http://a", excluding: ["b,c"]), .url("http://a", excluding: ["b c"]),
     ])
-    func `what cannot be used is refused, and nothing goes around the proxy`(_ proxy: Proxy) async throws {
+    func `an invalid proxy is refused and never bypassed`(_ proxy: Proxy) async throws {
         let session = TestHarness.session { $0.proxy = proxy }
         let error = await session.request("http://127.0.0.1:9/").serializingData().response.error
         guard case .invalidRequest(.configuration)? = error?.kind else {
@@ -89,17 +89,17 @@ import Testing
             (["all_proxy": "socks5://a"], false, []),
             (["http_proxy": "http://a", "ALL_PROXY": "HTTPS://B.example:3128"], false, ["b.example"]),
             (["https_proxy": "https://user:word@d", "http_proxy": "https://c"], false, ["c", "d"]),
-            // Read as libcurl reads it, which is who goes there.
+            // The URL is parsed like in libcurl, because libcurl connects to the proxy.
             (["all_proxy": "https://us{e|r:word@E.example.:1"], false, ["e.example"]),
             (["all_proxy": "https://[0::1]:1"], false, ["::1"]),
             (["all_proxy": "https://127.1"], false, ["127.0.0.1"]),
-            // Libcurl takes one slash for two, and three.
+            // Libcurl treats one slash and three slashes as two slashes.
             (["all_proxy": "https:/a:1"], false, ["a"]),
             (["https_proxy": "HttpS:/u:w@a", "http_proxy": "https:///b"], false, ["a", "b"]),
             (["all_proxy": "https:a"], false, []),
             (["all_proxy": "https:1"], false, []),
         ] as [([String: String], Bool, [String])])
-    func `what the environment says of proxies`(_ variables: [String: String], _ isEmpty: Bool, _ hosts: [String]) {
+    func `the proxies of the environment are read`(_ variables: [String: String], _ isEmpty: Bool, _ hosts: [String]) {
         let environment = ProxyEnvironment(variables)
         #expect(environment.isEmpty == isEmpty)
         #expect(ProxyRoute.secureHosts(of: .environment, in: environment) == hosts)
@@ -130,7 +130,7 @@ import Testing
             ("socks5://a", true), ("SOCKS4A:/a:1", true), ("socks5h:///a", true), ("socks://a", true),
             ("socks-proxy.example:1080", false), ("socks5", false), ("socks5:1080", false), ("http://socks5", false),
         ])
-    func `a proxy speaks SOCKS if libcurl would`(_ url: String, _ isSocks: Bool) throws {
+    func `a proxy uses SOCKS if libcurl uses SOCKS`(_ url: String, _ isSocks: Bool) throws {
         #expect(try ProxyRoute(nil, session: .url(url)).isSocks == isSocks)
     }
 }

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: CredentialSource.allCases, TestServers.httpbins)
-    func `a request's own proxy is for that request alone`(source: CredentialSource, server: TestServers) async throws {
+    func `a request's proxy is used for this request only`(source: CredentialSource, server: TestServers) async throws {
         let session = try ProxyFixture.session(.none)
         let through = try ProxyFixture.request(server, through: try source.proxy())
         for (request, origin) in [
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a request does without the session's proxy`(_ server: TestServers) async throws {
+    func `a request can bypass the session's proxy`(_ server: TestServers) async throws {
         let session = try ProxyFixture.session(.url(try TestServers.proxy.proxyURL()))
         for _ in 0..<2 {
             #expect(try await ProxyFixture.echo(try ProxyFixture.request(server), in: session).origin == "127.0.0.2")
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [[], ["example.com"], ["10.0.0.0/8"], ["127.0.0.2"]])
-    func `others are not`(_ excluded: [String]) async throws {
+    func `other hosts are reached through the proxy`(_ excluded: [String]) async throws {
         let proxy = Proxy.url(try TestServers.proxy.proxyURL(), excluding: excluded)
         let session = try ProxyFixture.session(proxy)
         #expect(try await ProxyFixture.echo(try ProxyFixture.request(), in: session).origin == ProxyFixture.address)
@@ -97,7 +97,7 @@ import Testing
         ("socks4", "4 address 127.0.0.1 80 user"), ("socks4a", "4a name localhost 80 user"),
         ("socks5", "5 address 127.0.0.1 80"), ("socks5h", "5 name localhost 80"),
     ])
-    func `each kind of SOCKS looks names up where it says`(scheme: String, expected: String) async throws {
+    func `each kind of SOCKS resolves names where it should`(scheme: String, expected: String) async throws {
         let url = try TestServers.socksEcho.proxyURL(
             userInfo: scheme.hasPrefix("socks4") ? "user" : nil, scheme: scheme)
         let session = try ProxyFixture.session(.url(url))
@@ -121,7 +121,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a proxy whose certificate is not trusted gets nothing`() async throws {
+    @Test func `a proxy whose certificate is not trusted receives nothing`() async throws {
         let url = try TestServers.secureProxy.proxyURL(userInfo: "user:hidden-word")
         let session = TestHarness.session { $0.proxy = .url(url) }
         let error = try await TestHarness.expect(
@@ -131,7 +131,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `redirects go the same way, to other origins too`() async throws {
+    @Test func `redirects use the same proxy, also to other origins`() async throws {
         let proxy = try await LocalServer { router in
             router.fallback { request in
                 request.target == "http://a.example/" ? .redirect(to: "http://b.example/end") : .text(request.target)
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
-    func `a SOCKS proxy that says nothing is a connection that takes too long`(_ scheme: String) async throws {
+    func `a SOCKS proxy that sends nothing results in a connect timeout`(_ scheme: String) async throws {
         let proxy = try await LocalServer.scripted(.waitForBytes(3), .stall)
         let session = TestHarness.session {
             $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
@@ -159,7 +159,7 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test func `cancelling while a tunnel is made`() async throws {
+    @Test func `cancelling while a tunnel is opened`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
         let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let request = session.request("https://example.com/")

@@ -50,7 +50,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
 
     private static func isThere(_ path: String) -> Bool { FileSystem.status(path, followingLinks: false) != nil }
 
-    /// Expects the file if the answer reports it, complete if it exists, and beside it only files that were promised.
+    /// Expects a complete file if the response reports a file, and no files other than announced partial files.
     private static func expect(_ answer: DownloadResponse<URL, RequestError>, _ file: URL, isDiscarded: Bool = false) {
         let directory = file.deletingLastPathComponent().path
         let partial = FileSystem.path(".\(file.lastPathComponent).part", in: directory)
@@ -64,7 +64,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
             #expect(isThere(partial) == isKept && isThere(partial + ".resume") == isKept)
             #expect(!isKept || !isDiscarded)
         }
-        // It may have come to its place before it was cancelled.
+        // The file may have been moved before the cancellation.
         if isThere(file.path) {
             #expect((try? Data(contentsOf: file)) == DownloadRaceTransport.body)
         }
@@ -77,7 +77,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `cancelling at any moment answers once, and keeps what can be resumed`(track: DownloadRaceTransport)
+    func `cancelling at any moment ends a download once and keeps its resume data`(track: DownloadRaceTransport)
         async throws
     {
         let (session, url, origin) = try await track.session()
@@ -100,7 +100,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `cancelling a waiting task answers all, and keeps resume data`(track: DownloadRaceTransport) async throws {
+    func `cancelling a waiting task ends all waits and keeps resume data`(track: DownloadRaceTransport) async throws {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -114,7 +114,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `storms of suspending and resuming lose nothing`(track: DownloadRaceTransport) async throws {
+    func `suspending and resuming many times loses no bytes`(track: DownloadRaceTransport) async throws {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -140,7 +140,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `shutting down against downloads answers them all`(track: DownloadRaceTransport) async throws {
+    func `shutting down during downloads ends all of them`(track: DownloadRaceTransport) async throws {
         let directory = try TestDirectory()
         let path = directory.path
         for round in 0..<30 * raceMultiplier {
@@ -166,7 +166,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `downloads outlive a session and a request that are not retained`(track: DownloadRaceTransport) async throws {
+    func `downloads complete after their session is released`(track: DownloadRaceTransport) async throws {
         let directory = try TestDirectory()
         for round in 0..<30 * raceMultiplier {
             let (tasks, origin) = try await { [path = directory.path] in
@@ -186,7 +186,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
         #expect(directory.names.count == 240 * raceMultiplier)
     }
 
-    @Test func `downloads that end in all ways leave no descriptor behind`() async throws {
+    @Test func `downloads leave no open descriptor however they end`() async throws {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             for round in 0..<3 {

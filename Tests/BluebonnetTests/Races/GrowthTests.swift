@@ -27,9 +27,9 @@ struct ProcessResources: CustomStringConvertible {
     var description: String { "\(descriptors) descriptors, \(threads) threads, \(residentKiB) KiB" }
 }
 
-/// Growth shows only when nothing else runs in the process, so each of these has one of its own.
+/// Growth is measurable only if nothing else runs in the process, so each test has its own process.
 @Suite(.timeLimit(.minutes(10))) struct GrowthTests {
-    @Test(.measuresMemory) func `100,000 requests leave no descriptor, thread or memory behind`() async throws {
+    @Test(.measuresMemory) func `100,000 requests leak no descriptor, thread or memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let url = try TestServers.nginx.url("/small.json")
             let session = Session()
@@ -48,7 +48,7 @@ struct ProcessResources: CustomStringConvertible {
         report(result)
     }
 
-    @Test(.measuresMemory) func `1,000 sessions leave no descriptor, thread or memory behind`() async throws {
+    @Test(.measuresMemory) func `1,000 sessions leak no descriptor, thread or memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let url = try TestServers.nginx.url("/small.json")
             func open(_ count: Int) async throws {
@@ -77,7 +77,7 @@ struct ProcessResources: CustomStringConvertible {
     }
 }
 
-/// Makes requests, up to 50 at a time, and checks each answer.
+/// Sends requests, up to 50 at a time, and checks each response.
 private func get(_ url: URL, count: Int, on session: Session) async throws {
     try await withThrowingTaskGroup(of: Void.self) { tasks in
         for _ in 0..<min(count, 50) {

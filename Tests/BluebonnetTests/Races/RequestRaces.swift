@@ -32,7 +32,7 @@ enum RaceTransport: CaseIterable, Sendable {
 
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct RequestRaces {
     @Test(arguments: RaceTransport.allCases)
-    func `Cancelling against completion answers once, and as the state says`(track: RaceTransport) async throws {
+    func `Cancelling during completion ends a request once, as its state says`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -56,7 +56,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Cancelling against the start answers everyone`(track: RaceTransport) async throws {
+    func `Cancelling during the start resumes all waiting tasks`(track: RaceTransport) async throws {
         let (session, url) = try track.session(startRequestsImmediately: false)
         try await race { iteration in
             let request = session.request(url)
@@ -78,7 +78,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Cancelling the awaiting task answers it, and cancels the request`(track: RaceTransport) async throws {
+    func `Cancelling the waiting task resumes it and cancels the request`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -94,7 +94,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Many awaiters of one task get the one answer`(track: RaceTransport) async throws {
+    func `All tasks that wait for one task get the same result`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -112,7 +112,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Serializers attached at any time are all served, from one exchange`(track: RaceTransport) async throws {
+    func `Serializers attached at any time all get values from one exchange`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -130,7 +130,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Storms of suspending and resuming lose nothing`(track: RaceTransport) async throws {
+    func `Suspending and resuming many times loses no bytes`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -157,7 +157,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Shutting down against running requests answers them all`(track: RaceTransport) async throws {
+    func `Shutting down ends all running requests`(track: RaceTransport) async throws {
         // 1,000 sessions with ten requests each.
         for round in 0..<1000 * raceMultiplier {
             let (session, url) = try track.session()
@@ -181,7 +181,7 @@ enum RaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Requests outlive a session that is dropped`(track: RaceTransport) async throws {
+    func `Requests complete after their session is released`(track: RaceTransport) async throws {
         for _ in 0..<1000 * raceMultiplier {
             let tasks = try {
                 let (session, url) = try track.session()
@@ -191,7 +191,7 @@ enum RaceTransport: CaseIterable, Sendable {
         }
     }
 
-    @Test func `Cancelling answers at once, though a serializer never returns`() async throws {
+    @Test func `Cancelling ends a request at once although a serializer never returns`() async throws {
         let (session, url) = try RaceTransport.stub.session()
         for _ in 0..<1000 * raceMultiplier {
             let (began, beginning) = AsyncStream<Void>.makeStream()

@@ -4,12 +4,15 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A reader that waits costs bounded memory; each of these has a process of its own, as those of ``GrowthTests``.
+/// A waiting reader uses bounded memory.
 ///
-/// Without ``PausedBytesLeak``, libcurl 7.88 never frees what has come in for a reader that leaves while others use the connection.
+/// Each test has its own process, as in ``GrowthTests``.
+///
+/// Without ``PausedBytesLeak``, libcurl 7.88 leaks the received bytes of a reader that leaves while other streams use
+/// the connection.
 @Suite(.timeLimit(.minutes(10)), .serialized) struct StreamGrowthTests {
     @Test(.measuresMemory)
-    func `a stalled reader costs little memory, while the server could send without end`() async throws {
+    func `a stalled reader uses little memory although the server sends without end`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
             let session = TestHarness.session()
@@ -32,7 +35,7 @@ import Testing
     }
 
     @Test(.measuresMemory)
-    func `a stalled stream of HTTP/2 keeps no other on its connection from completing`() async throws {
+    func `a stalled HTTP/2 stream does not prevent other streams from completing`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1048576")
@@ -52,7 +55,7 @@ import Testing
             let received = task.request.downloadProgress.completed
             print("stalled: \(received) bytes received, \(largest - before) KiB more")
             #expect(received <= Int64(count + (1024 + 3 * 256) * 1024))
-            // Libcurl's window is 32 MiB for each stream, and it keeps what comes in within that.
+            // Libcurl's window is 32 MiB for each stream, and libcurl stores the bytes of the window.
             #expect(largest - before < (32 + 16) << 10)
             while count < 100 << 20 {
                 let piece = try #require(try await iterator.next())
@@ -69,7 +72,7 @@ import Testing
     }
 
     @Test(.measuresMemory)
-    func `stalled streams of HTTP/2 that are cancelled leave nothing behind`() async throws {
+    func `cancelled stalled HTTP/2 streams leak nothing`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1073741824")
@@ -81,7 +84,7 @@ import Testing
                 let task = session.streamRequest(url).streamTask()
                 var iterator = task.bytes.makeAsyncIterator()
                 _ = try await iterator.next()
-                // What the window allows comes in while others on the connection are answered.
+                // The bytes of the window arrive while other requests on the connection complete.
                 for _ in 0..<40 {
                     let small = try TestServers.nginxTLS.url("/bytes/65536")
                     _ = await session.request(small).serializingData().response
@@ -99,7 +102,7 @@ import Testing
         report(result)
     }
 
-    @Test(.measuresMemory) func `a compression bomb goes off in bounded memory`() async throws {
+    @Test(.measuresMemory) func `a compression bomb is decoded in bounded memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try TestHarness.trustingSession()
             _ = try await session.request(try TestServers.nginx.url("/small.json")).serializingData().value

@@ -6,13 +6,13 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Streams that are left, cancelled, held back and shut down at any moment.
+/// Streams that are abandoned, cancelled, paused and shut down at any moment.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct StreamRaces {
     /// Where the races are run: on the engine against `LocalServer`, and without a network.
     enum StreamRaceTransport: CaseIterable {
         case engine, stub
 
-        // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
+        // The body is not read as text, because repairing its bytes is slow.
         static let size = 200_000
 
         func scene(startRequestsImmediately: Bool = true) async throws -> RaceFixture {
@@ -49,7 +49,7 @@ import Testing
             session.streamRequest(url).validate().streamTask(automaticallyCancelling: automaticallyCancelling)
         }
 
-        /// Expects that everything comes to rest.
+        /// Expects that all activity ends.
         func end() async throws {
             await session.shutdown()
             #expect(await session.withAllRequests { $0.count } == 0)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Cancelling against a body answers every reader once, and all the same`(track: StreamRaceTransport)
+    func `Cancelling during a body ends every reader once with the same result`(track: StreamRaceTransport)
         async throws
     {
         let scene = try await track.scene(startRequestsImmediately: false)
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Leaving at any moment ends the request, or lets it end`(track: StreamRaceTransport) async throws {
+    func `Leaving a loop cancels the request or lets it complete`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         let requests = Locked<[(DataStreamRequest, cancels: Bool)]>([])
         try await race(groups: 20, of: 30) { iteration in
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Cancelling the task of a loop answers it, and ends the request`(track: StreamRaceTransport) async throws {
+    func `Cancelling the task of a loop ends the loop and the request`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Storms of suspending and resuming lose nothing`(track: StreamRaceTransport) async throws {
+    func `Suspending and resuming many times loses no bytes`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Slow and quick readers, and some that leave, do not disturb each other`(track: StreamRaceTransport)
+    func `Slow readers, fast readers and readers that leave do not affect each other`(track: StreamRaceTransport)
         async throws
     {
         let scene = try await track.scene(startRequestsImmediately: false)
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Shutting down against streams answers them all`(track: StreamRaceTransport) async throws {
+    func `Shutting down ends all streams`(track: StreamRaceTransport) async throws {
         for round in 0..<100 * raceMultiplier {
             let scene = try await track.scene()
             try await withThrowingTaskGroup(of: Void.self) { tasks in

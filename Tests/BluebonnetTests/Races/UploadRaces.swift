@@ -6,7 +6,7 @@ import Testing
 
 /// Uploads that are interrupted at moments that differ from one to the next.
 ///
-/// Every request gets an answer, every sequence is released, and every connection and file is closed.
+/// Every request ends, every sequence is released, and every connection and file is closed.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct UploadRaces {
     /// The source of the interruption.
     enum Interruption: CaseIterable {
@@ -17,7 +17,7 @@ import Testing
     private static let count = 12
     private static var length: Int { piece * count }
 
-    /// Reads bodies: to the end, or no further than the path says, and then answers or aborts.
+    /// Reads bodies to the end or up to the length in the path, and then responds or aborts.
     private static func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.streaming("/:end/:limit") { request, body in
@@ -36,7 +36,7 @@ import Testing
         for _ in 0..<iteration * 7 % 53 { await Task.yield() }
     }
 
-    /// Makes a body of a sequence or of a file, with or without its length.
+    /// Creates a body from a sequence or a file, with or without its length.
     private static func body(_ iteration: Int, _ file: URL) -> (body: RequestBody, record: Pieces.Record?) {
         let pieces = Pieces(count, of: piece) { number in
             if number.isMultiple(of: 3) { await dawdle(number + iteration) }
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: Interruption.allCases)
-    func `Interrupting an upload answers it once, and lets its body go`(interruption: Interruption) async throws {
+    func `Interrupting an upload ends it once and releases its body`(interruption: Interruption) async throws {
         let server = try await Self.server()
         let directory = try TestDirectory()
         let file = directory.url("file")
@@ -99,7 +99,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `Shutting down against uploads answers them all, and lets their bodies go`() async throws {
+    @Test func `Shutting down ends all uploads and releases their bodies`() async throws {
         let server = try await Self.server()
         let directory = try TestDirectory()
         let file = directory.url("file")
@@ -129,7 +129,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `The server's end against uploads answers them all`() async throws {
+    @Test func `Stopping the server ends all uploads`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `Interrupted uploads leave no descriptor behind`() async throws {
+    @Test func `Interrupted uploads leave no open descriptor`() async throws {
         await #expect(processExitsWith: .success) {
             let server = try await UploadRaces.server()
             let directory = try TestDirectory()

@@ -96,7 +96,7 @@ import Testing
     ]
 
     @Test(arguments: answers)
-    func `what the kernel answers to a question for a route is understood`(_ row: Row) throws {
+    func `the kernel's reply to a query for a route is parsed`(_ row: Row) throws {
         let datagram = NetlinkDatagram(row.bytes)
         let message = try #require(datagram.messages.first)
         #expect(datagram.messages.count == 1 && !datagram.isDamaged)
@@ -108,11 +108,11 @@ import Testing
         if let error = row.error { #expect(NetworkPath(error: error) == .none) }
     }
 
-    @Test func `an error of the kernel's that is not about routes leaves the path unknown`() {
+    @Test func `an error of the kernel that is not about routes results in an unknown path`() {
         for error in [EPERM, ENOMEM, ENOBUFS, EBUSY] { #expect(NetworkPath(error: error) == .unknown) }
     }
 
-    /// The beginning of what the kernel says about a link, up to its name, and what kind it is.
+    /// The beginning of the kernel's message about a link up to its name, and the kind of the link.
     private static func link(_ head: String, _ name: String, kind: String?) -> [UInt8] {
         var body = bytes(head)
         body.append(attribute: bb_ifla_name, Array(name.utf8) + [0])
@@ -125,7 +125,7 @@ import Testing
         return body
     }
 
-    @Test func `what the kernel says about a link is understood`() {
+    @Test func `the kernel's description of a link is parsed`() {
         let loopback = NetworkLink(Self.link("00000403010000004900010000000000", "lo", kind: nil)[...])
         #expect(loopback == NetworkLink(number: 1, name: "lo", hardware: 772, isLoopback: true))
         let veth = NetworkLink(Self.link("00000100030000004310010000000000", "d0", kind: "veth")[...])
@@ -149,7 +149,7 @@ import Testing
         #expect(link.isCellular == isCellular)
     }
 
-    @Test func `several ways count as the first, and an older kernel's error as none`() {
+    @Test func `several next hops count as the first one, and an error of an older kernel as no route`() {
         var body = [UInt8](repeating: 0, count: 12)
         body[7] = bb_rtn_unicast
         #expect(NetworkRoute(body[...]) == NetworkRoute(kind: .sent))
@@ -164,7 +164,7 @@ import Testing
         #expect(NetworkRoute(body.prefix(12))?.isDead == true)
     }
 
-    @Test func `a question has the form that the kernel expects`() {
+    @Test func `a query has the format that the kernel expects`() {
         let address = IPAddress(bytes: [10, 2, 0, 7])
         let question = NetlinkMessage.question(
             bb_rtm_get_route, sequence: 0x19, body: NetworkRoute.question(to: address, by: 0x63))
@@ -180,7 +180,7 @@ import Testing
     // MARK: Bytes that are not what they should be
 
     @Test(arguments: answers)
-    func `a message that was cut off anywhere is damaged, and never more`(_ row: Row) {
+    func `a truncated message is damaged and does not trap`(_ row: Row) {
         for count in 1..<row.bytes.count {
             let datagram = NetlinkDatagram(Array(row.bytes.prefix(count)))
             #expect(datagram.isDamaged && datagram.messages.isEmpty)
@@ -194,7 +194,7 @@ import Testing
         #expect(NetworkRoute(body.prefix(11)) == nil && NetworkLink(body.prefix(15)) == nil)
     }
 
-    @Test func `lengths that lie do no harm`() {
+    @Test func `wrong lengths do not trap`() {
         for length: UInt32 in [0, 1, 15, 17, 1000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {
             var bytes: [UInt8] = []
             bytes.append(number: length)
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `noise of all kinds is read without harm`() {
+    @Test func `random bytes do not trap`() {
         var generator = SystemRandomNumberGenerator()
         for row in Self.answers {
             for _ in 0..<2_000 {
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `a datagram of several messages is taken apart, and only changes count as such`() {
+    @Test func `a datagram with several messages is parsed, and only changes are reported`() {
         let route = NetlinkMessage.question(bb_rtm_new_route, sequence: 0, body: [1, 2, 3])
         let done = NetlinkMessage.question(bb_nlmsg_done, sequence: 5, body: [0, 0, 0, 0])
         let datagram = NetlinkDatagram(done + route + [0] + done)
@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    @Test func `an error message says its number, whatever its sign`() {
+    @Test func `an error message has its number, whatever its sign`() {
         func error(_ bytes: [UInt8]) -> Int32? {
             NetlinkMessage(type: bb_nlmsg_error, sequence: 0, body: bytes[...]).error
         }

@@ -3,14 +3,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A network of its own, in which a program runs and whose links and routes a test changes; needs root and `ip`.
+/// A network namespace in which a program runs, and whose links and routes a test changes; needs root and `ip`.
 final class NetworkNamespace: Sendable {
     private static let count = Atomic(0)
 
     let name: String
     private let programs = Mutex<[LineOutputProgram]>([])
 
-    /// Makes a network for the time of a closure.
+    /// Creates a namespace while a closure runs.
     static func with(_ body: (NetworkNamespace) async throws -> Void) async throws {
         let number = count.wrappingAdd(1, ordering: .relaxed).newValue
         let namespace = NetworkNamespace(name: "bluebonnet-\(getpid())-\(number)")
@@ -49,7 +49,7 @@ final class NetworkNamespace: Sendable {
         try #require(outcome.code == 0, "ip \(arguments.joined(separator: " "))")
     }
 
-    /// Makes a link that is connected, with an address of IPv4 in a network of 256; its other end is `peer-` and its name.
+    /// Creates a connected link with an IPv4 address in a /24 network; the name of its other end begins with `peer-`.
     func connect(_ link: String, address: String) async throws {
         try await ip("link add \(link) type veth peer name p-\(link)")
         try await ip("addr add \(address)/24 dev \(link)")
@@ -74,7 +74,7 @@ final class NetworkNamespace: Sendable {
         kept(try LineOutputProgram("ReachabilityProgram", arguments, namespace: name))
     }
 
-    /// Starts a server at all addresses of the network, also those that are still to come.
+    /// Starts a server on all current and later addresses of the namespace.
     func serve(port: Int) async throws {
         let words = "python3 -u -m http.server \(port) --bind 0.0.0.0 --directory /usr/share"
         let server = kept(
@@ -113,7 +113,7 @@ final class NetworkNamespace: Sendable {
             return words.dropFirst().first
         }
 
-        /// Reads on until a status; what is on the way there may be seen or not.
+        /// Reads lines until a status is printed, and ignores other statuses before it.
         mutating func reaches(_ status: String) async -> Bool {
             while let next = await next() {
                 if next == status { return true }

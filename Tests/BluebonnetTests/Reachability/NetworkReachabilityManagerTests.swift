@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Managers in a made-up world: routes, names and the kernel's messages come from the tests.
+/// Managers in a simulated environment: the tests provide routes, names and the kernel's messages.
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
@@ -16,7 +16,7 @@ import Testing
         NetworkReachabilityManager(destination, routes, kernel, names)
     }
 
-    @Test func `a status is read each time, without a listener`() {
+    @Test func `without a listener, the status is queried on each access`() {
         let manager = makeManager()
         #expect(manager.status == .notReachable && !manager.isReachable && !manager.isConnected)
         routes.set(.ethernet)
@@ -28,7 +28,7 @@ import Testing
         #expect(kernel.openings == 0)
     }
 
-    @Test func `an observer hears the present status, and each that differs`() async {
+    @Test func `an observer receives the current status and each change`() async {
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
@@ -45,14 +45,14 @@ import Testing
         #expect(await statuses.next() == nil)
     }
 
-    /// A change of the network that makes no difference, once it has been looked at.
+    /// Simulates a change of the network without an effect, and waits until it was processed.
     private func unchangedChange() async {
         let questions = routes.questions
         kernel.change()
         await until { routes.questions > questions }
     }
 
-    @Test func `messages without a change are ignored, unreadable ones are not`() async {
+    @Test func `messages without a change are ignored, but unreadable messages are not`() async {
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
@@ -64,7 +64,7 @@ import Testing
         #expect(routes.questions == questions + 1)
     }
 
-    @Test func `a burst of changes is looked at a few times, not each time`() async {
+    @Test func `the status is queried only a few times during a burst of changes`() async {
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         _ = await statuses.next()
@@ -88,7 +88,7 @@ import Testing
         #expect(kernel.openings == 1)
     }
 
-    @Test func `a sequence can be read again, and begins to listen again`() async {
+    @Test func `iterating over a sequence again starts to listen again`() async {
         routes.set(.ethernet)
         let manager = makeManager()
         let statuses = manager.statuses
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `sequences end when the manager goes, also those that are read later`() async {
+    @Test func `sequences end when the manager is released, even if they are read later`() async {
         var manager: NetworkReachabilityManager? = makeManager()
         let begun = manager?.statuses
         var iterator = begun?.makeAsyncIterator()
@@ -118,7 +118,7 @@ import Testing
         #expect(kernel.changeMonitor.listenerCount == 0)
     }
 
-    @Test func `listening ends when the last observer has left`() async {
+    @Test func `listening ends when the last observer leaves`() async {
         let manager = makeManager()
         let unread = manager.statuses
         #expect(kernel.changeMonitor.listenerCount == 0)
@@ -134,7 +134,7 @@ import Testing
 
     // MARK: Handlers
 
-    @Test func `a handler is called in order, and no longer after it was stopped`() async {
+    @Test func `a handler is called in order and not after it was stopped`() async {
         let manager = makeManager()
         let heard = RecordedValues<Status>()
         manager.startListening { status in heard.append(status) }
@@ -153,7 +153,7 @@ import Testing
         manager.stopListening()
     }
 
-    @Test func `a second handler takes the place of the first`() async {
+    @Test func `a second handler replaces the first handler`() async {
         let manager = makeManager()
         let heard = RecordedValues<Int>()
         manager.startListening { _ in heard.append(1) }
@@ -166,7 +166,7 @@ import Testing
         manager.stopListening()
     }
 
-    @Test func `a handler does not keep the manager, which ends it when it goes`() async {
+    @Test func `a handler does not retain the manager and ends with it`() async {
         var manager: NetworkReachabilityManager? = makeManager()
         weak let reference = manager
         let gate = Gate()
@@ -179,7 +179,7 @@ import Testing
 
     // MARK: Without netlink
 
-    @Test func `without sockets the status is unknown, also in the sequence`() async {
+    @Test func `without sockets, the status is unknown, also in a sequence`() async {
         kernel.refuse()
         routes.set(.unknown)
         let manager = makeManager()
@@ -190,7 +190,7 @@ import Testing
         #expect(await statuses.next() == nil)
     }
 
-    @Test func `sockets that are refused or fail are asked for again, and the network is looked at each time`() async {
+    @Test func `a refused or failed socket is opened again and the status is queried each time`() async {
         kernel.refuse()
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
@@ -211,7 +211,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `a task that waits for a network resumes when there is one, although a listener stopped`() async throws {
+    @Test func `a task that waits for a network resumes although a listener was stopped`() async throws {
         let manager = makeManager()
         let waiting = Task { try await manager.waitUntilConnected() }
         await until { kernel.changeMonitor.listenerCount == 1 }
@@ -235,7 +235,7 @@ import Testing
         ("127.0.0.1", true), ("localhost", true), ("[::1]", true), ("10.0.0.1", true), ("example.com", false),
         ("", false),
     ])
-    func `an address has a manager of its own, a name that of the Internet`(_ host: String, _ isOther: Bool) throws {
+    func `an address has its own manager, a name uses the Internet's`(_ host: String, _ isOther: Bool) throws {
         let manager = makeManager()
         let monitor = try #require(manager.connectivity(toHost: host) as? NetworkReachabilityManager)
         #expect((monitor !== manager) == isOther)

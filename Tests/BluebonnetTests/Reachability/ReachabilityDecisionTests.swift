@@ -3,7 +3,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// What is concluded from what the kernel says.
+/// The decisions from the kernel's replies.
 @Suite struct ReachabilityDecisionTests {
     private static let host = IPAddress(bytes: [10, 0, 0, 1])
     private static let lo = NetworkLink(number: 1, name: "lo", hardware: 772, isLoopback: true)
@@ -31,14 +31,14 @@ import Testing
         (.through(local, lo), .loopback4, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(local, lo), .loopback6, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(sent, lo), host, .reachable(.ethernetOrWiFi), .notReachable),
-        // With the loopback link down its addresses would go by the default route, where no host accepts them.
+        // If the loopback link is down, its addresses use the default route, where no host accepts them.
         (.through(sent, eth), .loopback4, .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(sent, eth), IPAddress(bytes: [127, 9, 9, 9]), .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),
     ]
 
     @Test(arguments: paths)
-    func `a way is worth what its route and its link are`(
+    func `the status of a path depends on its route and its link`(
         _ path: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
     ) {
         #expect(path.status(of: address) == status)
@@ -52,7 +52,7 @@ import Testing
             ([.notReachable, .unknown], .unknown), ([.unknown, .reachable(.cellular)], .reachable(.cellular)),
             ([.notReachable, .notReachable], .notReachable),
         ] as [([Status], Status)])
-    func `one address that can be reached is enough`(_ statuses: [Status], _ together: Status) {
+    func `one reachable address is enough`(_ statuses: [Status], _ together: Status) {
         #expect(Status(of: statuses) == together)
     }
 
@@ -66,7 +66,7 @@ import Testing
             ("example.com", .name("example.com")), ("Example.COM.", .name("example.com")), ("nas", .name("nas")),
             ("bücher.example", .name("xn--bcher-kva.example")),
         ] as [(String, ReachabilityDestination)])
-    func `hosts are read as they stand in URLs`(_ text: String, _ destination: ReachabilityDestination) {
+    func `hosts are parsed as in URLs`(_ text: String, _ destination: ReachabilityDestination) {
         #expect(ReachabilityDestination(host: text) == destination)
         #expect(NetworkReachabilityManager(host: text) != nil)
     }
@@ -79,7 +79,7 @@ import Testing
         "[::1", "::1]", "fe80::1%", "fe80::1%a/b", "10.0.0.1%eth0", "a\0b", "?", "#",
         String(repeating: "a.", count: 200) + "a",
     ])
-    func `text that is not a host makes no manager`(_ text: String) {
+    func `text that is not a host creates no manager`(_ text: String) {
         #expect(NetworkReachabilityManager(host: text) == nil)
     }
 
@@ -94,7 +94,7 @@ import Testing
             ])
     }
 
-    @Test func `a burst of changes is looked at when it is over, or has gone on for too long`() {
+    @Test func `a burst of changes is reported when it is over or reaches the maximum length`() {
         var debouncer = ChangeDebouncer()
         func opens(at now: Int64) -> Bool { debouncer.opens(at: now) }
         #expect(debouncer.deadline == nil && !opens(at: .max))

@@ -7,7 +7,7 @@ import TestSupport
 
 typealias Status = NetworkReachabilityManager.Status
 
-/// Routes that a test makes up.
+/// Routes that a test simulates.
 final class FakeRoutes: Sendable {
     private let answers: Locked<[IPAddress: NetworkPath]>
     private let asked = Locked(0)
@@ -39,7 +39,7 @@ extension NetworkPath {
     static let modem = through(NetworkRoute(kind: .sent, link: 3), NetworkLink(number: 3, name: "wwan0"))
 }
 
-/// Names whose addresses a test makes up, and hands out when it likes.
+/// Names whose addresses a test provides at any time.
 final class FakeNameResolver: Sendable {
     private struct State {
         var answer: NameLookupResult?
@@ -49,7 +49,7 @@ final class FakeNameResolver: Sendable {
 
     private let state: Locked<State>
 
-    /// - Parameter answer: What is answered at once; `nil` for ``answer(_:)`` to be awaited.
+    /// - Parameter answer: The immediate result; `nil` waits for ``answer(_:)``.
     init(_ answer: NameLookupResult? = nil) {
         state = Locked(State(answer: answer))
     }
@@ -69,7 +69,7 @@ final class FakeNameResolver: Sendable {
         if let answer { completion(answer) }
     }
 
-    /// Answers all who wait.
+    /// Completes all waiting lookups.
     func answer(_ answer: NameLookupResult) {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
@@ -143,20 +143,20 @@ final class FakeKernel: Sendable {
         state.withLock { $0.gives = .good }
     }
 
-    /// Sends bytes to all sockets there were; those that are closed do not mind.
+    /// Sends bytes to all sockets, including closed sockets.
     func send(_ bytes: [UInt8]) {
         state.withLock { state in
             for end in state.ends { _ = unsafe Glibc.send(end, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
         }
     }
 
-    /// Tells of a change.
+    /// Sends a message about a change.
     func change() {
         send(NetlinkMessage.question(bb_rtm_new_route, sequence: 0, body: []))
     }
 }
 
-/// What a handler was called with.
+/// The values that a handler received.
 final class RecordedValues<Element: Sendable>: Sendable {
     private let elements = Locked<[Element]>([])
 
@@ -167,13 +167,13 @@ final class RecordedValues<Element: Sendable>: Sendable {
     }
 }
 
-/// Waits for what comes true by itself.
+/// Waits until a condition holds.
 func until(_ condition: () -> Bool) async {
     while !condition() { await Task.yield() }
 }
 
 extension NetworkReachabilityManager {
-    /// A manager in a world that a test makes up.
+    /// A manager in a simulated environment.
     convenience init(
         _ destination: ReachabilityDestination = .internet, _ routes: FakeRoutes, _ kernel: FakeKernel,
         _ names: FakeNameResolver = FakeNameResolver()

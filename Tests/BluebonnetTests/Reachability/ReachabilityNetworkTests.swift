@@ -4,7 +4,7 @@ import Testing
 
 /// Real networks that really change, in namespaces of their own.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityNetworkTests {
-    @Test func `the Internet is there with a default route over a link that works, and only then`() async throws {
+    @Test func `the Internet is reachable only with a default route over a working link`() async throws {
         try await NetworkNamespace.with { network in
             var statuses = try network.watch()
             #expect(await statuses.next() == "notReachable")
@@ -20,7 +20,7 @@ import Testing
             #expect(await statuses.next() == "notReachable")
             try await network.ip("link set p-eth0 up")
             #expect(await statuses.next() == "ethernetOrWiFi")
-            // Switching the link off takes its routes along.
+            // Switching off the link removes its routes.
             try await network.ip("link set eth0 down")
             #expect(await statuses.next() == "notReachable")
             try await network.ip("link set eth0 up")
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `two halves of a default route are one, and rules count`() async throws {
+    @Test func `two halves of a default route count as a default route, and rules apply`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
             var statuses = try network.watch()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `the better route tells whether it is a mobile network`() async throws {
+    @Test func `the better route determines whether the network is mobile`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("wwan0", address: "10.1.0.1")
             try await network.ip("route add default via 10.1.0.2 metric 700")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `the machine itself is there when its link is up`() async throws {
+    @Test func `the machine itself is reachable when its loopback link is up`() async throws {
         try await NetworkNamespace.with { network in
             var statuses = try network.watch("localhost")
             #expect(await statuses.next() == "notReachable")
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: ["unreachable", "blackhole", "prohibit", "throw"])
-    func `a route that leads nowhere is no way to a host`(_ kind: String) async throws {
+    func `a host is not reachable over an unreachable route`(_ kind: String) async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
             var statuses = try network.watch("10.9.0.1")
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `an address with a link goes by that link`() async throws {
+    @Test func `an address with a link uses this link`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
             var statuses = try network.watch("fe80::9%wwan0")
@@ -129,14 +129,14 @@ import Testing
         }
     }
 
-    @Test func `messages that were lost do no harm`() async throws {
+    @Test func `lost messages do not lead to a wrong status`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
             try await network.ip("route add default via 10.0.0.2")
             var statuses = try network.watch()
             #expect(await statuses.next() == "ethernetOrWiFi")
             statuses.program.send(SIGSTOP)
-            // More than the socket holds, and then what matters.
+            // More messages than the socket can store, and then the important message.
             let routes = (0..<6_000).map { "route add 10.\(100 + $0 / 200).\($0 % 200).0/24 via 10.0.0.2\n" }
             let file = NSTemporaryDirectory() + network.name
             try routes.joined().write(toFile: file, atomically: false, encoding: .utf8)
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `a flood of changes ends with the right status`() async throws {
+    @Test func `many changes end with the right status`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
             var statuses = try network.watch()
@@ -161,14 +161,14 @@ import Testing
                 .write(toFile: file, atomically: false, encoding: .utf8)
             defer { try? FileManager.default.removeItem(atPath: file) }
             try await network.ip("-batch \(file)")
-            // Once it is quiet, the last word counts; there is no other to come until the next change.
+            // After the changes, the last printed status is final until the next change.
             try await network.connect("wwan0", address: "10.1.0.1")
             try await network.ip("route replace default via 10.1.0.2")
             #expect(await statuses.reaches("cellular"))
         }
     }
 
-    @Test func `no thread and no descriptor is left without listeners`() async throws {
+    @Test func `no thread or descriptor exists without listeners`() async throws {
         let program = try LineOutputProgram("ReachabilityProgram", ["holdings", "200"])
         var counts: [String: [Int]] = [:]
         for await line in program.lines {
@@ -181,7 +181,7 @@ import Testing
 
     // MARK: Requests that wait for the network
 
-    @Test func `a request without a network is made when there is one`() async throws {
+    @Test func `a request without a network is retried when there is a network`() async throws {
         try await NetworkNamespace.with { network in
             try await network.ip("link set lo up")
             // The machine's own, by an address that it does not have yet.
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    @Test func `a server of the machine itself that refuses is not waited for`() async throws {
+    @Test func `a request to a local server that refuses connections does not wait`() async throws {
         try await NetworkNamespace.with { network in
             try await network.ip("link set lo up")
             let program = try network.start("get", "3600", "http://127.0.0.1:9/")
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `a request is given up when there is no network for too long`() async throws {
+    @Test func `a request fails when there is no network for too long`() async throws {
         try await NetworkNamespace.with { network in
             let program = try network.start("get", "0", "http://10.0.0.1:9/")
             var lines = program.lines.makeAsyncIterator()

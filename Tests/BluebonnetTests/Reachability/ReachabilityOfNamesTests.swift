@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Managers of hosts with names, in a made-up world.
+/// Managers for host names in a simulated environment.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
@@ -41,7 +41,7 @@ import Testing
         routes.set(.none, to: Self.first)
         kernel.change()
         #expect(await statuses.next() == .notReachable)
-        // No name server answers without a network, which says nothing about the addresses.
+        // Without a network, no name server responds. This does not affect the known addresses.
         await until { names.waiting == 1 }
         names.answer(.noAnswer)
         routes.set(.ethernet, to: Self.first)
@@ -49,7 +49,7 @@ import Testing
         #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
     }
 
-    @Test func `a change while a name is looked up has it looked up once more`() async {
+    @Test func `a change during a lookup repeats the lookup`() async {
         let manager = makeManager(.name("example.com"))
         var statuses = manager.statuses.makeAsyncIterator()
         await until { names.waiting == 1 }
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [NameLookupResult.noSuchName, .noAnswer])
-    func `a name that is not found is not reachable, and looked up again without a change`(
+    func `a name that is not found is not reachable and is looked up again without a change`(
         _ answer: NameLookupResult
     ) async {
         routes.set(.ethernet, to: Self.first)
@@ -86,7 +86,7 @@ import Testing
         #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
     }
 
-    @Test func `asking does not wait for a name, which counts as one of the Internet until it is found`() async {
+    @Test func `the status does not wait for a lookup and is the status of the Internet until then`() async {
         let manager = makeManager(.name("example.com"))
         #expect(manager.status == .notReachable)
         routes.set(.modem)
@@ -98,7 +98,7 @@ import Testing
         #expect(names.count == 1)
     }
 
-    @Test func `names are looked up as the system does it`() async {
+    @Test func `names are looked up with the system's resolver`() async {
         func answer(_ name: String) async -> NameLookupResult {
             await withCheckedContinuation { continuation in
                 NameResolver.shared.lookUp(name) { continuation.resume(returning: $0) }

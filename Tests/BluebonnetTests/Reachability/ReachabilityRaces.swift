@@ -6,11 +6,11 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// Beginning, ending and changes at once; each with a made-up kernel, and with the real one.
+/// Concurrent starts, stops and changes, with a simulated kernel and with the real kernel.
 @Suite(.timeLimit(.minutes(5 * raceMultiplier)), .serialized) struct ReachabilityRaces {
     private static let iterations = Sanitizer.current == nil ? 10_000 : 2_000
 
-    @Test func `beginning and ending to listen at once leaves no listener and no waiting task`() async throws {
+    @Test func `starting and stopping at the same time leaves no listener and no waiting task`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         routes.set(.ethernet)
@@ -39,7 +39,7 @@ import Testing
         await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
-    @Test func `a manager that goes while the network changes ends all who observe it`() async throws {
+    @Test func `releasing a manager while the network changes ends all of its sequences`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let changes = Task {
@@ -74,7 +74,7 @@ import Testing
         await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
-    @Test func `the last status that is observed is the last that was, whatever came between`() async throws {
+    @Test func `the last observed status is the final status`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
@@ -97,7 +97,7 @@ import Testing
         #expect(zip(heard.all, heard.all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
-    @Test func `names that are found while everything ends resume no task twice`() async throws {
+    @Test func `lookups that complete during the end resume no task twice`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let names = FakeNameResolver()
@@ -127,7 +127,7 @@ import Testing
         await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
-    @Test func `the real kernel is listened to and left any number of times`() async throws {
+    @Test func `listening to the real kernel can start and stop any number of times`() async throws {
         let localhost = try #require(NetworkReachabilityManager(host: "localhost"))
         try await race(groups: Self.iterations / 100, of: 50) { iteration in
             let manager = iteration % 2 == 0 ? localhost : NetworkReachabilityManager(host: "127.0.0.1")
@@ -141,7 +141,7 @@ import Testing
         localhost.stopListening()
     }
 
-    @Test func `cancelling a request that waits for the network answers it once`() async throws {
+    @Test func `cancelling a request that waits for the network ends it once`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let monitor = NetworkReachabilityManager(.internet, routes, kernel)

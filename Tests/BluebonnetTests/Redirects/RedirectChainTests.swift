@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What holds from one redirect to the next.
+/// The rules for chains of redirects.
 @Suite struct RedirectChainTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 20])
-    func `as many redirects as are allowed are followed, and no more`(_ maximum: Int) throws {
+    func `the allowed number of redirects is followed`(_ maximum: Int) throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/0"))) { $0.maximum = maximum }
         for number in 0..<maximum { try follow("/\(number + 1)", in: &chain) }
         #expect(reason { try follow("/last", in: &chain) } == .tooMany(limit: maximum))
@@ -55,25 +55,25 @@ import Testing
         #expect(Session.Configuration.RedirectLimits().maximum == 20)
     }
 
-    @Test func `a circle is named before the limit is reached`() throws {
+    @Test func `a loop is reported before the limit is reached`() throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/1")))
         for location in ["/2", "/1", "/2"] { try follow(location, in: &chain) }
         #expect(reason { try follow("/1", in: &chain) } == .loop(url: "http://a.example/1"))
     }
 
-    @Test func `a redirect to itself is given one more chance`() throws {
+    @Test func `a redirect to the same URL is followed once`() throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/1?key=hidden")))
         try follow("?key=hidden#x", in: &chain)
         #expect(reason { try follow("?key=hidden#y", in: &chain) } == .loop(url: "http://a.example/1?key=<redacted>#y"))
     }
 
-    @Test func `a server that sets cookies on the way is followed up to the limit, and the circle is named`() throws {
+    @Test func `a loop with cookies is followed up to the limit and reported as a loop`() throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/1")))
         for number in 1...20 { try follow("/1", setting: "n=\(number)", in: &chain) }
         #expect(reason { try follow("/1", setting: "n=21", in: &chain) } == .loop(url: "http://a.example/1"))
     }
 
-    @Test func `cookies that are not handled change nothing`() throws {
+    @Test func `cookies that are not handled do not affect loops`() throws {
         var request = HTTPRequest(url: try url("http://a.example/1"))
         request.handlesCookies = false
         var chain = chain(request)
@@ -81,7 +81,7 @@ import Testing
         #expect(reason { try follow("/1", setting: "n=2", in: &chain) } == .loop(url: "http://a.example/1"))
     }
 
-    @Test func `another method, or a body that is gone, makes it another request`() throws {
+    @Test func `another method or a removed body is not a loop`() throws {
         var chain = chain(
             HTTPRequest(url: try url("http://a.example/1"), method: .post, body: .data(Data("a".utf8))))
         #expect(try follow("/1", status: 307, in: &chain).method == .post)
@@ -90,7 +90,7 @@ import Testing
         #expect(reason { try follow("/1", in: &chain) } == .loop(url: "http://a.example/1"))
     }
 
-    @Test func `from https to http only where that is allowed`() throws {
+    @Test func `a redirect from https to http is followed only if it is allowed`() throws {
         let request = HTTPRequest(url: try url("https://a.example/"))
         var strict = chain(request)
         #expect(
@@ -106,13 +106,13 @@ import Testing
     }
 
     @Test(arguments: [(307, HTTPMethod.post), (308, .post), (301, .put), (302, .put), (307, .put), (308, .patch)])
-    func `a body that cannot be sent again is not sent half`(_ status: Int, method: HTTPMethod) throws {
+    func `a body that is not replayable is not sent partly`(_ status: Int, method: HTTPMethod) throws {
         let body = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         var chain = chain(HTTPRequest(url: try url("http://a.example/"), method: method, body: body))
         #expect(reason { try follow("/b", status: status, in: &chain) } == .bodyNotReplayable)
     }
 
-    @Test func `what cannot be requested is refused`() throws {
+    @Test func `a redirect to a URL that cannot be requested is refused`() throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/")))
         guard case .refuse(.invalidLocation("mailto:b")) = chain.received(try response("mailto:b")) else {
             Issue.record("not refused")
@@ -133,7 +133,7 @@ import Testing
         ("http://a.example/", "http://b.example/"), ("http://a.example/", "http://a.example:81/"),
         ("http://a.example/", "https://a.example/"), ("http://u:p@a.example/", "http://b.example/"),
     ])
-    func `a chain that comes home does not get its secrets back`(_ home: String, away: String) throws {
+    func `a chain that returns to the first origin does not get its secrets back`(_ home: String, away: String) throws {
         var chain = chain(try secretive(home)) { $0.allowsInsecure = true }
         let same = try follow("/2", in: &chain)
         #expect(same.headers.count == 4 && same.credential != nil && !same.omitsSessionSecrets)
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a handler may add what it wants`() throws {
+    @Test func `a handler may add any fields`() throws {
         var chain = chain(try secretive("http://a.example/"))
         guard case .follow(var request) = chain.received(try response("http://b.example/")) else {
             throw TestFailure("")
@@ -160,7 +160,7 @@ import Testing
         #expect(try follow("http://c.example/", in: &chain).headers["Authorization"] == nil)
     }
 
-    @Test func `a handler that goes elsewhere does not take along what was proposed for home`() throws {
+    @Test func `a handler that redirects to another origin does not send the first origin's secrets`() throws {
         var chain = chain(try secretive("http://a.example/"))
         guard case .follow(var request) = chain.received(try response("/2")) else { throw TestFailure("") }
         #expect(request.headers["Authorization"] == "a")
@@ -171,13 +171,13 @@ import Testing
         #expect(next.credential == nil && next.omitsSessionSecrets)
     }
 
-    @Test func `a handler that makes its own request does not get the session's secrets there`() throws {
+    @Test func `a handler's own request for another origin has no secrets of the session`() throws {
         var chain = chain(try secretive("http://a.example/"))
         _ = chain.received(try response("http://b.example/"))
         #expect(try chain.followed(with: HTTPRequest(url: url("http://b.example/2"))).omitsSessionSecrets)
     }
 
-    @Test func `a request of a handler that cannot be sent is an error`() throws {
+    @Test func `an invalid request of a handler is an error`() throws {
         var chain = chain(HTTPRequest(url: try url("http://a.example/")))
         _ = chain.received(try response("/2"))
         #expect(reason { _ = try chain.followed(with: HTTPRequest(url: url("ftp://b.example/"))) } == .invalidRequest)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is left of a request that is redirected, as a table.
+/// The table of redirected requests.
 @Suite struct RedirectDecisionTests {
     /// The kind of a request's body, and whether it is sent with the redirect.
     enum Body: Sendable {
@@ -74,7 +74,7 @@ import Testing
         Row(
             status: 302, method: HTTPMethod(rawValue: "post"), body: .none, next: HTTPMethod(rawValue: "post"),
             hasBody: false),
-        // A body that is not sent again needs not be one that could be.
+        // A body that is not sent again may be a body that is not replayable.
         Row(status: 302, method: .post, body: .once, next: .get, hasBody: false),
         Row(status: 303, method: .put, body: .once, next: .get, hasBody: false),
     ]
@@ -111,7 +111,7 @@ import Testing
         Row(
             status: 302, method: .put, body: .data, fields: content, next: .put, hasBody: true,
             remaining: content.map(\.name)),
-        // GET stays GET: content fields without a body are left alone.
+        // GET stays GET, and content fields without a body are kept.
         Row(
             status: 303, method: .get, body: .none, fields: ["Content-Type": "a/b"], next: .get, hasBody: false,
             remaining: ["Content-Type"]),
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func `what goes on, and with what`(_ row: Row) throws {
+    func `the decision and the redirected request are as in the table`(_ row: Row) throws {
         var request = HTTPRequest(
             url: try #require(URL(string: row.from)), method: row.method, headers: row.fields, body: row.body.body)
         request.credential = Credential(username: "u", password: "p")
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `without a location, a redirect is the answer`() throws {
+    @Test func `without a location, a redirect is the response`() throws {
         let request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
         for locations in [[], [""], ["  "], ["", " "]] {
             guard case .deliver = RedirectDecision(request: request).outcome(statusCode: 302, locations: locations)

@@ -46,7 +46,7 @@ import Testing
         // A host without a scheme is a path.
         ("x.example/p", "http://u@h.example:8080/a/b/x.example/p#f"), ("x:1", ""),
         ("1:x", "http://u@h.example:8080/a/b/1:x#f"),
-        // What a URL cannot have.
+        // Text that a URL cannot contain.
         ("/a b", "http://u@h.example:8080/a%20b#f"), ("  /p\t ", "http://u@h.example:8080/p#f"),
         ("/a\tb", "http://u@h.example:8080/ab#f"), ("/ü", "http://u@h.example:8080/%C3%BC#f"),
         ("/p?q=ü ü", "http://u@h.example:8080/p?q=%C3%BC%20%C3%BC#f"),
@@ -59,7 +59,7 @@ import Testing
     ]
 
     @Test(arguments: odd.filter { !$0.1.isEmpty })
-    func `an odd location is read as browsers do`(_ location: String, expected: String) throws {
+    func `an unusual location is read as in browsers`(_ location: String, expected: String) throws {
         guard case .url(let url) = try read(location) else {
             Issue.record("\(try read(location))")
             return
@@ -87,11 +87,11 @@ import Testing
         }
     }
 
-    @Test func `what is refused shows no secrets`() throws {
+    @Test func `a refused location shows no secrets`() throws {
         #expect(try read("ftp://v:hidden@x.example/?token=hidden") == .invalid("ftp://x.example/?token=<redacted>"))
     }
 
-    @Test func `a field that is repeated has to say the same`() throws {
+    @Test func `repeated fields must have the same value`() throws {
         let one = try read("/p")
         #expect(try read("/p", "/p ") == one)
         #expect(try read("/p", "") == one)
@@ -100,13 +100,13 @@ import Testing
         #expect(try read("/p,/q") == .url(#require(URL(string: Self.origin + "/p,/q#f"))))
     }
 
-    @Test func `a base without a path has one`() throws {
+    @Test func `a base without a path has the root path`() throws {
         let url = try #require(URL(string: "http://h.example/p?q"))
         #expect(try read("p?q", base: "http://h.example") == .url(url))
         #expect(try read("p?q", base: "http://h.example?x#") == .url(#require(URL(string: "http://h.example/p?q#"))))
     }
 
-    @Test func `any bytes at all lead to a URL or to a refusal`() throws {
+    @Test func `any bytes result in a URL or a refusal`() throws {
         let base = try #require(URL(string: Self.base))
         var generator = SystemRandomNumberGenerator()
         let letters = Array("/\\:?#@[]%.ahttps0 \u{0}\u{7f}ü😀".unicodeScalars)

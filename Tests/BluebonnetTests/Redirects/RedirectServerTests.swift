@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Redirects between servers of the test's own, which keep what they receive.
+/// Redirects between local servers that record their requests.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectServerTests {
     // MARK: Kinds of request
@@ -37,7 +37,7 @@ struct RedirectServerTests {
     }
 
     @Test(arguments: Kind.allCases, ["short", "long", "chunked", "endless"])
-    func `every kind follows, whatever comes with the redirect`(_ kind: Kind, body: String) async throws {
+    func `every kind of request follows a redirect with any body`(_ kind: Kind, body: String) async throws {
         let server = try await LocalServer { router in
             router.get("/from") { _ in
                 switch body {
@@ -78,7 +78,7 @@ struct RedirectServerTests {
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the short body of a redirect that does not end is not waited for`() async throws {
+    @Test func `an endless body of a redirect is not waited for`() async throws {
         let server = try await LocalServer { router in
             router.get("/from", .script(.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\n\r\nmoved"), .stall))
             router.get("/to", .text("here"))
@@ -92,7 +92,7 @@ struct RedirectServerTests {
     }
 
     @Test(arguments: ["endless", "long"])
-    func `the body of a redirect that is the answer is limited like any other`(_ body: String) async throws {
+    func `the body of an unfollowed redirect is limited like any other body`(_ body: String) async throws {
         let server = try await LocalServer { router in
             router.get("/from") { _ in
                 body == "long"
@@ -112,7 +112,7 @@ struct RedirectServerTests {
 
     @Test(
         arguments: [HTTPMethod.get, .head, .post, .put, HTTPMethod(rawValue: "REPORT")], [301, 302, 303, 307, 308])
-    func `what arrives is what the table says`(_ method: HTTPMethod, status: Int) async throws {
+    func `the redirected request is as in the table`(_ method: HTTPMethod, status: Int) async throws {
         let server = try await LocalServer { router in
             router.on("/from", .redirect(to: "/to", status: status))
             router.on("/to") { .text("\($0.method.rawValue) \($0.text) \($0.headers["Content-Type"] ?? "")") }
@@ -134,7 +134,7 @@ struct RedirectServerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func `the request's handler goes before the session's`(_ kind: Kind) async throws {
+    func `the request's handler takes precedence over the session's handler`(_ kind: Kind) async throws {
         let server = try await LocalServer { router in
             router.get("/from", .redirect(to: "/to"))
             router.get("/to", .text("to"))
@@ -161,7 +161,7 @@ struct RedirectServerTests {
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a redirect that is not followed is the response, wherever it leads`() async throws {
+    @Test func `a redirect that is not followed is the response, with any location`() async throws {
         let server = try await LocalServer { router in
             router.get("/from", .redirect(to: "tel:123"))
             router.get("/nowhere", .status(302))
@@ -180,7 +180,7 @@ struct RedirectServerTests {
     // MARK: Bodies
 
     @Test(arguments: [307, 308])
-    func `a body that can be sent again is, and one that cannot is not`(_ status: Int) async throws {
+    func `only a replayable body is sent again`(_ status: Int) async throws {
         let server = try await LocalServer { router in
             router.post("/from", .redirect(to: "/to", status: status))
             router.post("/to") { .text($0.text) }
@@ -207,9 +207,9 @@ struct RedirectServerTests {
 
     // MARK: Origins
 
-    /// Sends everything secret there is to the first of two servers, and expects the second to receive none of it.
+    /// Sends all kinds of secrets to the first of two servers, and expects that the second server receives no secret.
     @Test(arguments: Kind.allCases)
-    func `nothing secret reaches another origin, nor comes back`(_ kind: Kind) async throws {
+    func `no secret is sent to another origin, or back to the first origin`(_ kind: Kind) async throws {
         let away = try await LocalServer { _ in }
         let home = try await LocalServer { router in
             router.get("/1", .redirect(to: "/2"))
@@ -249,7 +249,7 @@ struct RedirectServerTests {
         try await away.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a command for another origin does not show what stays at home`() async throws {
+    @Test func `a command for another origin does not show the first origin's secrets`() async throws {
         let away = try await LocalServer { router in router.get("/to", .text("here")) }
         let home = try await LocalServer { router in
             router.get("/from", .redirect(to: away.url("/to").absoluteString))
@@ -269,7 +269,7 @@ struct RedirectServerTests {
 
     // MARK: Loops
 
-    @Test func `a loop is named`() async throws {
+    @Test func `a loop is reported`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .redirect(to: "/b"))
             router.get("/b", .redirect(to: "/a"))
@@ -282,7 +282,7 @@ struct RedirectServerTests {
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the metrics are those of the last exchange, and connections are used again`() async throws {
+    @Test func `the metrics belong to the last exchange, and connections are reused`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .redirect(to: "/b"))
             router.get("/b", .text("b"))

@@ -9,7 +9,7 @@ import Testing
 struct RedirectWireTests {
     @Test(
         arguments: TestServers.httpbins, ["/redirect/3", "/relative-redirect/3", "/absolute-redirect/3"])
-    func `a chain of redirects is followed, and its history is on the response`(
+    func `a chain of redirects is followed and the response has its history`(
         server: TestServers, path: String
     ) async throws {
         let task = Session.conformance.request(try server.url(path)).validate().serializingJSON()

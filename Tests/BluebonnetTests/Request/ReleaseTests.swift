@@ -8,7 +8,7 @@ import Testing
 
 /// Values of the user's are never released under a lock that their `deinit` may need.
 ///
-/// A deadlock shows in a process of its own, which a signal ends then.
+/// The test runs in its own process, so that a signal can end a deadlock.
 @Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
     @Test func `A value that is replaced by a cancellation may use its task`() async {
         await #expect(processExitsWith: .success) {
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `A value that is forgotten since there is another attempt may use its task`() async {
+    @Test func `A value that is released by the next attempt may use its task`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let released = Gate()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `The outcome of an attempt may use the request when it is dropped`() async {
+    @Test func `The outcome of an attempt may use the request during its release`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             Release.replaceAttempts()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `Values that make room for newer ones may use their broadcast`() async {
+    @Test func `Values that newer values replace may use their broadcast`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let broadcast = Broadcast<DeinitAction>(replaysLatest: false)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `How a body is asked for may use the body when an attempt replaces it`() async {
+    @Test func `The demand for a body may use the body when an attempt replaces it`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let body = BodyFanOut(highWatermark: 1, lowWatermark: 0)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `Pieces of a body may use the upload when they were sent, or are not wanted`() async {
+    @Test func `Pieces of a body may use the upload during their release`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let wakeUps = AsyncStream.makeStream(of: Void.self)
@@ -153,7 +153,7 @@ import Testing
     }
 }
 
-/// What the tests of releases share.
+/// The shared functions of the release tests.
 private enum Release {
     /// Has a signal end the process if it hangs.
     static func endOnDeadlock() { alarm(30) }
@@ -178,7 +178,7 @@ private enum Release {
         #expect(machine.withLock { $0.record.last } == nil)
     }
 
-    /// Some bytes, with what happens when they go.
+    /// Some bytes with a closure that runs at their release.
     static func piece(_ touch: @escaping @Sendable () -> Void) -> Data {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 100, alignment: 1)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: 100)
@@ -191,7 +191,7 @@ private enum Release {
     }
 }
 
-/// Does something when it goes.
+/// Calls a closure at its release.
 private final class DeinitAction: Sendable {
     private let touch: @Sendable () -> Void
 

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Every event in every situation: what is to be done, and where the request is then.
+/// The table of all events in all situations, with the actions and the next situations.
 @Suite struct RequestMachineTests {
     typealias Machine = RequestMachine<Int>
 
-    /// A combination of phase, driver and requested state, and how a request comes there.
+    /// A combination of phase, driver and requested state, and the events that lead to it.
     enum PhaseCase: String, CaseIterable, Sendable {
         case idle, heldBack, beginning, called, preparing, adapting
         case sending, driverSending, underWay, suspended, awaited, hasHead, judging, hasOutcome, unheard
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: PhaseCase.allCases)
-    func `Every event is as the table says`(situation: PhaseCase) {
+    func `Every event has the result of the table`(situation: PhaseCase) {
         let rows = Self.rows(of: situation)
         #expect(Set(rows.keys) == Set(Event.allCases), "each event has a row")
         for (event, row) in rows {
@@ -40,20 +40,20 @@ import Testing
         }
     }
 
-    @Test func `The table names each situation's own place`() {
+    @Test func `The table contains each situation at its position`() {
         let places = PhaseCase.allCases.map { Self.machine(in: $0).place }
         #expect(Set(places).count == places.count, "\(places)")
     }
 
     @Test(arguments: reasons.keys.map(\.rawValue).sorted())
-    func `What cannot occur is our own bug, and traps`(name: String) async {
+    func `An impossible event traps`(name: String) async {
         await #expect(processExitsWith: .failure) { [name] in
             var machine = Self.machine(in: name.hasPrefix("re") ? .settled : .idle)
             _ = Event(rawValue: name).map { machine.apply($0) }
         }
     }
 
-    @Test func `A request begins at most once, whatever happens in whichever order`() {
+    @Test func `A request begins at most once with events in any order`() {
         let events: [Event] = [.resumed, .suspended, .cancelled, .attached, .attachedWaiting, .refused]
         var sequences: [[Event]] = [[]]
         for _ in 0..<5 { sequences = sequences.flatMap { sequence in events.map { sequence + [$0] } } }
@@ -65,7 +65,7 @@ import Testing
         #expect(sequences.count == 7776)
     }
 
-    @Test func `A head comes before the outcome, and neither before something can be said to the exchange`() {
+    @Test func `The head precedes the outcome, and both follow the start of the exchange`() {
         var machine = Self.machine(in: .driverSending)
         #expect(machine.apply(.awaited) == "nothing")
         #expect(machine.apply(.headReceived) == "nothing")
@@ -74,7 +74,7 @@ import Testing
         #expect(machine.apply(.awaited) == "wake with the outcome")
     }
 
-    @Test func `A serializer that is attached while others are served is served before the request is over`() {
+    @Test func `A serializer that is attached while others run gets its value before the request ends`() {
         var machine = Self.machine(in: .serializing)
         #expect(machine.apply(.attached) == "nothing")
         #expect(machine.apply(.served) == "more to serve")

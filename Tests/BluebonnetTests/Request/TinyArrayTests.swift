@@ -4,7 +4,7 @@ import Testing
 
 struct TinyArrayTests {
     @Test(arguments: 0...4)
-    func `it is like an array`(_ count: Int) {
+    func `a TinyArray behaves like an array`(_ count: Int) {
         var few = TinyArray<Int>()
         let array = Array(0..<count)
         for element in array { few.append(element) }
@@ -18,7 +18,7 @@ struct TinyArrayTests {
     }
 
     @Test(arguments: 0...2, 0...2)
-    func `others are added behind, and all can be taken`(_ first: Int, _ second: Int) {
+    func `elements can be appended and removed`(_ first: Int, _ second: Int) {
         var few = TinyArray<Int>()
         for element in 0..<first { few.append(element) }
         var others = TinyArray<Int>()

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.get, .post])
-    func `what failed without a network is made again when there is one`(_ method: HTTPMethod) async throws {
+    func `a request that failed without a network is retried when it returns`(_ method: HTTPMethod) async throws {
         let network = Network(isOn: false)
         let transport = transport(.connection(.nameNotResolved))
         let session = session(transport, OfflineRetrier(monitor: network, maximumWait: .seconds(3600)))
@@ -57,7 +57,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what failed with a network failed`() async throws {
+    @Test func `a request that failed with a network is not retried`() async throws {
         let transport = transport(.connection(.refused))
         let session = session(transport, OfflineRetrier(monitor: Network(isOn: true)))
         let answer = await session.request("http://example.com/a").serializingString().response
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: [RequestError.Kind.connection(.lost), .timedOut(.idle), .invalidResponse(.malformed)])
-    func `what may have reached a server is not held`(_ kind: RequestError.Kind) async throws {
+    func `a request that may have been sent does not wait`(_ kind: RequestError.Kind) async throws {
         let session = session(transport(kind), OfflineRetrier(monitor: Network(isOn: false)))
         #expect(await session.request("http://example.com/a").serializingString().response.error?.kind == kind)
         await session.shutdown()
@@ -85,7 +85,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a monitor is asked about the request's host`() async throws {
+    @Test func `the monitor is queried for the request's host`() async throws {
         final class Networks: ConnectivityMonitoring {
             let hosts = Locked<[String]>([])
             let local = Network(isOn: true)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "[::1]"])
-    func `without a monitor the kernel is asked, and the machine itself is there`(_ host: String) async throws {
+    func `without a monitor, the kernel is queried and the machine itself is reachable`(_ host: String) async throws {
         let transport = transport(.connection(.refused))
         let session = session(transport, OfflineRetrier(maximumWait: .seconds(3600)))
         let answer = await session.request("http://\(host)/a").serializingString().response

@@ -4,7 +4,7 @@ import Testing
 
 struct RetryBudgetTests {
     @Test(arguments: [(0.1, 10 as UInt), (0.1, 0), (0.5, 3), (0, 5), (1, 1), (0.001, 0)])
-    func `no more retries than the ratio of the requests and the reserve`(_ ratio: Double, reserve: UInt) {
+    func `the number of retries is limited by the ratio of requests and the reserve`(_ ratio: Double, reserve: UInt) {
         var state = RetryBudgetState(ratio: ratio, reserve: reserve)
         var retries = 0
         for _ in 1...10_000 {
@@ -17,7 +17,7 @@ struct RetryBudgetTests {
         #expect(retries >= earned)
     }
 
-    @Test func `what was saved up is limited`() {
+    @Test func `the reserve is limited`() {
         var state = RetryBudgetState(ratio: 0.1, reserve: 3)
         for _ in 1...1000 { state.requestBegan() }
         #expect(state.balance == 3)
@@ -30,13 +30,13 @@ struct RetryBudgetTests {
     }
 
     @Test(arguments: [Double.nan, -1, -Double.infinity])
-    func `a ratio that is none earns nothing`(_ ratio: Double) {
+    func `an invalid ratio adds nothing to the budget`(_ ratio: Double) {
         var state = RetryBudgetState(ratio: ratio, reserve: 0)
         for _ in 1...1000 { state.requestBegan() }
         #expect(state.balance == 0)
     }
 
-    @Test func `more than one for each request is not earned`() {
+    @Test func `a request adds at most one retry to the budget`() {
         var state = RetryBudgetState(ratio: Double.infinity, reserve: UInt.max)
         while state.balance > 999_999_990 { _ = state.retryWanted() }
         let before = state.balance
@@ -44,7 +44,7 @@ struct RetryBudgetTests {
         #expect(state.balance == before + 1)
     }
 
-    @Test func `all policies with the budget spend it`() {
+    @Test func `all policies that share a budget use it`() {
         let budget = RetryBudget(reserve: 2)
         let policies = [RetryPolicy(budget: budget), RetryPolicy(retryLimit: 7, budget: budget)]
         #expect(policies[0].budget?.withdraw() == true)

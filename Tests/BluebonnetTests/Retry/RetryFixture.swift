@@ -58,6 +58,6 @@ struct RetryFault: Sendable, CustomTestStringConvertible {
                 kind: .invalidResponse(.undecodableContent)),
         ]
 
-    /// Failures of which there is no end, which takes some time to find out.
+    /// Permanent failures, which are detected after some time.
     static let silent = RetryFault(testDescription: "stall", response: .script(.stall), kind: .timedOut(.idle))
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A retry policy before an HTTP/2 server that fails, which counts what it gets.
+/// A retry policy with a failing HTTP/2 server, which counts its requests.
 @Suite(.timeLimit(.minutes(1))) struct RetryHTTP2Tests {
     private let sleeps = RecordedSleeps()
     private let key = UUID().uuidString
@@ -35,7 +35,7 @@ import Testing
     /// A fault, the resulting error, the number of attempts, and how often each attempt is sent.
     typealias Row = (path: String, kind: RequestError.Kind, attempts: Int, sendings: Int)
 
-    /// Libcurl before 8.1.0 does not tell a request that was not processed.
+    /// Libcurl before 8.1.0 does not report that a request was not processed.
     ///
     /// So each attempt is sent twice, and then tried again. Later ones send it again themselves; 8.23 does not if the
     /// GOAWAY has an error code.
@@ -56,7 +56,7 @@ import Testing
     ]
 
     @Test(arguments: goAways + others)
-    func `a fault that does not pass is tried again so often`(_ row: Row) async throws {
+    func `a permanent fault is retried a limited number of times`(_ row: Row) async throws {
         let (path, kind, attempts, sendings) = row
         let session = try session()
         let request = try request(path, in: session)
@@ -68,7 +68,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a request that met a GOAWAY is sent again on another connection, without a retrier`() async throws {
+    @Test func `a request after a GOAWAY is sent again on another connection without a retrier`() async throws {
         let session = try session()
         let request = try request("/goaway-once", in: session)
         let answer = await request.serializingData().response
@@ -78,7 +78,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a stream that is refused is libcurl's to ask for again`() async throws {
+    @Test func `libcurl repeats a refused stream`() async throws {
         let session = try session()
         let request = try request("/refused-once", in: session)
         #expect(await request.serializingData().response.error == nil)
@@ -87,12 +87,12 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `streams that are refused again and again are not asked for by two layers`() async throws {
+    @Test func `repeatedly refused streams are not retried by two layers`() async throws {
         let session = try session()
         let request = try request("/refused", in: session)
         #expect(await request.serializingData().response.error?.kind == .connection(.lost))
         #expect(request.retryCount == 0 && sleeps.all.isEmpty)
-        // Once more, although libcurl alone would do that five times.
+        // The request is repeated once, although libcurl alone would repeat it five times.
         #expect(try await requestCount() == 2)
         await session.shutdown()
     }
@@ -112,21 +112,21 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.put, .post])
-    func `a stream that is refused takes its body along to the next`(_ method: HTTPMethod) async throws {
+    func `the body of a refused stream is sent on the next stream`(_ method: HTTPMethod) async throws {
         let error = try await uploaded("/refused-once", method, isKept: false)
         #expect(error == nil)
         #expect(try await requestCount() == 2)
     }
 
     @Test(arguments: [HTTPMethod.put, .post])
-    func `a body whose streams are all refused is sent once more`(_ method: HTTPMethod) async throws {
+    func `a body whose streams are all refused is sent one more time`(_ method: HTTPMethod) async throws {
         let error = try await uploaded("/refused", method, isKept: false)
         #expect(error?.kind == .connection(.lost))
         #expect(try await requestCount() == 2)
     }
 
     @Test(arguments: [(HTTPMethod.put, 2), (.post, 1)])
-    func `on a kept connection, libcurl does not tell a refusal from its death`(
+    func `on a kept connection, libcurl does not distinguish a refusal from a lost connection`(
         _ method: HTTPMethod, requests: Int
     ) async throws {
         let error = try await uploaded("/refused-once", method, isKept: true)
@@ -134,7 +134,7 @@ import Testing
         #expect(try await requestCount() == requests)
     }
 
-    @Test func `a POST that met a GOAWAY may have been processed, as far as libcurl before 8_1_0 tells`() async throws {
+    @Test func `with libcurl before 8_1_0, a POST after a GOAWAY may have been processed`() async throws {
         let session = try session()
         let request = try request("/goaway-before", in: session, method: .post)
         let isOld = Libcurl.version < 0x08_01_00

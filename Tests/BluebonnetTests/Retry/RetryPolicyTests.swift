@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What a policy makes of failures, as tables.
+/// The decisions of a policy about failures, as tables.
 struct RetryPolicyTests {
     private static let unmoved = RetryPolicy(jitter: .none)
     private static let now = Date(timeIntervalSince1970: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
@@ -22,7 +22,7 @@ struct RetryPolicyTests {
         (HTTPMethod.get, true), (.head, true), (.put, true), (.delete, true), (.options, true), (.trace, true),
         (.post, false), (.patch, false), (.connect, false), (HTTPMethod(rawValue: "PURGE"), false),
     ])
-    func `methods that may be sent twice`(_ method: HTTPMethod, isRetried: Bool) {
+    func `idempotent methods are retried`(_ method: HTTPMethod, isRetried: Bool) {
         for failure in [
             RetryCase(methods: [method], kind: .connection(.lost)), .init(methods: [method], statusCode: 503),
         ] {
@@ -32,17 +32,17 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test func `all requests on the way of a redirected one must be such that may be sent twice`() {
+    @Test func `a redirected request is retried only if all of its requests are idempotent`() {
         #expect(
             decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == nil
         )
         #expect(decision(RetryCase(methods: [.put, .get], kind: .connection(.lost))) != nil)
-        // An error before anything was sent is no reason to hold it against a method.
+        // If nothing was sent, the request is retried with any method.
         #expect(decision(RetryCase(methods: [], kind: .connection(.lost))) != nil)
     }
 
     @Test(arguments: 100...599)
-    func `status codes that may pass`(_ status: Int) {
+    func `temporary status codes are retried`(_ status: Int) {
         let isRetried = [408, 429, 500, 502, 503, 504].contains(status)
         let failure = RetryCase(kind: .validation(.unacceptableStatusCode(status)), statusCode: status)
         #expect(decision(failure) == (isRetried ? .milliseconds(500) : nil))
@@ -73,7 +73,7 @@ struct RetryPolicyTests {
     ]
 
     @Test(arguments: kinds)
-    func `failures that may pass`(_ kind: RequestError.Kind, isRetried: Bool) {
+    func `temporary failures are retried`(_ kind: RequestError.Kind, isRetried: Bool) {
         #expect(
             decision(RetryCase(kind: kind))
                 == (isRetried ? .milliseconds(500) : nil))
@@ -81,12 +81,12 @@ struct RetryPolicyTests {
         #expect((decision(RetryCase(kind: kind, statusCode: 200)) != nil) == isRetried)
     }
 
-    @Test func `errors of others are not retried`() {
+    @Test func `errors of other types are not retried`() {
         #expect(decision(RetryCase(kind: nil)) == nil)
     }
 
     @Test(arguments: [true, false])
-    func `a body that cannot be sent again`(isReplayable: Bool) {
+    func `a body that is not replayable is not retried`(isReplayable: Bool) {
         let failure = RetryCase(methods: [.put], isReplayable: isReplayable, kind: .connection(.lost))
         #expect((decision(failure) != nil) == isReplayable)
     }
@@ -94,7 +94,7 @@ struct RetryPolicyTests {
     // MARK: How often
 
     @Test(arguments: 0...4 as ClosedRange<UInt>, 0...5)
-    func `no more often than the limit says`(_ limit: UInt, retries: Int) {
+    func `the limit of retries is respected`(_ limit: UInt, retries: Int) {
         let failure = RetryCase(retryCount: retries, kind: .connection(.lost))
         let decision = decision(RetryPolicy(retryLimit: limit, jitter: .none), failure)
         #expect((decision != nil) == (retries < Int(limit)))
@@ -109,7 +109,7 @@ struct RetryPolicyTests {
         #expect(decision(policy, RetryCase(methods: [.post], kind: .connection(.http2))) == nil)
     }
 
-    @Test func `what libcurl has tried several times is not tried by us`() {
+    @Test func `a request that libcurl has repeated several times is not retried`() {
         let failure = RetryCase(kind: .connection(.lost), wasTriedByTransport: true)
         #expect(decision(failure) == nil)
     }
@@ -120,7 +120,7 @@ struct RetryPolicyTests {
         (0, 0.0, 0.0), (0, 0.5, 0.25), (0, 1.0, 0.5), (1, 0.0, 0.0), (1, 0.5, 0.5), (1, 1.0, 1.0), (2, 0.5, 1.0),
         (5, 0.5, 8.0), (6, 0.5, 15.0), (100, 0.5, 15.0), (10_000, 1.0, 30.0), (0, -1.0, 0.0), (0, 7.0, 0.5),
     ])
-    func `full jitter takes any part of a delay that doubles, up to the limit`(
+    func `full jitter selects any part of a doubling delay up to the limit`(
         _ retries: Int, random: Double, seconds: Double
     ) {
         let failure = RetryCase(retryCount: retries, kind: .connection(.lost))
@@ -133,7 +133,7 @@ struct RetryPolicyTests {
         (1, 2, 9, 2), (0, 2, 9, 2), (10, 100, 0, 30), (2, 0, 3, 0), (2, -5, 3, 0), (2, .nan, 3, 0),
         (2, .infinity, 0, 30), (.max, .greatestFiniteMagnitude, 50, 30),
     ])
-    func `without jitter the delay is the configured one`(
+    func `without jitter, the delay is the configured delay`(
         _ base: UInt, scale: Double, retries: Int, seconds: Double
     ) {
         let policy = RetryPolicy(
@@ -167,11 +167,11 @@ struct RetryPolicyTests {
     ]
 
     @Test(arguments: waits)
-    func `the server says when`(_ values: [String], expected: Duration?) {
+    func `the delay of Retry-After is used`(_ values: [String], expected: Duration?) {
         #expect(decision(RetryCase(statusCode: 503, retryAfter: values)) == expected)
     }
 
-    @Test func `what the server says makes a delay longer and never shorter`() {
+    @Test func `Retry-After makes a delay longer and never shorter`() {
         let policy = RetryPolicy(retryLimit: 10, jitter: .none, maximumRetryAfter: .seconds(10))
         let failure = RetryCase(retryCount: 4, statusCode: 429, retryAfter: ["5"])
         #expect(decision(policy, failure) == .seconds(8))
@@ -179,7 +179,7 @@ struct RetryPolicyTests {
             decision(policy, RetryCase(statusCode: 429, retryAfter: ["11"])) == nil)
     }
 
-    @Test func `lost connections only`() {
+    @Test func `a policy retries lost connections only`() {
         let policy = ConnectionLostRetryPolicy(jitter: .none).policy
         for (kind, _) in Self.kinds {
             let isLost = ConnectionLostRetryPolicy.retryableErrorKinds.contains(kind)

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// Makes a server that fails so many times and then works.
+    /// Starts a server that fails a number of times and then works.
     private func server(failing times: Int, by fault: RetryFault) async throws -> LocalServer {
         let counter = Counter()
         let answer: @Sendable (LocalServer.Request) async throws -> LocalServer.Response = { request in
@@ -32,7 +32,7 @@ import Testing
     // MARK: Faults
 
     @Test(arguments: RetryFault.all, [1, 2, 3])
-    func `a server that fails so many times`(_ fault: RetryFault, times: Int) async throws {
+    func `a server that fails several times`(_ fault: RetryFault, times: Int) async throws {
         let server = try await server(failing: times, by: fault)
         let session = session()
         let request = session.request(server.url("/a")).validate().retry(using: policy)
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [Timeouts(idle: .milliseconds(200)), Timeouts(total: .milliseconds(200))])
-    func `a server that says nothing`(_ timeouts: Timeouts) async throws {
+    func `a server that sends nothing`(_ timeouts: Timeouts) async throws {
         let server = try await server(failing: 1, by: .silent)
         let session = session()
         let request = session.request(server.url("/a")).retry(using: policy)
@@ -73,7 +73,7 @@ import Testing
     ]
 
     @Test(arguments: places, [1, 3])
-    func `a place where no connection can be made, so many times`(
+    func `several failed connections are retried`(
         _ place: (name: String, kind: RequestError.Kind), times: Int
     ) async throws {
         let (place, kind) = place
@@ -109,7 +109,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a proxy whose name leads nowhere`() async throws {
+    @Test func `a proxy whose name does not resolve`() async throws {
         let session = session { $0.proxy = .url("http://no-such-proxy.invalid:1") }
         let request = session.request("http://127.0.0.1/").retry(using: policy)
         let error = await request.serializingString().response.error
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: RetryPolicy.defaultRetryableErrorKinds.sorted { "\($0)" < "\($1)" }, [1, 2, 3])
-    func `every failure that the policy names, so many times`(_ kind: RequestError.Kind, times: Int) async throws {
+    func `every failure of the policy is retried several times`(_ kind: RequestError.Kind, times: Int) async throws {
         let counter = Counter()
         let transport = StubTransport { _ in
             counter.next() <= times ? .failure(RequestError(kind)) : .text("at last")
@@ -137,7 +137,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a status code without validation is an answer`() async throws {
+    @Test func `a status code without validation is a response`() async throws {
         let server = try await server(failing: 5, by: RetryFault.all[4])
         let session = session()
         let answer = await session.request(server.url("/a")).retry(using: policy).serializingString().response
@@ -146,7 +146,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a connection that turned out to be dead is libcurl's to replace`() async throws {
+    @Test func `libcurl replaces a dead connection`() async throws {
         let counter = Counter()
         let server = try await LocalServer { router in
             router.get("/a") { _ in counter.next() == 2 ? .script(.close) : .text("ok") }
@@ -165,7 +165,7 @@ import Testing
     // MARK: Bodies and methods
 
     @Test(arguments: ["data", "file", "replayable sequence", "form"])
-    func `a body that can be sent again is`(_ form: String) async throws {
+    func `a replayable body is sent again`(_ form: String) async throws {
         let server = try await server(failing: 2, by: RetryFault.all[4])
         let session = session()
         let file = FileManager.default.temporaryDirectory.appending(path: "retry-\(UInt64.random(in: 0 ... .max))")
@@ -187,7 +187,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a body that can be sent once is sent once`() async throws {
+    @Test func `a body that is not replayable is sent once`() async throws {
         let server = try await server(failing: 2, by: RetryFault.all[4])
         let session = session()
         let request = session.upload(Pieces(10, of: 10_000), to: server.url("/a"), method: .put).validate()
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test(arguments: [RetryFault.all[4], RetryFault.all[6], RetryFault.all[7]])
-    func `what must not be done twice is not`(_ fault: RetryFault) async throws {
+    func `a request that is not idempotent is not repeated`(_ fault: RetryFault) async throws {
         let server = try await server(failing: 2, by: fault)
         let session = session()
         let request = session.upload(Data(count: 10), to: server.url("/a"), method: .post).validate()
@@ -210,7 +210,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `what may be done twice is the caller's to say`() async throws {
+    @Test func `the caller can allow the repetition of a request`() async throws {
         let server = try await server(failing: 1, by: RetryFault.all[6])
         let session = session()
         let request = session.upload(Data(count: 10), to: server.url("/a"), method: .post).validate()
@@ -221,7 +221,7 @@ import Testing
 
     // MARK: Retry-After
 
-    @Test func `the server says when, in seconds and by date`() async throws {
+    @Test func `Retry-After delays a retry in seconds and as a date`() async throws {
         let counter = Counter()
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -242,7 +242,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that wants to be left alone for long is`() async throws {
+    @Test func `a long Retry-After prevents retries`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .status(503, headers: ["Retry-After": "3600"]))
         }
@@ -274,7 +274,7 @@ import Testing
 
     // MARK: Budget
 
-    @Test func `a storm of failures spends a budget, and then costs a tenth more`() async throws {
+    @Test func `many failures use up a budget and then add a tenth of requests`() async throws {
         let server = try await server(failing: .max, by: RetryFault.all[4])
         let budget = RetryBudget(ratio: 0.1, reserve: 10)
         var configuration = Session.Configuration()

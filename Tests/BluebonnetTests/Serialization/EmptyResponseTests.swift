@@ -26,7 +26,7 @@ struct EmptyBody: Sendable {
     ]
 
     @Test(arguments: bodies)
-    func `an empty body is right for HEAD, 204 and 205`(_ body: EmptyBody) throws {
+    func `an empty body is valid for HEAD, 204 and 205`(_ body: EmptyBody) throws {
         let input = try serializerInput("", method: body.method, statusCode: body.statusCode)
         guard body.isAllowed else {
             for error in [
@@ -46,13 +46,13 @@ struct EmptyBody: Sendable {
         #expect(try DecodableResponseSerializer<Point?>().serialize(input) == nil)
     }
 
-    @Test func `a type without an empty value is an error that names it`() throws {
+    @Test func `a type without an empty value is an error with the type's name`() throws {
         let input = try serializerInput("", statusCode: 204)
         let error = try thrown { try DecodableResponseSerializer<Point>().serialize(input) }
         #expect(error.kind == .serialization(.invalidEmptyResponse(type: "Point")))
     }
 
-    @Test func `methods and codes can be chosen`() throws {
+    @Test func `methods and status codes can be selected`() throws {
         let serializer = DecodableResponseSerializer<Empty>(emptyResponseCodes: [200], emptyRequestMethods: [.delete])
         #expect(try serializer.serialize(serializerInput("", statusCode: 200)) == .value)
         #expect(try serializer.serialize(serializerInput("", method: .delete, statusCode: 500)) == .value)
@@ -60,14 +60,14 @@ struct EmptyBody: Sendable {
         #expect(try thrown { try serializer.serialize(input) }.kind == .serialization(.inputDataNilOrZeroLength))
     }
 
-    @Test func `an empty body without request and response is an error`() throws {
+    @Test func `an empty body without a request and a response is an error`() throws {
         let input = SerializerInput(request: nil, response: nil, data: Data())
         #expect(
             try thrown { try DataResponseSerializer().serialize(input) }.kind
                 == .serialization(.inputDataNilOrZeroLength))
     }
 
-    @Test func `a body that is there is used whatever the code says`() throws {
+    @Test func `a body is used with any status code`() throws {
         #expect(try StringResponseSerializer().serialize(serializerInput("x", statusCode: 204)) == "x")
         #expect(try DecodableResponseSerializer<Empty>().serialize(serializerInput("{}")) == .value)
     }

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// A text and what it is parsed to.
+/// A text and its parsed value.
 struct ParsedJSON: Sendable {
     let text: String
     let value: JSONValue
@@ -114,7 +114,7 @@ struct NotJSON: Sendable {
         NotJSON("{'a':1}", .unexpectedByte(0x27), at: 1), NotJSON("// a\n1", .unexpectedByte(0x2F), at: 0),
         NotJSON("1\u{A0}", .trailingBytes, at: 1),
     ])
-    func `what is not JSON is refused where it is not`(_ example: NotJSON) {
+    func `text that is not JSON is refused with the position`(_ example: NotJSON) {
         #expect(throws: JSONParsingError.self) { try JSONValue(parsing: Data(example.bytes)) }
         expect(example)
     }
@@ -175,7 +175,7 @@ struct NotJSON: Sendable {
         #expect(error?.reason == .tooDeep)
     }
 
-    @Test func `no garbage traps`() {
+    @Test func `random bytes do not trap`() {
         let alphabet =
             Array(#"[]{},:"\u0123456789dDeE+-.tfn alse ru"#.utf8) + [0x00, 0x0A, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
         var generator = SystemRandomNumberGenerator()
@@ -187,7 +187,7 @@ struct NotJSON: Sendable {
         }
     }
 
-    @Test func `where the system's decoder and the parser both read a text they read the same`() {
+    @Test func `the parser and the system's decoder read the same values`() {
         let alphabet = [
             "[", "]", "{", "}", ",", ":", "\"a\"", "\"\\u00e9\"", "1", "-2.5", "true", "null", " ", "\"\\ud800\"", "01",
         ]
@@ -206,7 +206,7 @@ struct NotJSON: Sendable {
         #expect(try JSONValue(parsing: data[2..<5]) == [1])
     }
 
-    @Test func `an error says where, and shows nothing of the text`() {
+    @Test func `an error contains the position and no part of the text`() {
         let error = #expect(throws: JSONParsingError.self) { try JSONValue(parsing: #"{"password":"hunter2",}"#) }
         #expect(error.map { "\($0)" } == "an unexpected byte, at byte 22")
     }

@@ -15,7 +15,7 @@ import Testing
         #expect(json["none"]?.isNull == true)
     }
 
-    @Test func `what is not there is nil`() {
+    @Test func `a missing member or element is nil`() {
         #expect(json["missing"] == nil)
         #expect(json["tags"]?[2] == nil)
         #expect(json["tags"]?[-1] == nil)
@@ -38,7 +38,7 @@ import Testing
         ("1e400", nil, nil, nil), ("1e30", nil, 1e30, "1000000000000000000000000000000"),
         ("123456789012345678901234567890", nil, 1.2345678901234568e29, "123456789012345678901234567890"),
     ])
-    func `numbers convert where the type holds them`(
+    func `numbers convert to types that can represent them`(
         _ text: String, int: Int?, double: Double?, decimal: String?
     ) throws {
         let value = try JSONValue(parsing: text)
@@ -59,16 +59,16 @@ import Testing
     }
 
     @Test(arguments: ["", "01", "1.", "-", "1e", "+1", "0x1", "1 ", " 1", "NaN", "1,0", "--1", "1e5.0", "１"])
-    func `a malformed number makes no JSONNumber`(_ text: String) {
+    func `a malformed number is not a JSONNumber`(_ text: String) {
         #expect(JSONNumber(text) == nil)
     }
 
     @Test(arguments: ["0", "-0", "12", "0.5", "-1.5e-10", "1E+5", "123456789012345678901234567890"])
-    func `a well-formed number makes a JSONNumber of the same text`(_ text: String) {
+    func `a well-formed number is a JSONNumber with the same text`(_ text: String) {
         #expect(JSONNumber(text)?.description == text)
     }
 
-    @Test func `a repeated name in a literal is no trap`() {
+    @Test func `a repeated name in a literal does not trap`() {
         let json: JSONValue = ["a": 1, "a": 2]
         #expect(json == ["a": 2])
     }

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// Makes the input of a serializer from what matters to it.
+/// Creates the input of a serializer.
 func serializerInput(
     _ data: Data, method: HTTPMethod = .get, statusCode: Int = 200, contentType: String? = nil
 ) throws -> SerializerInput {
@@ -20,7 +20,7 @@ func serializerInput(
 }
 
 @Suite struct SerializerTests {
-    @Test func `generic code knows a serializer that never awaits`() {
+    @Test func `generic code can call a synchronous serializer without await`() {
         func isSynchronous(_ serializer: some ResponseSerializer) -> Bool {
             if case .synchronous = PreparedSerializer(serializer) { true } else { false }
         }
@@ -44,7 +44,7 @@ func serializerInput(
 
     // MARK: Values
 
-    @Test func `data is the body`() throws {
+    @Test func `the data serializer returns the body`() throws {
         #expect(try DataResponseSerializer().serialize(serializerInput("abc")) == Data("abc".utf8))
     }
 
@@ -68,7 +68,7 @@ func serializerInput(
         #expect(try decode(with: .propertyList(of: Point.self)) == Point(x: 1, y: 2))
     }
 
-    @Test(.timeLimit(.minutes(1))) func `every serializer is reached by its short name`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `every serializer has a shorthand`() async throws {
         func value<Value>(_ serializer: some ResponseSerializer<Value>, _ text: String) async throws -> Value {
             try await serializer.serialize(serializerInput(text))
         }
@@ -84,19 +84,19 @@ func serializerInput(
 
     // MARK: Errors
 
-    @Test func `a body that is not JSON is an error with the place`() throws {
+    @Test func `a body that is not JSON is an error with the position`() throws {
         let error = try thrown(by: JSONResponseSerializer(), serializerInput("{"))
         #expect(error.kind == .serialization(.jsonSerializationFailed))
         #expect((error.underlying as? JSONParsingError)?.reason == .unexpectedEnd)
     }
 
-    @Test func `a body that does not decode is an error with the decoder's`() throws {
+    @Test func `a body that cannot be decoded is an error with the decoder's error`() throws {
         let error = try thrown(by: DecodableResponseSerializer<Point>(), serializerInput(#"{"x":1}"#))
         #expect(error.kind == .serialization(.decodingFailed))
         #expect(error.underlying is DecodingError)
     }
 
-    @Test func `what a custom decoder throws is kept unless it is a RequestError`() throws {
+    @Test func `an error of a custom decoder is kept unless it is a RequestError`() throws {
         struct Decoder: DataDecoder {
             let error: any Error
             func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value { throw error }
@@ -109,7 +109,7 @@ func serializerInput(
         #expect(kept.kind == .sessionShutDown)
     }
 
-    @Test func `the error of a serializer says which response it is about`() throws {
+    @Test func `the error of a serializer contains the response`() throws {
         let error = try thrown(by: JSONResponseSerializer(), serializerInput("oops", statusCode: 201))
         #expect(error.response?.statusCode == 201)
         #expect(error.body == Data("oops".utf8))
@@ -122,7 +122,7 @@ func serializerInput(
             (CancellationError(), .cancelled),
             (RequestError(.sessionShutDown), .sessionShutDown),
         ] as [(any Error, RequestError.Kind)])
-    func `what a custom serializer throws is wrapped once`(_ error: any Error, kind: RequestError.Kind) async throws {
+    func `an error of a custom serializer is wrapped once`(_ error: any Error, kind: RequestError.Kind) async throws {
         let serializer = PreparedSerializer(ClosureResponseSerializer<Int> { _ in throw error })
         let input = try serializerInput("1")
         let thrown = await #expect(throws: RequestError.self) { try await serializer(input) }
@@ -130,7 +130,7 @@ func serializerInput(
         #expect((thrown?.underlying is RequestError) == false)
     }
 
-    @Test func `what a preprocessor throws is wrapped like the serializer's`() throws {
+    @Test func `an error of a preprocessor is wrapped like a serializer's error`() throws {
         struct Preprocessor: DataPreprocessor {
             func preprocess(_ data: Data) throws -> Data { throw Failure() }
         }
@@ -141,7 +141,7 @@ func serializerInput(
 
     // MARK: Suspending or not
 
-    @Test func `built-in serializers are prepared to run without suspending`() {
+    @Test func `built-in serializers can run without suspending`() {
         #expect(isSynchronous(PreparedSerializer(.data)))
         #expect(isSynchronous(PreparedSerializer(.string)))
         #expect(isSynchronous(PreparedSerializer(.json)))
@@ -164,7 +164,7 @@ func serializerInput(
     @Test(arguments: [
         (")]}',\n[1]", "[1]"), ("[1]", "[1]"), (")]}',[1]", ")]}',[1]"), (" )]}',\n1", " )]}',\n1"), (")]}'", ")]}'"),
     ])
-    func `Google's prefix is removed where it is whole`(_ body: String, expected: String) {
+    func `Google's prefix is removed if it is complete`(_ body: String, expected: String) {
         #expect(GoogleXSSIPreprocessor().preprocess(Data(body.utf8)) == Data(expected.utf8))
     }
 

@@ -24,20 +24,20 @@ import Testing
         ("iso-2022-jp", [0x41, 0x1B, 0x24, 0x42, 0x24, 0x22, 0x1B, 0x28, 0x42, 0x41], "AあA"),
     ]
 
-    @Test func `every name of the table is known to the system`() {
+    @Test func `the system supports every name of the table`() {
         for charset in SystemCharset.all {
             #expect(charset.isAvailable, "\(charset)")
         }
     }
 
-    @Test func `a charset that the system has no table of counts as unknown`() throws {
+    @Test func `a charset without a table of the system is unknown`() throws {
         let missing = SystemCharset(name: "x-missing", systemName: "X-MISSING")
         #expect(!missing.isAvailable)
         #expect(Charset(missing) == .unknown("x-missing"))
         #expect(Charset.system(missing).decode(Data([0x41])) == nil)
     }
 
-    @Test func `bytes that wait for the rest of a character are few`() throws {
+    @Test func `few bytes wait for the rest of a character`() throws {
         let charset = try #require(SystemCharset.named("gb18030"))
         let decoder = try #require(SystemTextDecoder(charset))
         for _ in 0..<100_000 {
@@ -47,7 +47,7 @@ import Testing
         #expect(end.unicodeScalars.count <= 8)
     }
 
-    @Test func `a megabyte of Japanese is decoded, whole and in pieces that cut its characters`() throws {
+    @Test func `a megabyte of Japanese is decoded, whole and in pieces that split characters`() throws {
         let charset = try #require(SystemCharset.named("shift_jis"))
         let bytes = Data((0..<1 << 20).map { $0.isMultiple(of: 2) ? 0x82 : 0xA0 })
         let expected = String(repeating: "あ", count: 1 << 19)

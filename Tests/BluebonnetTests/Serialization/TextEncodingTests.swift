@@ -38,7 +38,7 @@ struct EncodedText: Sendable {
         EncodedText("text/plain; charset=utf-32be", [0x00, 0x00, 0x00, 0x41], "A"),
         EncodedText("text/plain; charset=utf-32le", [0x41, 0x00, 0x00, 0x00], "A"),
     ])
-    func `the response's charset counts`(_ example: EncodedText) throws {
+    func `the response's charset is used`(_ example: EncodedText) throws {
         #expect(try decode(example.bytes, contentType: example.contentType) == example.text)
     }
 
@@ -47,7 +47,7 @@ struct EncodedText: Sendable {
         EncodedText(nil, [0x41, 0xE9], "Aé"), EncodedText("text/html", [0xC3, 0xA9, 0xFF], "Ã©ÿ"),
         EncodedText("text/plain; charset=", Array("é".utf8), "é"),
     ])
-    func `without a charset it is UTF-8 if it can be, and else ISO-8859-1`(_ example: EncodedText) throws {
+    func `without a charset, the encoding is UTF-8 if valid, otherwise ISO-8859-1`(_ example: EncodedText) throws {
         #expect(try decode(example.bytes, contentType: example.contentType) == example.text)
     }
 
@@ -62,7 +62,7 @@ struct EncodedText: Sendable {
         EncodedText(nil, [0xFF, 0xFE, 0x00, 0x00, 0x41, 0x00, 0x00, 0x00], "A"),
         EncodedText(nil, [0xFF, 0xFE, 0x00, 0x00, 0x41, 0x00], "\0A"),
     ])
-    func `a byte order mark beats the charset and is no part of the text`(_ example: EncodedText) throws {
+    func `a byte order mark overrides the charset and is not part of the text`(_ example: EncodedText) throws {
         let text = try decode(example.bytes, contentType: example.contentType)
         #expect(Array(text.unicodeScalars) == Array(example.text.unicodeScalars))
     }
@@ -77,7 +77,7 @@ struct EncodedText: Sendable {
             ("text/plain; charset=utf-32le", [0x00, 0x00, 0x11, 0x00], "utf-32le"),
             ("text/plain", [0xEF, 0xBB, 0xBF, 0xFF], "utf-8"),
         ] as [(String, [UInt8], String)])
-    func `text that is malformed in its charset is an error that names it`(
+    func `malformed text is an error with its charset`(
         _ contentType: String, bytes: [UInt8], charset: String
     ) throws {
         let error = try #require(throws: RequestError.self) { try decode(bytes, contentType: contentType) }
@@ -85,7 +85,7 @@ struct EncodedText: Sendable {
     }
 
     @Test(arguments: SystemTextDecoderTests.texts)
-    func `text in a charset that the system has a table of is decoded`(
+    func `text in a charset of the system is decoded`(
         _ charset: String, bytes: [UInt8], text: String
     ) throws {
         #expect(try decode(bytes, contentType: "text/plain; charset=\(charset)") == text)
@@ -96,7 +96,7 @@ struct EncodedText: Sendable {
             "x-unheard-of", "koi8-r//TRANSLIT", "koi8-r//IGNORE", "../../tmp/x", "utf-7", "iso-2022-kr",
             "x-user-defined", "internal", "cp1251,utf-8", String(repeating: "k", count: 100_000),
         ])
-    func `a charset that is not known is an error, unless the text is UTF-8`(_ charset: String) throws {
+    func `an unknown charset is an error, except for UTF-8 text`(_ charset: String) throws {
         #expect(try decode(Array("abc é".utf8), contentType: "text/plain; charset=\"\(charset)\"") == "abc é")
         let error = try #require(throws: RequestError.self) {
             try decode([0x41, 0xE9], contentType: "text/plain; charset=\"\(charset)\"")
@@ -114,7 +114,7 @@ struct EncodedText: Sendable {
             (.ascii, [0x41], "A"),
             (.isoLatin1, [0xFF, 0xFE], "ÿþ"), (.macOSRoman, [0x8E, 0xDB], "é€"), (.windowsCP1251, [0xC6], "Ж"),
         ] as [(String.Encoding, [UInt8], String)])
-    func `an encoding that is insisted on beats everything`(
+    func `a required encoding takes precedence over all other information`(
         _ encoding: String.Encoding, bytes: [UInt8], text: String
     ) throws {
         #expect(try decode(bytes, contentType: "text/plain; charset=utf-16", encoding: encoding) == text)

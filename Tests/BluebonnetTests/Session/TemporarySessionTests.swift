@@ -3,7 +3,7 @@ import BluebonnetTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TemporarySessionTests {
-    @Test func `A request is answered though its session is gone before it starts`() async throws {
+    @Test func `A request completes although its session is released before it starts`() async throws {
         for _ in 0..<300 {
             let transport = StubTransport { _ in .text("x") }
             let request = Session(transport: transport).request("https://example.com/")

@@ -4,11 +4,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A reader that waits holds the server back.
+/// A waiting reader slows down the server.
 @Suite(.timeLimit(.minutes(1))) struct BackPressureTests {
     private static let MiB = 1 << 20
 
-    @Test func `a server is held back by a reader that waits, and continues when it reads`() async throws {
+    @Test func `a server waits for a slow reader and continues when the reader reads`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
         let server = try await LocalServer(options: options) { $0.get("/a") { _ in StreamFixture.patterned() } }
@@ -18,7 +18,7 @@ import Testing
         var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         #expect(sent < 16 * Self.MiB)
-        // What has come in is bounded, too: the high watermark, and what one turn of the loop brings at most.
+        // The received bytes are bounded by the high watermark and the bytes of one turn of the loop.
         #expect(task.request.downloadProgress.completed <= Int64(offset + (1024 + 3 * 256) * 1024))
         offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 2 * sent + 8 * Self.MiB)
         #expect(server.traffic.bytesSent > sent)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [(1024, 0), (1024, 4096), (1, 1), (64 * 1024, 1024), (4 << 20, 1 << 20), (1 << 30, 0)])
-    func `every byte comes through any watermarks`(high: Int, low: Int) async throws {
+    func `every byte is delivered with any watermarks`(high: Int, low: Int) async throws {
         let size = 3 * Self.MiB + 17
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size) } }
         let session = TestHarness.session {
@@ -42,7 +42,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `with a tiny watermark little comes in, and with a large one as much as it says`() async throws {
+    @Test func `the watermark limits the received bytes`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         for high in [1024, 4 * Self.MiB] {
             let session = TestHarness.session {
@@ -57,7 +57,7 @@ import Testing
                 break
             }
             let received = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
-            // No more is taken from the network in one turn than a piece and a buffer of libcurl's.
+            // In one turn, at most a piece and a buffer of libcurl are read from the network.
             let piece = min(max(high / 2, 64 * 1024), 512 * 1024)
             let waiting = received - offset
             #expect((high...high + piece + 64 * 1024).contains(waiting), "\(waiting) of \(high)")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `a compressed body waits for its reader, every byte in its place`(_ server: TestServers) async throws {
+    func `a compressed body waits for its reader and is decoded correctly`(_ server: TestServers) async throws {
         let session = try TestHarness.trustingSession()
         let task = session.streamRequest(try server.url("/gzip/bytes/16777216")).validate().streamTask()
         #expect(try await task.response.headers["Content-Encoding"] == "gzip")

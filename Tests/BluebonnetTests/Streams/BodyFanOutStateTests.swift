@@ -4,14 +4,14 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct BodyFanOutStateTests {
-    /// Larger than what is joined to one piece.
+    /// Larger than the limit for joining pieces.
     private let piece = Data(repeating: 1, count: 5000)
 
     private func state(high: Int = 10_000, low: Int = 5000) -> BodyFanOutState {
         BodyFanOutState(highWatermark: high, lowWatermark: low)
     }
 
-    @Test func `the transport pauses at the high watermark and goes on at the low one, once`() {
+    @Test func `the transport pauses at the high watermark and continues once at the low watermark`() {
         var state = state()
         let reader = state.joined(cancelsRequest: true)
         #expect(state.received(piece) == .proceed)
@@ -23,7 +23,7 @@ import Testing
         #expect(state.wanted(by: reader) == .wait)
     }
 
-    @Test func `before there is a reader, the transport pauses, and all who join before the first byte get it`() {
+    @Test func `the transport pauses without readers, and all readers before the first byte receive it`() {
         var state = state()
         #expect(state.received(piece) == .pause)
         #expect(state.received(piece) == .pause)
@@ -41,7 +41,7 @@ import Testing
         #expect(state.heldBytes == 0)
     }
 
-    @Test func `each reader gets everything, and the slowest governs`() {
+    @Test func `each reader receives all bytes, and the slowest reader sets the pace`() {
         var state = state()
         let slow = state.joined(cancelsRequest: true)
         let fast = state.joined(cancelsRequest: true)
@@ -55,7 +55,7 @@ import Testing
         #expect(state.wanted(by: slow) == .take(piece, demandsMore: true))
     }
 
-    @Test func `a place keeps the beginning, and counts for the pace`() {
+    @Test func `a reserved reader keeps the beginning and affects the pace`() {
         var state = state()
         #expect(state.reserved() == true)
         #expect(state.reserved() == true)
@@ -72,7 +72,7 @@ import Testing
         #expect(state.heldBytes == 0)
     }
 
-    @Test func `a place that is left lets the others go on, and the last one cancels`() {
+    @Test func `releasing a reserved reader resumes the others, and releasing the last reader cancels`() {
         var state = state()
         #expect(state.reserved() == true)
         #expect(state.reserved() == true)
@@ -97,7 +97,7 @@ import Testing
         #expect(unread.placeLeft(cancelsRequest: true) == .cancel)
     }
 
-    @Test func `bytes that were dropped are a beginning that is missed`() {
+    @Test func `a reader that joins after bytes were dropped misses the beginning`() {
         var state = state()
         #expect(state.received(piece) == .pause)
         let reader = state.joined(cancelsRequest: false)
@@ -106,7 +106,7 @@ import Testing
         #expect(state.wanted(by: late) == .fail(.bodyAlreadyRead))
     }
 
-    @Test func `when the slowest leaves, the others go on`() {
+    @Test func `the other readers continue when the slowest reader leaves`() {
         var state = state()
         let slow = state.joined(cancelsRequest: true)
         let fast = state.joined(cancelsRequest: true)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [(true, BodyFanOutState.LeaveAction.cancel), (false, .nothing)])
-    func `the last to leave cancels the request if it was to`(
+    func `the last reader that leaves cancels the request if it is set to cancel`(
         cancels: Bool, action: BodyFanOutState.LeaveAction
     ) {
         var state = state()
@@ -128,12 +128,12 @@ import Testing
         let second = state.joined(cancelsRequest: cancels)
         #expect(state.left(first) == .nothing)
         #expect(state.left(second) == action)
-        // What comes now is dropped.
+        // Later bytes are dropped.
         #expect(state.received(piece) == .proceed)
         #expect(state.heldBytes == 0)
     }
 
-    @Test func `the last to leave a paused body lets the rest of it come, to be dropped`() {
+    @Test func `the rest of a paused body is received and dropped after the last reader has left`() {
         var state = state()
         let reader = state.joined(cancelsRequest: false)
         #expect(state.received(piece) == .proceed)
@@ -148,7 +148,7 @@ import Testing
         #expect(state.left(reader) == .nothing)
     }
 
-    @Test func `an end and a failure come after the last byte, and the first counts`() {
+    @Test func `the end or failure that is reported first follows the last byte`() {
         var complete = state()
         let reader = complete.joined(cancelsRequest: true)
         _ = complete.received(piece)
@@ -175,25 +175,25 @@ import Testing
         #expect(failed.wanted(by: late) == .fail(.connection(.lost)))
     }
 
-    @Test func `small pieces are joined, so that they do not take more room than they hold`() {
+    @Test func `small pieces are joined to save memory`() {
         var queue = PieceQueue()
         for number in 0..<8192 { queue.append(Data([UInt8(truncatingIfNeeded: number)]), joiningFrom: 0) }
         #expect(queue.endNumber == 2)
         #expect(queue[0] + queue[1] == Data((0..<8192).map { UInt8(truncatingIfNeeded: $0) }))
-        // What a reader has taken stays as it is.
+        // Pieces that a reader has received do not change.
         queue.append(Data([1]), joiningFrom: 2)
         #expect(queue.endNumber == 3)
     }
 
     @Test(arguments: [(0, 0), (-1, -1), (10, 20)])
-    func `watermarks that make no sense still let every byte through`(high: Int, low: Int) {
+    func `all bytes are delivered with invalid watermarks`(high: Int, low: Int) {
         var state = state(high: high, low: low)
         let reader = state.joined(cancelsRequest: true)
         #expect(state.received(piece) == .pause)
         #expect(state.wanted(by: reader) == .take(piece, demandsMore: true))
     }
 
-    @Test func `a request that was begun for its head is cancelled if no reader has come`() {
+    @Test func `a request that was started for its head is cancelled without a reader`() {
         var state = state()
         state.taskBegan()
         state.taskBegan()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// 100 MiB of text that takes next to nothing when it is compressed: 800 lines of 128 KiB each.
+/// 100 MiB of highly compressible text, in 800 lines of 128 KiB each.
 enum CompressibleBody {
     static let codings = ["gzip", "deflate", "br", "zstd"]
     static let lineCount = 800
@@ -69,7 +69,7 @@ enum CompressibleBody {
         return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
     }
 
-    /// What Google's encoder makes of the body, at its level 9.
+    /// The body as compressed by Google's encoder at level 9.
     private static let brotliDigits =
         "cbffff3f00a414c2eab1cb12405cb8f7018b7b1f20baf77b1e00e0ffff1f001200715800baf77ffcffff034002200e0b40f7"
         + "fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07bffc7ffff3f002400e2b00074"

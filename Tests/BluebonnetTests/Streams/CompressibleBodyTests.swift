@@ -4,10 +4,10 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Bodies that are 1,000 to 600,000 times as large as what comes over the wire.
+/// Bodies that are 1,000 to 600,000 times as large as the received bytes.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct CompressibleBodyTests {
     @Test(arguments: CompressibleBody.codings)
-    func `100 MiB of nearly nothing are collected, and other requests are answered meanwhile`(
+    func `other requests complete while 100 MiB of compressible bytes are decoded`(
         _ coding: String
     ) async throws {
         let server = try await CompressibleBody.server()
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `100 MiB of nearly nothing become a file`(_ coding: String) async throws {
+    func `100 MiB of compressible bytes are saved to a file`(_ coding: String) async throws {
         let directory = try TestDirectory()
         let server = try await CompressibleBody.server()
         let session = TestHarness.session()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `the limit of a collected body holds for what it decodes to`(_ coding: String) async throws {
+    func `the limit of a body in memory applies to the decoded bytes`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
         let session = TestHarness.session { $0.maximumResponseBytes = 10 << 20 }
         let task = session.request(server.url("/\(coding)")).serializingData()
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `what is left to decode waits while the request is suspended`(_ coding: String) async throws {
+    func `the undecoded rest waits while the request is suspended`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/\(coding)")).streamTask()
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `a request ends while there is more to decode`(_ coding: String) async throws {
+    func `a request can end while there is more to decode`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
         let session = TestHarness.session()
         var limited = HTTPRequest(url: server.url("/\(coding)"))
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `a slow reader gets every byte, and what waits for it is bounded`(_ coding: String) async throws {
+    func `a slow reader receives every byte, and its unread bytes are bounded`(_ coding: String) async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
             let session = TestHarness.session()
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: CompressibleBody.codings)
-    func `lines and files take bounded memory, too`(_ coding: String) async throws {
+    func `lines and files use bounded memory`(_ coding: String) async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
             let session = TestHarness.session()

@@ -8,7 +8,7 @@ import Testing
 /// A transport whose responses are quicker than it is to return the exchange.
 @Suite(.timeLimit(.minutes(1))) struct EarlyHeadTests {
     @Test(arguments: [200, 500])
-    func `a body comes though its head was there before its exchange`(status: Int) async throws {
+    func `a body is received although its head arrives before its exchange is known`(status: Int) async throws {
         for _ in 1...50 {
             let session = Session(transport: EarlyHeadTransport(status: status))
             let task = session.streamRequest("http://example.com/a").validate().streamTask()
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `a request whose outcome is there before its exchange is answered`() async throws {
+    @Test func `a request completes although its outcome arrives before its exchange is known`() async throws {
         for _ in 1...50 {
             let session = Session(transport: EarlyHeadTransport(status: 200))
             let request = session.request("http://example.com/a")
@@ -32,7 +32,7 @@ import Testing
     }
 }
 
-/// Tells heads, and what it can of bodies, before it returns the exchange.
+/// Reports heads, and the beginnings of bodies, before it returns the exchange.
 private struct EarlyHeadTransport: Transport {
     let status: Int
     var executor: (any TaskExecutor)? { nil }
@@ -41,7 +41,7 @@ private struct EarlyHeadTransport: Transport {
         let response = HTTPResponse(url: request.url, statusCode: status, headers: [:])
         let exchange = EarlyHeadExchange(response: response, observer: observer)
         if options.pausesBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
-        // Others get their chance to go on meanwhile.
+        // Other tasks can continue meanwhile.
         for _ in 1...1000 { sched_yield() }
         return exchange
     }

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: Place.allCases)
-    func `cancelling ends the wait, closes the connection and throws a cancellation`(_ place: Place) async {
+    func `cancelling ends the wait, closes the connection and throws a cancellation error`(_ place: Place) async {
         for _ in 0..<Self.iterations {
             let (server, isThere) = place.server()
             let reader = Self.reader(server.source(waitsForEver: true))
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `A task that is cancelled before it reads makes no connection`() async throws {
+    @Test func `A task that is cancelled before it reads opens no connection`() async throws {
         let server = FakeEventServer(.events("data:1\n\n"))
         let start = Latch()
         let source = server.source()
@@ -81,7 +81,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `A cancellation keeps the error of the connection before`() async {
+    @Test func `A cancellation keeps the error of the previous connection`() async {
         let (server, isThere) = Place.waiting.server()
         let reader = Self.reader(server.source(waitsForEver: true))
         await isThere.wait()

@@ -29,7 +29,7 @@ import Testing
             (410, nil, .fail(.eventSource(.unacceptableStatusCode(410)))),
             (503, "text/event-stream", .fail(.eventSource(.unacceptableStatusCode(503)))),
         ] as [(Int, String?, EventSourceState.Action)])
-    func `only 200 with an event stream is one, and 204 is the end`(
+    func `only a 200 with an event stream is accepted, and a 204 is the end`(
         _ statusCode: Int, mimeType: String?, action: EventSourceState.Action
     ) {
         var state = Self.state()
@@ -44,7 +44,7 @@ import Testing
             .timedOut(.idle), .timedOut(.total), .trust(.handshake), .invalidResponse(.malformed),
             .invalidResponse(.truncated), .invalidResponse(.http2Stream),
         ] as [RequestError.Kind])
-    func `what the network or a restart can cause is waited out, before and after the head`(_ kind: RequestError.Kind) {
+    func `failures of the network lead to a reconnection, before and after the head`(_ kind: RequestError.Kind) {
         var connecting = Self.state()
         #expect(connecting.connectionEnded(kind, jitter: 0) == .wait(.seconds(3)))
         #expect(connecting.phase == .waiting)
@@ -66,7 +66,7 @@ import Testing
             .download(.resumeDataInvalid), .eventSource(.unacceptableStatusCode(1)), .cancelled, .sessionShutDown,
             .internal,
         ] as [RequestError.Kind])
-    func `what would be the same the next time ends the source, before and after the head`(_ kind: RequestError.Kind) {
+    func `permanent failures end the source, before and after the head`(_ kind: RequestError.Kind) {
         var connecting = Self.state()
         #expect(connecting.connectionEnded(kind, jitter: 0) == .fail(kind))
         #expect(connecting.phase == .closed)
@@ -75,7 +75,7 @@ import Testing
         #expect(open.phase == .closed)
     }
 
-    @Test func `A stream that ends is connected to again after the reconnection time, each time`() {
+    @Test func `The source reconnects after the reconnection time whenever a stream ends`() {
         var state = Self.openState()
         for _ in 0..<5 {
             #expect(state.connectionEnded(nil, jitter: 0) == .wait(.seconds(3)))
@@ -107,20 +107,20 @@ import Testing
             (.seconds(-1), .seconds(-1), 0.0, [0, 0, 0, 0, 0, 0, 0]),
             (.seconds(1 << 60), .seconds(1 << 60), 0.0, [Int64](repeating: 86_400_000, count: 7)),
         ] as [(Duration, Duration, Double, [Int64])])
-    func `the wait doubles while no connection can be made, within bounds`(
+    func `the wait doubles within bounds while no connection can be made`(
         _ time: Duration, maximum: Duration, jitter: Double, delays: [Int64]
     ) {
         var state = Self.state(.init(reconnectionTime: time, maximumReconnectionDelay: maximum))
         #expect(Self.delays(&state, count: delays.count, jitter: jitter) == delays)
     }
 
-    @Test func `The wait stays at its bound`() {
+    @Test func `The wait stays at its maximum`() {
         var state = Self.state()
         #expect(Self.delays(&state, count: 1000).last == 30000)
         #expect(state.failedAttempts == 1000)
     }
 
-    @Test func `A connection that was made resets the wait`() {
+    @Test func `A successful connection resets the wait`() {
         var state = Self.state()
         #expect(Self.delays(&state, count: 3) == [3000, 6000, 12000])
         #expect(state.headReceived(statusCode: 200, mimeType: "text/event-stream") == .read)
@@ -129,7 +129,7 @@ import Testing
         #expect(Self.delays(&state, count: 2) == [3000, 6000])
     }
 
-    @Test func `The server's reconnection time counts from now on`() {
+    @Test func `The server's reconnection time applies to later waits`() {
         var state = Self.openState()
         state.reconnectionTimeReceived(.milliseconds(20))
         #expect(state.connectionEnded(nil, jitter: 0) == .wait(.milliseconds(20)))
@@ -140,14 +140,14 @@ import Testing
     }
 
     @Test(arguments: [(1, 0), (0, 0), (-1, 0), (2, 1), (5, 4)])
-    func `so many attempts in a row are the end`(_ maximum: Int, waits: Int) {
+    func `a number of failed attempts in a row ends the source`(_ maximum: Int, waits: Int) {
         var state = Self.state(.init(maximumAttempts: maximum))
         #expect(Self.delays(&state, count: waits).allSatisfy { $0 > 0 })
         #expect(state.connectionEnded(.connection(.refused), jitter: 0) == .fail(.connection(.refused)))
         #expect(state.phase == .closed)
     }
 
-    @Test func `Only failed attempts count, not connections that were lost`() {
+    @Test func `Only failed attempts count, and lost connections do not`() {
         var state = Self.openState(.init(maximumAttempts: 2))
         for _ in 0..<5 {
             #expect(state.connectionEnded(.connection(.lost), jitter: 0) == .wait(.seconds(3)))
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `A source that does not reconnect ends as its connection did`() {
+    @Test func `A source that does not reconnect ends with the result of its connection`() {
         let configuration = EventSource.Configuration(reconnects: false)
         var ended = Self.openState(configuration)
         #expect(ended.connectionEnded(nil, jitter: 0) == .finish)
@@ -169,7 +169,7 @@ import Testing
         #expect(refused.connectionEnded(.connection(.refused), jitter: 0) == .fail(.connection(.refused)))
     }
 
-    @Test func `A source is cancelled wherever it is`() {
+    @Test func `A source can be cancelled in every state`() {
         var connecting = Self.state()
         #expect(connecting.cancelled() == .fail(.cancelled))
         var open = Self.openState()

@@ -15,7 +15,7 @@ import Testing
         return (data, nil)
     }
 
-    @Test func `Events come over one connection after the other, until the server says 204`() async {
+    @Test func `Events arrive over one connection after the other until the server sends 204`() async {
         let server = FakeEventServer(
             .events("data:1\n\ndata:2\n", "\n"), .events("data:3\n\n", end: .fail(.connection(.lost))),
             .failure(.connection(.refused)), .events("data:4\n\n"))
@@ -27,7 +27,7 @@ import Testing
         #expect(server.openConnections == 0)
     }
 
-    @Test func `A request asks for an event stream that is fresh`() async {
+    @Test func `A request accepts an event stream and bypasses caches`() async {
         let server = FakeEventServer()
         _ = await Self.read(server.source())
         #expect(server.requests == [["Accept": "text/event-stream", "Cache-Control": "no-cache"]])
@@ -45,7 +45,7 @@ import Testing
         #expect(source.lastEventID == "")
     }
 
-    @Test func `A source can begin after an event, whose ID stays until there is another`() async throws {
+    @Test func `A source can begin after an event, whose ID stays until the next ID`() async throws {
         let server = FakeEventServer(.events("data:a\n\n"), .events("id:8\ndata:b\n\n"))
         let source = server.source(.init(initialLastEventID: "7"))
         #expect(source.lastEventID == "7")
@@ -85,7 +85,7 @@ import Testing
             (.failure(.sessionShutDown), .sessionShutDown), (.failure(.cancelled), .cancelled),
             (.events("data:1\n\n", end: .fail(.cancelled)), .cancelled),
         ] as [(FakeResponse, RequestError.Kind)])
-    func `what waiting does not help against is thrown once, and the connection is closed`(
+    func `a permanent failure is thrown once and the connection is closed`(
         _ answer: FakeResponse, kind: RequestError.Kind
     ) async throws {
         let server = FakeEventServer(answer)
@@ -107,7 +107,7 @@ import Testing
         "text/event-stream", "TEXT/Event-Stream", "text/event-stream; charset=utf-8", "text/event-stream;",
         " text/event-stream ;charset=windows-1252",
     ])
-    func `the content type may be written in any way, and is UTF-8 whatever it says`(_ type: String) async {
+    func `the content type is case-insensitive, and the text is UTF-8 with any charset`(_ type: String) async {
         let server = FakeEventServer(FakeResponse(contentType: type, chunks: ["data:é\n\n"]))
         #expect(await Self.read(server.source()).data == ["é"])
     }
@@ -120,7 +120,7 @@ import Testing
         #expect(server.requests.count == 1 && server.openConnections == 0)
     }
 
-    @Test func `After so many failed attempts the last error is thrown`() async {
+    @Test func `The last error is thrown after the maximum number of failed attempts`() async {
         let server = FakeEventServer(
             .events("data:1\n\n"), .failure(.connection(.refused)), .failure(.timedOut(.connect)))
         let (data, error) = await Self.read(server.source(.init(maximumAttempts: 2)))
@@ -147,13 +147,13 @@ import Testing
         #expect(server.openConnections == 0)
     }
 
-    @Test func `What was cut off by the end of one connection is not continued by the next`() async {
+    @Test func `An incomplete event at the end of a connection is dropped`() async {
         let server = FakeEventServer(
             .events("event:x\ndata:cut"), .events(" off\ndata:whole\n\n"), .events("data:a\r"), .events("\ndata:b\n\n"))
         #expect(await Self.read(server.source()).data == ["whole", "b"])
     }
 
-    @Test func `Leaving the loop closes the connection, before its end was seen`() async throws {
+    @Test func `Leaving the loop closes a connection that has not ended`() async throws {
         let server = FakeEventServer(.events("data:1\n\ndata:2\n\n", end: .hang))
         for try await event in server.source() {
             #expect(event.data == "1")
@@ -164,7 +164,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `Each loop has a connection of its own, made when it asks for an event`() async throws {
+    @Test func `Each loop has its own connection, which opens when the loop requests an event`() async throws {
         let server = FakeEventServer(
             .events("id:1\ndata:a\n\n", end: .hang), .events("id:2\ndata:b\n\n", end: .hang))
         let source = server.source()
@@ -197,7 +197,7 @@ import Testing
             ])
     }
 
-    @Test func `The states end with the source, and leaving a loop is the end of its connection`() async throws {
+    @Test func `The states end with the source, and leaving a loop closes its connection`() async throws {
         let server = FakeEventServer(.events("data:1\n\n", end: .hang))
         var source: EventSource? = server.source()
         let states = try #require(source?.states)

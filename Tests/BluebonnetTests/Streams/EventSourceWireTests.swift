@@ -11,7 +11,7 @@ import Testing
     /// Reconnects at once.
     private static let eager = EventSource.Configuration(reconnectionTime: .zero)
 
-    @Test func `a source reconnects after what it has seen, until the server says 204`() async throws {
+    @Test func `a source reconnects after its last event until the server sends 204`() async throws {
         let server = try await LocalServer { router in
             router.get("/events") { request in
                 switch request.sequence {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [8000, 8001, 65_536, 8 << 20])
-    func `an ID that is too long to be sent back does not count`(_ length: Int) async throws {
+    func `an ID that is too long to be sent is ignored`(_ length: Int) async throws {
         let long = String(repeating: "x", count: length)
         let server = try await LocalServer { router in
             router.get("/events") { request in
@@ -60,7 +60,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a source has the session's fields and its own, and the server's retry is honoured`() async throws {
+    @Test func `a source sends all its fields and uses the server's reconnection time`() async throws {
         let server = try await LocalServer { router in
             router.post("/events") { request in
                 .text("retry: 3600000\nid: 1\ndata: a\n\n", contentType: "text/event-stream")
@@ -98,7 +98,7 @@ import Testing
         (200, "text/html", .eventSource(.unacceptableContentType("text/html"))),
         (200, "application/json", .eventSource(.unacceptableContentType("application/json"))),
     ])
-    func `an answer that is no event stream ends the source`(
+    func `a response that is not an event stream ends the source`(
         status: Int, contentType: String, kind: RequestError.Kind
     ) async throws {
         let server = try await LocalServer { router in
@@ -161,7 +161,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a session that is shut down in a hurry ends its sources`() async throws {
+    @Test func `a shutdown that is cancelled ends the session's sources`() async throws {
         let server = try await LocalServer { router in
             router.get("/events") { _ in .script(.bytes(Self.head + "data: a\n\n"), .stall) }
         }
@@ -178,7 +178,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a slow reader of events holds the server back`() async throws {
+    @Test func `a slow reader of events slows down the server`() async throws {
         let event = Data(("data: " + String(repeating: "x", count: 1000) + "\n\n").utf8)
         let server = try await LocalServer { router in
             router.get("/events") { _ in .endless(event, headers: ["Content-Type": "text/event-stream"]) }

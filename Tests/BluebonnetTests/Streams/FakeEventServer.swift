@@ -61,7 +61,7 @@ final class FakeEventServer: Sendable {
         state.withLock { $0.delays }
             .map { $0.components.seconds * 1000 + $0.components.attoseconds / 1_000_000_000_000_000 }
     }
-    /// How many connections were made and not closed yet.
+    /// The number of open connections.
     var openConnections: Int { state.withLock { $0.openConnections } }
 
     /// Returns a source of this server's events, whose waits are over at once, or never.
@@ -142,7 +142,7 @@ final class Latch: Sendable {
 
     var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    /// Lets everyone through, now and later; returns whether it was the first time.
+    /// Resumes all current and later tasks; returns `true` for the first call.
     @discardableResult func open() -> Bool {
         let (isFirst, waiting) = state.withLock { state in
             defer { state = State(isOpen: true) }

@@ -32,7 +32,7 @@ import Testing
                 ]
             ),
         ] as [(String, [String])])
-    func `lines end with LF and CRLF, however they are cut`(_ text: String, expected: [String]) throws {
+    func `lines end with LF and CRLF, wherever the pieces end`(_ text: String, expected: [String]) throws {
         for chunks in Chunking.everyWay(text) {
             #expect(try Self.lines(chunks) == expected, "\(chunks.map { Array($0) })")
         }
@@ -46,13 +46,13 @@ import Testing
             ("a\r\n\nb", ["a", "", "b"]), ("a\r", ["a"]), ("a", ["a"]),
             ("aa\rbb\rcc\rdd\nee\r", ["aa", "bb", "cc", "dd", "ee"]),
         ] as [(String, [String])])
-    func `lines of event streams end with CR as well, however they are cut`(_ text: String, expected: [String]) throws {
+    func `lines of event streams also end with CR, wherever the pieces end`(_ text: String, expected: [String]) throws {
         for chunks in Chunking.everyWay(text) {
             #expect(try Self.lines(chunks, lineEnd: .any) == expected, "\(chunks.map { Array($0) })")
         }
     }
 
-    @Test func `A line that a CR ends does not wait for what follows`() throws {
+    @Test func `A line that ends with CR does not wait for the next byte`() throws {
         var framer = LineFramer(lineEnd: .any)
         framer.append(Data("a\r".utf8))
         #expect(try framer.nextText() == "a")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `A line that is kept does not change with what comes after it`() throws {
+    @Test func `A stored line does not change when more bytes are added`() throws {
         var framer = LineFramer()
         var kept: [Data] = []
         for chunk in Chunking.everyWay("first line of them\nsecond line of them\n")[1] {
@@ -89,7 +89,7 @@ import Testing
         #expect(kept.map { String(decoding: $0, as: UTF8.self) } == ["first line of them", "second line of them"])
     }
 
-    @Test func `Chunks may be added before the lines of earlier ones were read`() throws {
+    @Test func `Pieces can be added before the lines of earlier pieces were read`() throws {
         var framer = LineFramer()
         framer.append(Data("a\nb".utf8))
         #expect(try framer.nextText() == "a")
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: ["12345\n", "12345\r\n", "12345", "\n12345\r\n12345", "12345\r\n\r\n"])
-    func `A line of as many bytes as allowed is handed out`(_ text: String) throws {
+    func `A line of the maximum length is returned`(_ text: String) throws {
         for chunks in Chunking.everyWay(text) {
             #expect(try Self.lines(chunks, limit: 5).contains("12345"))
             #expect(try Self.lines(chunks, limit: 5, lineEnd: .any).contains("12345"))
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: ["123456\n", "123456\r\n", "123456", "12345\n123456", "12345\r6\n", "12345\r\r\n", "12345\r"])
-    func `A longer line is an error wherever it is cut`(_ text: String) throws {
+    func `A longer line is an error, wherever the pieces end`(_ text: String) throws {
         for chunks in Chunking.everyWay(text) {
             let error = try #require(throws: RequestError.self) { try Self.lines(chunks, limit: 5) }
             #expect(error.kind == .invalidResponse(.bodyTooLarge(limit: 5)))
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func `A line without an end is refused as soon as it is too long, and for good`() throws {
+    @Test func `A line without an end fails permanently as soon as it is too long`() throws {
         var framer = LineFramer(limit: 1000)
         let chunk = Data(repeating: 0x78, count: 300)
         for _ in 0..<3 {
@@ -132,10 +132,10 @@ import Testing
     }
 
     @Test(arguments: [LineFramer.LineTerminator.lineFeed, .any])
-    func `many lines cost the time of each, also in one chunk and byte by byte`(_ lineEnd: LineFramer.LineTerminator)
+    func `the time for many lines is proportional to their number`(_ lineEnd: LineFramer.LineTerminator)
         throws
     {
-        // Quadratic work would take minutes for these.
+        // Quadratic work would take minutes.
         let text = String(repeating: lineEnd == .any ? "x\r" : "x\n", count: 200_000)
         let data = Data(text.utf8)
         #expect(try Self.lines([data], lineEnd: lineEnd).count == 200_000)

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `Any decoder does, also one that counts from 0`() throws {
+    @Test func `Any decoder can be used, even if it requires an index of 0`() throws {
         for chunks in Chunking.everyWay("Abc, which is a line of some length\nBcd\n") {
             #expect(try Self.values(chunks, decoder: FirstByteDecoder()) == [Point(x: 65), Point(x: 66)])
         }
@@ -48,7 +48,7 @@ import Testing
         arguments: [
             ("{\"x\":1}\n{\"y\":1}\n{\"x\":3}", 2), ("nonsense\n{\"x\":3}\n", 1), ("\n\r\n\n{\"x\":3}\n{\"x\":", 5),
         ] as [(String, Int)])
-    func `a line that cannot be decoded is an error with its number, and the others are values`(
+    func `a line that cannot be decoded is an error with its number, and other lines are values`(
         _ text: String, number: Int
     ) throws {
         for chunks in Chunking.everyWay(text) {

@@ -37,7 +37,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a receiver that pauses after each piece gets the next when it asks for more`() async throws {
+    @Test func `a receiver that pauses after each piece receives the next piece on demand`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()
@@ -56,7 +56,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `who pauses and never asks for more is handed no more`() async throws {
+    @Test func `a receiver that pauses and never requests more receives no more pieces`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()
@@ -64,7 +64,7 @@ import Testing
         let receiver = PieceReceiver { _ in .pause }
         exchange.receiveBody(with: receiver)
         _ = try await StreamFixture.settled(session) { receiver.body.count }
-        // What had come in already may follow the first piece.
+        // Bytes that have already arrived may follow the first piece.
         #expect((1...2).contains(receiver.pieces))
         exchange.cancel()
         #expect(await observer.outcome.error?.kind == .cancelled)

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a body that trickles does not delay the refusal`(_ kind: Kind) async throws {
+    func `a slow body does not delay the refusal`(_ kind: Kind) async throws {
         let bytes = String(repeating: "x", count: 100_000)
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes(Self.head), .drip(bytes, piece: 1, every: .milliseconds(20)))
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [0, 10, 65_535, 65_536, 100_000])
-    func `what comes in time is in the error, and patience ends with it`(_ size: Int) async throws {
+    func `the error contains the bytes that arrive in time, and the wait ends with the body`(_ size: Int) async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
         let (began, ended) = (Locked(0), Gate())
         let session = Self.session {
@@ -81,7 +81,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `when patience has run out, the error has the bytes received`() async throws {
+    @Test func `the error contains the received bytes when the time is over`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "late"), .waitForClose)
         let (asked, over) = (Gate(), Gate())
         let session = Self.session {

@@ -192,7 +192,7 @@ struct EventStreamCase: Sendable, CustomTestStringConvertible {
     ]
 
     @Test(arguments: lineCases)
-    func `lines, their ends, byte order marks and what is not complete`(_ stream: EventStreamCase) throws {
+    func `lines, line endings, byte order marks and incomplete events`(_ stream: EventStreamCase) throws {
         try Self.run(stream)
     }
 
@@ -206,7 +206,7 @@ struct EventStreamCase: Sendable, CustomTestStringConvertible {
         try Self.run(stream)
     }
 
-    @Test func `The ID of the connection before is that of events without one`() throws {
+    @Test func `Events without an ID have the last ID of the previous connection`() throws {
         try Self.run(
             EventStreamCase(
                 "", "data:a\n\nid:2\n\ndata:b\n\n",
@@ -216,7 +216,7 @@ struct EventStreamCase: Sendable, CustomTestStringConvertible {
         try Self.run(EventStreamCase("", "data:a\n", [], lastEventID: "1"), lastEventID: "1")
     }
 
-    @Test func `An event that a CR completes does not wait for what follows`() throws {
+    @Test func `An event that ends with CR does not wait for the next byte`() throws {
         var parser = ServerSentEventParser()
         parser.append(Data("data:a\r\r".utf8))
         #expect(try parser.next() == Self.data("a"))
@@ -225,7 +225,7 @@ struct EventStreamCase: Sendable, CustomTestStringConvertible {
         #expect(try parser.next() == nil)
     }
 
-    @Test func `An event as large as allowed is handed out, a larger one is an error for good`() throws {
+    @Test func `An event of the maximum size is returned, and a larger event is a permanent error`() throws {
         var parser = ServerSentEventParser(limit: 12)
         parser.append(Data("data:12345\ndata:123456\n\n".utf8))
         #expect(try parser.next() == Self.data("12345\n123456"))

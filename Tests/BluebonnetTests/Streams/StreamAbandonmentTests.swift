@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Readers that leave early, and requests that are held back in mid-stream.
+/// Readers that leave early, and requests that are paused within the stream.
 @Suite(.timeLimit(.minutes(1))) struct StreamAbandonmentTests {
     /// The ways to read a part of a stream and no more.
     enum Loop: CaseIterable {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: Loop.allCases)
-    func `a request that is not cancelled automatically comes to its end without readers`(_ loop: Loop) async throws {
+    func `a request without automatic cancellation completes without readers`(_ loop: Loop) async throws {
         let size = 11 << 20
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -63,7 +63,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a task that is dropped after the head cancels the request`() async throws {
+    @Test func `releasing a task after the head cancels the request`() async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
@@ -73,7 +73,7 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `a reader that is dropped unread cancels the request`() async throws {
+    @Test func `releasing a reader unread cancels the request`() async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
@@ -85,7 +85,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request whose task is dropped continues for holders of its sequence`() async throws {
+    @Test func `a request whose task is released continues while its sequence is retained`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 2 << 20) } }
         let session = TestHarness.session()
         func bytes() -> DataStreamTask.Bytes { session.streamRequest(server.url("/a")).streamTask().bytes }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `cancelling the task of a loop ends it with a cancellation`(automatically: Bool) async throws {
+    func `cancelling the task of a loop ends the loop with a cancellation`(automatically: Bool) async throws {
         let server = try await Self.endless()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask(automaticallyCancelling: automatically)
@@ -119,7 +119,7 @@ import Testing
             #expect(task.request.isCancelled)
         } else {
             #expect(task.request.isResumed)
-            // It goes on, and what it brings is dropped.
+            // The request continues, and its bytes are dropped.
             let received = task.request.downloadProgress.completed
             for await progress in task.request.downloadProgressUpdates()
             where progress.completed > received + 8 << 20 { break }
@@ -158,7 +158,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stream that is suspended is held back, and continues where it was`() async throws {
+    @Test func `a suspended stream pauses and continues at the same position`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -189,7 +189,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stream that is suspended while its reader waits is held back by both`() async throws {
+    @Test func `a suspended stream with a waiting reader continues only when both continue`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 8 << 20) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -199,7 +199,7 @@ import Testing
             _ = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             task.suspend()
             let end = Int(task.request.downloadProgress.completed)
-            // Resumed first, or room made first.
+            // The order of resuming and making room.
             if order.isMultiple(of: 2) { task.resume() }
             offset = try await StreamFixture.readPattern(&iterator, from: offset, count: end - offset)
             task.resume()

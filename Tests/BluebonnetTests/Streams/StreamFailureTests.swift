@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Bodies that are cut off: what came before is delivered, then the error.
+/// Truncated bodies: the received bytes are delivered before the error.
 @Suite(.timeLimit(.minutes(1))) struct StreamFailureTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
 
@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         let pace = Pace()
         let server = try await LocalServer.scripted { _ in
-            // A reset would take back what the client has not read yet.
+            // A reset would discard the bytes that the client has not read.
             LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
         }
         let session = TestHarness.session(startRequestsImmediately: false) {
@@ -43,26 +43,26 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a connection that is closed in mid-body`() async throws {
+    @Test func `a connection that is closed within the body`() async throws {
         try await expectCut(.close, .invalidResponse(.truncated))
     }
 
-    @Test func `a connection that is reset in mid-body`() async throws {
+    @Test func `a connection that is reset within the body`() async throws {
         try await expectCut(.reset, .connection(.lost))
     }
 
-    @Test func `a server that stalls in mid-body runs into the limit for silence`() async throws {
+    @Test func `a server that stalls within the body causes an idle timeout`() async throws {
         try await expectCut(.stall, .timedOut(.idle), timeouts: Timeouts(idle: .seconds(3)))
     }
 
-    @Test func `a server that is slow in all runs into the limit for all`() async throws {
+    @Test func `a slow server causes a total timeout`() async throws {
         try await expectCut(.stall, .timedOut(.total), timeouts: Timeouts(total: .seconds(5)))
     }
 
     @Test func `a chunked body that is malformed`() async throws {
         let pace = Pace()
         let server = try await LocalServer.scripted { _ in
-            // Libcurl forgets what came in one piece with what is wrong, while the body was held back.
+            // Libcurl drops bytes that arrived in one piece with the fault while the body was paused.
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
             return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
         }
@@ -75,7 +75,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the limit for silence is not for a reader that is slow`() async throws {
+    @Test func `the idle timeout does not apply to a slow reader`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { _ in StreamFixture.patterned() }
             router.get("/silent") { _ in .script(.stall) }
@@ -96,7 +96,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the limit for silence is not for a closure that thinks about the head`() async throws {
+    @Test func `the idle timeout does not apply to a slow closure for the head`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { _ in StreamFixture.patterned(length: 1 << 20) }
             router.get("/silent") { _ in .script(.stall) }
@@ -114,7 +114,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the limit for silence holds again when a reader has read on`() async throws {
+    @Test func `the idle timeout applies again after a reader has continued`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -133,7 +133,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `cancelling in mid-body ends every sequence after what came`() async throws {
+    @Test func `cancelling within the body ends every sequence after the received bytes`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
         let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -168,7 +168,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a session that is shut down in a hurry ends its streams`() async throws {
+    @Test func `a shutdown that is cancelled ends the session's streams`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let tasks = (1...5).map { _ in session.streamRequest(server.url("/a")).streamTask() }
@@ -187,7 +187,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a session that is shut down waits for a stream to be read`() async throws {
+    @Test func `a shutdown waits until a stream is read`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 4 << 20) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What the tests of streamed responses share.
+/// The shared functions of the tests of streamed responses.
 enum StreamFixture {
     /// A whole number of patterns, 251 bytes long each.
     private static let patterns = Data((0..<251 * 2048).map { UInt8($0 % 251) })
@@ -21,7 +21,7 @@ enum StreamFixture {
     static func isRight(_ piece: Data, at offset: Int) -> Bool {
         var rest = piece[...]
         var offset = offset
-        // By large pieces: a look at each byte takes its time in a debug build.
+        // Large pieces are compared, because a check of each byte is slow in a debug build.
         while !rest.isEmpty {
             let part = rest.prefix(pieceSize)
             guard part == pattern(offset..<offset + part.count) else { return false }
@@ -31,7 +31,7 @@ enum StreamFixture {
         return true
     }
 
-    /// A response whose body is the pattern, as fast as the client takes it; endless without a length.
+    /// A response with the pattern as its body, sent as fast as the client reads; endless without a length.
     static func patterned(length: Int? = nil, status: Int = 200) -> LocalServer.Response {
         let size = pieceSize
         let piece = pattern(0..<size)
@@ -88,7 +88,7 @@ enum StreamFixture {
         return offset
     }
 
-    /// Waits until a number stays as it is while the session and its loop go through many turns; returns the number.
+    /// Waits until a number does not change during many turns of the session and its loop; returns the number.
     static func settled(_ session: Session, _ number: () -> Int) async throws -> Int {
         let other = try await LocalServer { $0.get("/turn", .text("turn")) }
         var (last, steadyRounds) = (-1, 0)
@@ -110,7 +110,7 @@ enum StreamFixture {
 final class Pace: Sendable {
     private let request = Locked<DataStreamRequest?>(nil)
 
-    /// Says whose progress counts; to be called before the request starts.
+    /// Sets the request whose progress is used; must be called before the request starts.
     func follow(_ request: DataStreamRequest) { self.request.withLock { $0 = request } }
 
     /// Returns when so many bytes of the body were received, or there will be no more.
@@ -122,7 +122,7 @@ final class Pace: Sendable {
         }
     }
 
-    /// A response whose body comes byte by byte.
+    /// A response whose body is sent byte by byte.
     func dripping(_ text: String, contentType: String = "text/plain") -> LocalServer.Response {
         let bytes = Array(text.utf8)
         return .stream(headers: HTTPHeaders([HTTPHeader(name: "Content-Type", value: contentType)])) { [self] writer in

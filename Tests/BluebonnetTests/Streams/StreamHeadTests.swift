@@ -4,11 +4,11 @@ import Testing
 
 @testable import Bluebonnet
 
-/// The head of a streamed response: what is asked and told before the body.
+/// The head of a streamed response, and the closures that run before the body.
 @Suite(.timeLimit(.minutes(1))) struct StreamHeadTests {
     // MARK: Validators
 
-    @Test func `validators run on the head, before any of the body`() async throws {
+    @Test func `validators check the head before any bytes of the body`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in
@@ -35,7 +35,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a custom validator refuses with its error`() async throws {
+    @Test func `the error of a custom validator is reported`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("reason")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"))
@@ -69,7 +69,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `an endless error is cut short`() async throws {
+    @Test func `an endless error body is cut off`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(status: 500) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
@@ -90,7 +90,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `cancelling while an error's body is awaited is a cancellation`() async throws {
+    @Test func `cancelling while an error body is received is a cancellation`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { _ in .stream(status: 500, length: 100) { _ in await Gate().wait() } }
         }
@@ -108,7 +108,7 @@ import Testing
 
     // MARK: Closures
 
-    @Test func `a closure that answers cancel ends the request, with no body delivered`() async throws {
+    @Test func `a closure that returns cancel ends the request without a body`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let asked = Locked<[Int]>([])
@@ -129,7 +129,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a slow closure holds the body back`() async throws {
+    @Test func `a slow closure delays the body`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session()
         let (asked, gate) = (Gate(), Gate())
@@ -166,7 +166,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `closures are asked about responses with bodies in memory, too`() async throws {
+    @Test func `closures are called for responses with bodies in memory too`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session()
         let asked = Locked(0)
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: Sequences of messages
 
-    @Test func `the messages are delivered as they come, and end with the request`() async throws {
+    @Test func `requests and responses are delivered as they arrive and end with the request`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in .stream { _ in await gate.wait() } }
@@ -208,7 +208,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a collected request tells its messages of every attempt, as commands too`() async throws {
+    @Test func `the requests of every attempt are delivered, also as commands`() async throws {
         let transport = StubTransport()
         transport.stub(.get, "/a", .status(503), .status(200))
         let session = Session(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Several who read one body.
+/// Several readers of one body.
 @Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
     private static let size = 5 << 20
 
@@ -12,7 +12,7 @@ import Testing
         try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size) } }
     }
 
-    @Test func `readers at different paces see the same bytes`() async throws {
+    @Test func `readers at different paces receive the same bytes`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -54,7 +54,7 @@ import Testing
             #expect(received <= offset + (1024 + 3 * 256) * 1024)
             return reader
         }()
-        // The slow one is gone, and the other goes on, undisturbed.
+        // The slow reader has left, and the other reader continues.
         for await progress in task.request.downloadProgressUpdates() where progress.completed > 8 << 20 { break }
         task.cancel()
         let error = await #expect(throws: RequestError.self) { try await reader.value }
@@ -63,7 +63,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a reader that leaves does not disturb the other`() async throws {
+    @Test func `a reader that leaves does not affect the other reader`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -78,7 +78,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `asking for sequences has no effect`() async throws {
+    @Test func `creating sequences has no effect`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -91,7 +91,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a place that is released unread holds nothing back`() async throws {
+    @Test func `a sequence that is released unread delays no reader`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -110,7 +110,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a place that is not read yet holds the others back`() async throws {
+    @Test func `a sequence that is not read yet slows down the other readers`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -128,7 +128,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the last reader and the last place to go cancel the request`() async throws {
+    @Test func `releasing the last reader or the last sequence cancels the request`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
@@ -140,7 +140,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `places that are not used leave the request to others`() async throws {
+    @Test func `unused sequences do not affect the request`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -153,7 +153,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `what came before the first sequence waits for it`() async throws {
+    @Test func `bytes that arrive before the first sequence are kept for it`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -164,7 +164,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a second loop over a sequence does not get a body without its beginning`() async throws {
+    @Test func `a second loop over a sequence fails instead of receiving an incomplete body`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -176,7 +176,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence begun after the end says that the body was read`() async throws {
+    @Test func `a sequence that begins after the end fails because the body was read`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("1\n2\n")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -192,7 +192,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence asked for after a failure throws it`() async throws {
+    @Test func `a sequence that is created after a failure throws the failure`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .reset)
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -208,7 +208,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `nothing starts before a reader reads, nor in a session that waits for resume`() async throws {
+    @Test func `a request starts when a reader reads, or when it is resumed`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -222,7 +222,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a queue that is never empty does not keep the places of what was taken`() {
+    @Test func `a queue that is never empty releases the memory of removed elements`() {
         var queue = PieceQueue()
         let piece = Data(count: 8192)
         queue.append(piece, joiningFrom: 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Every pair of sequences over one body, asked for and begun at every moment.
+/// Every pair of sequences over one body, created and started at every moment.
 @Suite(.timeLimit(.minutes(1))) struct StreamReadersTableTests {
     /// A kind of sequence, and how the body of the test looks in it.
     enum Kind: CaseIterable {
@@ -21,7 +21,7 @@ import Testing
             }
         }
 
-        /// Asks for the sequence; the result begins to read it.
+        /// Creates the sequence, and returns a closure that begins to read it.
         func sequence(of task: DataStreamTask) -> () -> Reader {
             switch self {
             case .bytes: begins(task.bytes) { String(decoding: $0, as: UTF8.self) }
@@ -116,7 +116,10 @@ import Testing
         }
     }
 
-    /// Two readers on one task: the second gets all when it begins before the first byte is handed out, else an error.
+    /// Two readers on one task.
+    ///
+    /// The second reader receives the whole body if it begins before the first byte is delivered, and otherwise an
+    /// error.
     @Test(arguments: Kind.allCases, Kind.allCases)
     func `a reader gets the whole body or an error`(first: Kind, second: Kind) async throws {
         try await forEachRow { task, gate, moment, creation in
@@ -131,7 +134,7 @@ import Testing
         }
     }
 
-    /// Two readers that share: both get all, at every moment.
+    /// Two readers that share a body; both receive the whole body at every moment.
     @Test(arguments: Kind.allCases, Kind.allCases)
     func `readers that share a body all get the whole of it`(first: Kind, second: Kind) async throws {
         try await forEachRow { task, gate, moment, creation in

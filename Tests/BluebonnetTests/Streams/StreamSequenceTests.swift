@@ -17,7 +17,7 @@ import Testing
     private static let events =
         "\u{FEFF}: hi\r\ndata: é\r\ndata:2\r\n\r\nid: 7\revent: ü\rdata: €\r\rretry: 1\ndata: x\n\ndata: cut"
 
-    /// Starts a server that answers byte by byte, and makes a task that reads from it.
+    /// Starts a server that responds byte by byte, and creates a task that reads the response.
     private func scene(
         _ text: String, contentType: String = "text/plain", startsImmediately: Bool = true
     ) async throws -> (Session, LocalServer, DataStreamTask) {
@@ -87,7 +87,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `all at once, from one request`() async throws {
+    @Test func `several sequences at the same time from one request`() async throws {
         let (session, server, task) = try await scene(Self.text, startsImmediately: false)
         let (lines, bytes, strings) = (task.lines, task.bytes, task.streamingStrings())
         task.resume()
@@ -139,7 +139,7 @@ import Testing
     @Test func `streaming data`() async throws {
         let (session, server, task) = try await scene(Self.text)
         let pieces = try await check(task.streamingData())
-        // Those that wait for a reader who is behind are joined.
+        // Pieces that wait for a slow reader are joined.
         #expect(pieces.count <= Self.text.utf8.count && !pieces.contains { $0.isEmpty })
         #expect(pieces.reduce(Data(), +) == Data(Self.text.utf8))
         try await TestHarness.end(session, server)
@@ -162,7 +162,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a last line without an end that cannot be decoded is an event with an error, too`() async throws {
+    @Test func `a last line without an end that cannot be decoded is an error event`() async throws {
         let (session, server, task) = try await scene("{\"name\":\"a\"}\nnonsense")
         var (values, failures): ([Person], [RequestError.Kind]) = ([], [])
         for await event in task.streamingDecodables(of: Person.self) {
@@ -174,19 +174,19 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `streaming what a serializer makes of each piece`() async throws {
+    @Test func `streaming the values of a serializer`() async throws {
         let (session, server, task) = try await scene("abc")
         #expect(try await check(task.streamingResponses(using: StringStreamSerializer())).joined() == "abc")
         try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [false, true])
-    func `a serializer that throws ends the request if that is asked for`(cancels: Bool) async throws {
+    func `a serializer that throws cancels the request if this is enabled`(cancels: Bool) async throws {
         let (turns, turn) = AsyncStream<Void>.makeStream()
         let server = try await LocalServer { router in
             router.get("/a") { _ in
                 .stream { writer in
-                    // Each piece is sent when the one before has been read: those that wait for a reader are joined.
+                    // Each piece is sent after the previous piece has been read, because waiting pieces are joined.
                     var turns = turns.makeAsyncIterator()
                     for piece in ["a", "x", "b", "c"] {
                         try await writer.write(piece)

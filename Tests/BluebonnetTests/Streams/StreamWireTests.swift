@@ -12,11 +12,11 @@ import Testing
         return bytes
     }()
 
-    /// What the servers' files hold, from a place in the pattern on.
+    /// Returns the contents of the servers' files from an offset in the pattern.
     private static func pattern(from start: Int, _ count: Int) -> Data { pattern[start..<start + count] }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS, .nghttpd], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])
-    func `a body arrives in pieces, every byte in its place`(server: TestServers, size: Int) async throws {
+    func `a body arrives in pieces without changes`(server: TestServers, size: Int) async throws {
         let session = try TestHarness.trustingSession()
         let task = session.streamRequest(try server.url("/bytes/\(size)")).validate().streamTask()
         var count = 0
@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `the head is there before the body`() async throws {
+    @Test func `the head is available before the body`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in

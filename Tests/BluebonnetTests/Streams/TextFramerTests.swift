@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: ["", "plain", "é", "€uro", "😀", "aé€😀z", "e\u{301}", "\r\n", "a\0b", "\u{10FFFF}\u{FFFF}"])
-    func `UTF-8 is put together again wherever it was cut`(_ text: String) throws {
+    func `UTF-8 is decoded, wherever the pieces end`(_ text: String) throws {
         try Self.expect(Array(text.utf8), text)
         try Self.expect(Array(text.utf8), text, charset: "UTF-8")
         try Self.expect(Array(text.utf8), text, charset: "us-ascii")
@@ -50,12 +50,12 @@ import Testing
             ([0xF5, 0x80], "\u{FFFD}\u{FFFD}"), ([0xF8, 0x88, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
             ([0xF1, 0x80, 0x80, 0x41, 0xE1, 0x80, 0xC2, 0x62, 0x80, 0x63], "\u{FFFD}A\u{FFFD}\u{FFFD}b\u{FFFD}c"),
         ] as [([UInt8], String)])
-    func `malformed UTF-8 is replaced part by part, wherever it was cut`(_ bytes: [UInt8], expected: String) throws {
+    func `malformed UTF-8 is replaced, wherever the pieces end`(_ bytes: [UInt8], expected: String) throws {
         try Self.expect(bytes, expected)
         try Self.expect([0x78] + bytes, "x" + expected, encoding: .utf8)
     }
 
-    @Test func `A byte order mark is no part of the text, the second one is`() throws {
+    @Test func `The first byte order mark is not part of the text, but a second byte order mark is`() throws {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         try Self.expect(mark, "")
         try Self.expect(mark + [0x41], "A")
@@ -85,7 +85,7 @@ import Testing
             (nil, [0xFF, 0xFE, 0x00, 0x00, 0x41, 0x00], "\0A"), (nil, [0xFF], "\u{FFFD}"),
             (nil, [0xFF, 0x41], "\u{FFFD}A"),
         ] as [(String?, [UInt8], String)])
-    func `UTF-16 and UTF-32 are put together too, and a byte order mark beats the charset`(
+    func `UTF-16 and UTF-32 are decoded, and a byte order mark takes precedence over the charset`(
         _ charset: String?, bytes: [UInt8], expected: String
     ) throws {
         try Self.expect(bytes, expected, charset: charset)
@@ -111,7 +111,7 @@ import Testing
             (.utf16BigEndian, [0x00, 0x41], "A"), (.utf32, [0x00, 0x00, 0xFE, 0xFF, 0x00, 0x00, 0x00, 0x41], "A"),
             (.utf32LittleEndian, [0x41, 0, 0, 0], "A"), (.ascii, [0x41], "A"),
         ] as [(String.Encoding, [UInt8], String)])
-    func `an encoding that is insisted on beats everything`(
+    func `a required encoding takes precedence over all other information`(
         _ encoding: String.Encoding, bytes: [UInt8], expected: String
     ) throws {
         try Self.expect(bytes, expected, encoding: encoding, charset: "utf-16")
@@ -124,7 +124,7 @@ import Testing
             ("windows-1255", [0xE9, 0xFF, 0x41], "י\u{FFFD}A"),
             ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x24, 0x22, 0xFF, 0x24, 0x22], "あ\u{FFFD}あ"),
         ] as [(String, [UInt8], String)])
-    func `what is malformed in a charset of the system's is replaced, wherever it was cut`(
+    func `malformed bytes in a charset of the system are replaced, wherever the pieces end`(
         _ charset: String, bytes: [UInt8], expected: String
     ) throws {
         try Self.expect(bytes, expected, charset: charset)
@@ -133,7 +133,7 @@ import Testing
     @Test(
         arguments: [("x-unheard-of", [0x41, 0xE9]), ("utf-7", [0x80]), ("koi8-r//TRANSLIT", [0xC1])]
             as [(String, [UInt8])])
-    func `text of a charset that is not known is an error that names it, unless it is UTF-8`(
+    func `text in an unknown charset is an error with its name, unless it is UTF-8`(
         _ charset: String, bytes: [UInt8]
     ) throws {
         try Self.expect(Array("a\u{FEFF}é€".utf8), "a\u{FEFF}é€", charset: charset)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: SystemTextDecoderTests.texts)
-    func `the charsets of the system are put together wherever they were cut`(
+    func `text in a charset of the system is decoded, wherever the pieces end`(
         _ charset: String, bytes: [UInt8], expected: String
     ) throws {
         var text = String.UnicodeScalarView()
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `Text is handed out as soon as it is complete`() throws {
+    @Test func `Text is returned as soon as it is complete`() throws {
         var framer = TextFramer()
         #expect(try framer.decode(Data([0x41, 0xE2])) == "A")
         #expect(try framer.decode(Data([0x82])) == "")
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func `Lines lose the byte order mark of the text, keep those of the lines, and have replacements`() throws {
+    @Test func `Lines contain replacements and later byte order marks, but not the first byte order mark`() throws {
         let bytes: [UInt8] = [0xEF, 0xBB, 0xBF, 0x41, 0x0A, 0xEF, 0xBB, 0xBF, 0x42, 0x0A, 0xC3, 0x0A, 0xE2, 0x82]
         for chunks in Chunking.everyWay(bytes) {
             var framer = TextLineFramer()

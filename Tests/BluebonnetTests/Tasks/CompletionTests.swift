@@ -16,7 +16,7 @@ import Testing
         Session(startRequestsImmediately: startRequestsImmediately, transport: StubTransport { _ in answer })
     }
 
-    /// Waits for what the closures were called with.
+    /// Waits for the values that the closures received.
     private final class Calls<Value: Sendable>: Sendable {
         private let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
 
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `closures are called in their order, with the same response, also those that come late`() async {
+    @Test func `closures are called in order with the same response, even if they are added late`() async {
         let calls = Calls<String>()
         let task = session().request(Self.url).serializingString()
         for number in 0..<5 { task.onCompletion { calls.note("\(number) \($0.value ?? "")") } }
@@ -50,7 +50,7 @@ import Testing
         #expect(await calls.first(2) == ["first", "second"])
     }
 
-    @Test func `closures that are added after the answer are called in their order`() async {
+    @Test func `closures that are added after the response are called in order`() async {
         let calls = Calls<Int>()
         let task = session().request(Self.url).serializingString()
         _ = await task.response
@@ -58,7 +58,7 @@ import Testing
         #expect(await calls.first(1_000) == Array(0..<1_000))
     }
 
-    @Test func `a closure and a waiting task get the same answer`() async {
+    @Test func `a closure and a waiting task get the same response`() async {
         let calls = Calls<Int?>()
         let task = session(.status(404)).request(Self.url).validate().serializingData()
         task.onCompletion { calls.note($0.error?.statusCode) }
@@ -87,7 +87,7 @@ import Testing
         #expect(await calls.first(1) == ["petals"])
     }
 
-    @Test func `a request that never begins is answered when it is cancelled, or its session shut down`() async {
+    @Test func `a request that never starts ends when it is cancelled or its session is shut down`() async {
         let calls = Calls<RequestError.Kind?>()
         let session = session(startRequestsImmediately: false)
         let request = session.request(Self.url)
@@ -117,7 +117,7 @@ import Testing
         #expect(await calls.first(200).allSatisfy { !$0 })
     }
 
-    @Test func `a download tells its file`() async throws {
+    @Test func `a download reports its file`() async throws {
         let calls = Calls<Data?>()
         session().download(Self.url).serializingURL().onCompletion { response in
             calls.note(response.value.flatMap { try? Data(contentsOf: $0) })

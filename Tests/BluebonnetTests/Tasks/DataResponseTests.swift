@@ -16,7 +16,7 @@ import Testing
         #expect(response(.failure(Failure(code: 1))).map { $0 * 2 }.error == Failure(code: 1))
     }
 
-    @Test func `what tryMap throws is the error`() {
+    @Test func `an error that tryMap's closure throws is the error`() {
         #expect(response(.success(2)).tryMap { $0 * 2 }.value == 4)
         #expect(response(.success(2)).tryMap { _ -> Int in throw Other() }.error is Other)
         #expect(response(.failure(Failure(code: 1))).tryMap { $0 }.error as? Failure == Failure(code: 1))
@@ -27,14 +27,14 @@ import Testing
         #expect(response(.success(2)).mapError { _ in Other() }.value == 2)
     }
 
-    @Test func `what tryMapError throws is the error`() {
+    @Test func `an error that tryMapError's closure throws is the error`() {
         let failed = response(.failure(Failure(code: 1)))
         #expect(failed.tryMapError { Failure(code: $0.code + 1) }.error as? Failure == Failure(code: 2))
         #expect(failed.tryMapError { _ -> Failure in throw Other() }.error is Other)
         #expect(response(.success(2)).tryMapError { $0 }.value == 2)
     }
 
-    @Test func `a transform keeps the rest`() throws {
+    @Test func `a transform keeps the other properties`() throws {
         let mapped = try full().map { $0.count }
         #expect(mapped.value == 2)
         #expect(mapped.request?.method == .post && mapped.response?.statusCode == 201)
@@ -73,7 +73,7 @@ import Testing
                 """)
     }
 
-    @Test func `what never was is None`() {
+    @Test func `missing parts are shown as None`() {
         #expect(
             response(.success(1)).debugDescription == """
                 [Request]: None
@@ -92,7 +92,7 @@ import Testing
             (nil, "abc", "    [Body]: 3 bytes"), ("text/plain", "", "    [Body]: None"),
             ("text/plain; charset=utf-16", "abc", "    [Body]: 3 bytes"),
         ] as [(String?, String, String)])
-    func `a body is shown where it is text`(_ contentType: String?, body: String, line: String) throws {
+    func `a body is shown if it is text`(_ contentType: String?, body: String, line: String) throws {
         #expect(try shows(contentType, body, as: line))
     }
 

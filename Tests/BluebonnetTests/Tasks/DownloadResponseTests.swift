@@ -16,7 +16,7 @@ import Testing
         #expect(response(.failure(Failure(code: 1))).map { $0 * 2 }.error == Failure(code: 1))
     }
 
-    @Test func `what tryMap throws is the error`() {
+    @Test func `an error that tryMap's closure throws is the error`() {
         #expect(response(.success(2)).tryMap { $0 * 2 }.value == 4)
         #expect(response(.success(2)).tryMap { _ -> Int in throw Other() }.error is Other)
         #expect(response(.failure(Failure(code: 1))).tryMap { $0 }.error as? Failure == Failure(code: 1))
@@ -27,14 +27,14 @@ import Testing
         #expect(response(.success(2)).mapError { _ in Other() }.value == 2)
     }
 
-    @Test func `what tryMapError throws is the error`() {
+    @Test func `an error that tryMapError's closure throws is the error`() {
         let failed = response(.failure(Failure(code: 1)))
         #expect(failed.tryMapError { Failure(code: $0.code + 1) }.error as? Failure == Failure(code: 2))
         #expect(failed.tryMapError { _ -> Failure in throw Other() }.error is Other)
         #expect(response(.success(2)).tryMapError { $0 }.value == 2)
     }
 
-    @Test func `a transform keeps the rest`() throws {
+    @Test func `a transform keeps the other properties`() throws {
         let mapped = try full().map { $0.count }
         #expect(mapped.value == 2)
         #expect(mapped.request?.method == .get && mapped.response?.statusCode == 206)
@@ -68,7 +68,7 @@ import Testing
                 """)
     }
 
-    @Test func `what never was is None`() throws {
+    @Test func `missing parts are shown as None`() throws {
         #expect(
             response(.success(1)).debugDescription == """
                 [Request]: None

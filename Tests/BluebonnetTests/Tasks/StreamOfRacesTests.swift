@@ -4,7 +4,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized) struct StreamOfRacesTests {
     static let iterations = 10_000
 
-    @Test func `cancelling, sending and finishing at once always end the observer, once`() async {
+    @Test func `cancelling, sending and finishing at the same time end an observer once`() async {
         for _ in 0..<Self.iterations {
             let broadcast = Broadcast<Int>()
             let endings = Endings()
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `cancelling against sending never leaves an observer waiting`() async {
+    @Test func `cancelling while sending never leaves an observer waiting`() async {
         let broadcast = Broadcast<Int>(replaysLatest: false)
         for value in 0..<Self.iterations {
             let stream = broadcast.stream(bufferingPolicy: .latest)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `finishing against observing never leaves an observer waiting`() async {
+    @Test func `finishing while observing never leaves an observer waiting`() async {
         for value in 0..<Self.iterations {
             let broadcast = Broadcast<Int>()
             broadcast.send(value)
@@ -72,7 +72,7 @@ import Testing
         #expect(orders[0].count == Self.iterations)
     }
 
-    @Test func `iterators of one sequence used at once share nothing but the values`() async {
+    @Test func `concurrent iterators of one sequence share only the values`() async {
         for _ in 0..<(Self.iterations / 10) {
             let broadcast = Broadcast<Int>()
             let stream = broadcast.stream(bufferingPolicy: .unbounded)
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a dropped owner against a waiting observer never leaves it waiting`() async {
+    @Test func `releasing the owner never leaves an observer waiting`() async {
         for _ in 0..<Self.iterations {
             var broadcast: Broadcast<Int>? = Broadcast()
             let stream = broadcast?.stream(bufferingPolicy: .latest)

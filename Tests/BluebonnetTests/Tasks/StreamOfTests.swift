@@ -4,7 +4,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StreamOfTests {
     // MARK: Values
 
-    @Test func `an observer gets what is sent after its sequence was made`() async {
+    @Test func `an observer receives the values after the creation of its sequence`() async {
         let broadcast = Broadcast<Int>(replaysLatest: false)
         broadcast.send(0)
         let stream = broadcast.stream(bufferingPolicy: .unbounded)
@@ -13,7 +13,7 @@ import Testing
         #expect(await all(stream) == [1, 2, 3])
     }
 
-    @Test func `every observer gets everything`() async {
+    @Test func `every observer receives all values`() async {
         let broadcast = Broadcast<Int>()
         let streams = (0..<5).map { _ in broadcast.stream(bufferingPolicy: .unbounded) }
         for value in 1...3 { broadcast.send(value) }
@@ -48,7 +48,7 @@ import Testing
         #expect(broadcast.latest == nil)
     }
 
-    @Test func `what is sent while the observer waits arrives`() async {
+    @Test func `a waiting observer receives the next value`() async {
         let broadcast = Broadcast<Int>()
         let stream = broadcast.stream(bufferingPolicy: .latest)
         async let values = all(stream)
@@ -58,7 +58,7 @@ import Testing
         #expect(await values == [1])
     }
 
-    @Test func `values go back and forth one by one`() async {
+    @Test func `values are exchanged one by one`() async {
         let questions = Broadcast<Int>(replaysLatest: false)
         let answers = Broadcast<Int>(replaysLatest: false)
         let asked = questions.stream(bufferingPolicy: .latest)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a sequence asked for afterwards replays the latest value and ends`(_ replays: Bool) async {
+    func `a sequence after the end replays the latest value and ends`(_ replays: Bool) async {
         let broadcast = Broadcast<Int>(replaysLatest: replays)
         broadcast.send(1)
         broadcast.send(2)
@@ -96,7 +96,7 @@ import Testing
         #expect(await all(broadcast.stream(bufferingPolicy: .unbounded)) == (replays ? [2] : []))
     }
 
-    @Test func `what is sent afterwards goes nowhere`() async {
+    @Test func `values after the end are dropped`() async {
         let broadcast = Broadcast<Int>()
         let stream = broadcast.stream(bufferingPolicy: .unbounded)
         broadcast.finish()
@@ -106,7 +106,7 @@ import Testing
         #expect(broadcast.latest == nil)
     }
 
-    @Test func `the end stays the end`() async {
+    @Test func `a second end has no effect`() async {
         let broadcast = Broadcast<Int>()
         var iterator = broadcast.stream(bufferingPolicy: .latest).makeAsyncIterator()
         broadcast.send(1)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `a broadcast that is dropped is finished`() async {
+    @Test func `releasing a broadcast finishes it`() async {
         func abandoned() -> StreamOf<Int> {
             let broadcast = Broadcast<Int>()
             let stream = broadcast.stream(bufferingPolicy: .latest)
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Observers that leave
 
-    @Test func `leaving a loop ends that observation only`() async {
+    @Test func `leaving a loop ends only its own observation`() async {
         let broadcast = Broadcast<Int>()
         let endings = Endings()
         let left = broadcast.stream(bufferingPolicy: .unbounded) { endings.append($0) }
@@ -232,7 +232,7 @@ import Testing
         #expect(endings.all == [.finished, .finished, .finished])
     }
 
-    @Test func `cancelling the task that waits ends that observation only`() async {
+    @Test func `cancelling a waiting task ends only its own observation`() async {
         let broadcast = Broadcast<Int>()
         let endings = Endings()
         let stream = broadcast.stream(bufferingPolicy: .latest) { endings.append($0) }
@@ -251,7 +251,7 @@ import Testing
         #expect(await all(stayed) == [1])
     }
 
-    @Test func `a task that is cancelled already gets nothing, not even what waits`() async {
+    @Test func `a cancelled task receives no value, not even a buffered value`() async {
         let broadcast = Broadcast<Int>()
         broadcast.send(1)
         let stream = broadcast.stream(bufferingPolicy: .latest)
@@ -276,7 +276,7 @@ import Testing
         #expect(await all(broadcast.stream(bufferingPolicy: .latest)) == [9])
     }
 
-    @Test func `an actor iterates without leaving`() async {
+    @Test func `an actor iterates in its own isolation`() async {
         actor Observer {
             var values: [Int] = []
             func observe(_ stream: StreamOf<Int>) async {

@@ -6,7 +6,7 @@ struct RateLimiterStateTests {
     // MARK: The bucket
 
     @Test(arguments: [(1.0, 1), (10, 1), (10, 5), (0.5, 3), (1000, 100)])
-    func `no more than the burst and the rate in any time`(_ rate: Double, burst: Int) {
+    func `the burst and the rate limit the requests in any interval`(_ rate: Double, burst: Int) {
         var bucket = TokenBucket(tokensPerSecond: rate, capacity: burst, now: .zero)
         var taken = 0
         // A hundred times as long as a token takes, in small steps.
@@ -18,7 +18,7 @@ struct RateLimiterStateTests {
         #expect(taken == burst + 100)
     }
 
-    @Test func `the time to wait is the time until there is one`() {
+    @Test func `the delay is the time until the next permitted request`() {
         var bucket = TokenBucket(tokensPerSecond: 4, capacity: 1, now: .seconds(100))
         #expect(bucket.wait(now: .seconds(100)) == .zero)
         let first = bucket.take(now: .seconds(100))
@@ -28,13 +28,13 @@ struct RateLimiterStateTests {
         #expect(wait >= .milliseconds(250) && wait < .milliseconds(251))
         let third = bucket.take(now: .seconds(100) + wait)
         #expect(third)
-        // Time that goes back changes nothing.
+        // A time in the past has no effect.
         let fourth = bucket.take(now: .seconds(50))
         #expect(!fourth)
     }
 
     @Test(arguments: [0, -1, Double.nan, -Double.infinity, Double.infinity, Double.greatestFiniteMagnitude])
-    func `what is no rate does no harm`(_ rate: Double) {
+    func `an invalid rate does not trap`(_ rate: Double) {
         var bucket = TokenBucket(tokensPerSecond: rate, capacity: -3, now: .zero)
         let first = bucket.take(now: .zero)
         #expect(first)
@@ -44,7 +44,7 @@ struct RateLimiterStateTests {
 
     // MARK: Turns
 
-    @Test func `first come, first served, each host for itself`() {
+    @Test func `requests are served in order, separately for each host`() {
         var state = RateLimiterState(requestsPerSecond: 1, burst: 2)
         #expect(state.arrived(1, at: "a", now: .zero) == .go)
         #expect(state.arrived(2, at: "a", now: .zero) == .go)
@@ -66,7 +66,7 @@ struct RateLimiterStateTests {
         #expect(released.isEmpty && wait == nil)
     }
 
-    @Test func `who leaves makes room for those behind`() {
+    @Test func `a cancelled request lets later requests proceed`() {
         var state = RateLimiterState(requestsPerSecond: 1, burst: 1)
         for id in 1...4 { _ = state.arrived(id, at: "a", now: .zero) }
         let left = [

@@ -45,7 +45,7 @@ import Testing
         while !condition() { await Task.yield() }
     }
 
-    @Test func `requests go in turn, as many as the rate allows`() async throws {
+    @Test func `requests are sent in order at the allowed rate`() async throws {
         let limiter = limiter(1, burst: 2)
         let url = try #require(url)
         let transport = StubTransport { .text($0.url.absoluteString) }
@@ -53,7 +53,7 @@ import Testing
         var tasks: [DataTask<String>] = []
         for number in 0..<5 {
             tasks.append(session.request("http://example.com/\(number)").serializingString())
-            // Each waits, or has gone, before the next comes.
+            // Each request waits or was sent before the next request starts.
             await until {
                 transport.requests.count == min(number + 1, 2) && limiter.waitingCount(for: url) == max(0, number - 1)
             }
@@ -70,7 +70,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `another host, or another port, waits for itself`() async throws {
+    @Test func `other hosts and other ports have their own limit`() async throws {
         let limiter = limiter(1, burst: 1)
         let session = Session(interceptor: limiter, transport: StubTransport { _ in .text("ok") })
         for url in ["http://a.example/", "http://b.example/", "http://a.example:8080/"] {
@@ -79,7 +79,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `cancelling ends the wait, and lets others take the turn`() async throws {
+    @Test func `cancelling ends the wait and lets other requests proceed`() async throws {
         let limiter = limiter(1, burst: 1)
         let url = try #require(url)
         let session = Session(interceptor: limiter, transport: StubTransport { _ in .text("ok") })
@@ -96,7 +96,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `attempts count, each for itself`() async throws {
+    @Test func `each attempt counts as a request`() async throws {
         let limiter = limiter(1, burst: 2)
         let transport = StubTransport()
         transport.stub(.get, "/a", .status(503), .status(503), .text("ok"))

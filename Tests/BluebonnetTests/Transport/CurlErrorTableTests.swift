@@ -7,8 +7,8 @@ import Testing
 @Suite struct CurlErrorTableTests {
     typealias FailureContext = CurlErrorTable.FailureContext
 
-    @Test func `Every code that HTTP can bring about has a kind of its own`() {
-        // Codes of other protocols, of options and of memory, which say something about us rather than the exchange.
+    @Test func `Every code that HTTP can cause has its own kind`() {
+        // Codes of other protocols, of options and of memory, which do not describe the exchange.
         let internals: Set<UInt32> = Set(
             [
                 CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_OUT_OF_MEMORY,
@@ -132,7 +132,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `FailureContext tell apart what one code can mean`(row: Row) {
+    func `A FailureContext distinguishes the meanings of a code`(row: Row) {
         var context = FailureContext()
         row.context(&context)
         #expect(CurlErrorTable.kind(of: row.code, in: context) == row.kind)
@@ -168,7 +168,7 @@ import Testing
             (CURLE_OPERATION_TIMEDOUT, "Connection died, tried 5 times before giving up", 0x07_58_01, nil),
             (CURLE_RECV_ERROR, "", 0x07_58_01, nil),
         ] as [(CURLcode, String, UInt32, CurlErrorText?)])
-    func `Words have the meaning that their version gives them`(
+    func `Error texts have the meaning of their libcurl version`(
         code: CURLcode, words: String, version: UInt32, meaning: CurlErrorText?
     ) {
         #expect(CurlErrorText(of: code, saying: words, version: version) == meaning)
@@ -183,7 +183,7 @@ import Testing
         ("Unsupported proxy 'http://user:secret@host'", "Unsupported proxy 'http://host'"),
         ("Connection died, tried 5 times before giving up", "Connection died, tried 5 times before giving up"),
     ])
-    func `Words are one line, and without what is secret`(words: String, redacted: String) {
+    func `Error texts are one line and contain no secrets`(words: String, redacted: String) {
         #expect(CurlErrorText.redacted(words) == redacted)
     }
 }

@@ -21,7 +21,7 @@ private actor Resident {
         #expect(await Resident(loop).isOnLoop)
     }
 
-    @Test func `A task that prefers the loop runs on its thread, and goes back there after waiting`() async {
+    @Test func `A task that prefers the loop runs on its thread, also after waiting`() async {
         let loop = EventLoop()
         await withTaskExecutorPreference(loop) {
             #expect(loop.isCurrentThread)
@@ -47,7 +47,7 @@ private actor Resident {
         #expect(order.withLock { $0 } == Array(0..<1000))
     }
 
-    @Test func `Timers come in the order of their times, and a cancelled one does not come`() async {
+    @Test func `Timers fire in the order of their times, and a cancelled timer does not fire`() async {
         let loop = EventLoop()
         let order = Locked([String]())
         loop.attach()
@@ -66,7 +66,7 @@ private actor Resident {
         #expect(order.withLock { $0 } == ["early", "late"])
     }
 
-    @Test func `A watched descriptor is reported when it is ready, and no longer when it is not watched`() async {
+    @Test func `A descriptor is reported when it is ready, and only while it is watched`() async {
         let loop = EventLoop()
         var ends: [Int32] = [0, 0]
         #expect(unsafe pipe(&ends) == 0)
@@ -134,7 +134,7 @@ private actor Resident {
     }
 
     /// So may a socket whose peer resets the connection just then.
-    @Test func `A descriptor that has only failed is not treated as one that the system will not watch`()
+    @Test func `A failed descriptor is not treated as a descriptor that the system will not watch`()
         async
     {
         let loop = EventLoop()

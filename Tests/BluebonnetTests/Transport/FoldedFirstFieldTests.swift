@@ -74,7 +74,7 @@ struct FirstFieldTests {
             "a body behind a head that was misread", .request(), .write(String(repeating: "x", count: 60_000)),
             .write(String(repeating: "x", count: 60_000), isFine: false)),
         Case("no bytes", .request(), .write(""), .write(" A: b\r\n", isFine: false)),
-    ]) func `a folded line is stored only behind a field`(_ example: Case) {
+    ]) func `a folded line is stored only after a field`(_ example: Case) {
         var field = FoldedFirstField.awaited
         for call in example.calls {
             switch call {

@@ -5,7 +5,7 @@ import Testing
 
 /// Which libcurl the tests use: `Tests/run --libcurl` names another than the system's.
 struct LibcurlVersionTests {
-    @Test func `the tests use the libcurl that their run asked for`() {
+    @Test func `the tests use the requested libcurl`() {
         guard let name = unsafe getenv("BLUEBONNET_LIBCURL") else { return }
         let asked = unsafe String(cString: name)
         let version = Libcurl.version

@@ -17,7 +17,7 @@ struct LockedTests {
         #expect(counter.withLock { $0 } == 80_000)
     }
 
-    @Test func `an error leaves the lock open and has its type`() {
+    @Test func `a thrown error releases the lock and keeps its type`() {
         struct Odd: Error {}
         let value = Locked([1])
         do throws(Odd) {
@@ -47,7 +47,7 @@ struct LockedTests {
         #expect(deaths.withLock { $0 } == 1)
     }
 
-    @Test func `a value that cannot be copied can be guarded`() {
+    @Test func `a noncopyable value can be protected`() {
         struct Token: ~Copyable {
             var uses = 0
         }

@@ -11,7 +11,7 @@ import Testing
         return batch.count
     }
 
-    @Test func `The first work starts the thread, further work finds it awake`() {
+    @Test func `The first work starts the thread, and further work finds it running`() {
         var inbox = LoopInbox()
         #expect(inbox.accepted(work) == .startThread)
         #expect(inbox.accepted(work) == .nothing)
@@ -35,7 +35,7 @@ import Testing
         #expect(taken(&inbox) == 1)
     }
 
-    @Test func `A sleeping thread is woken once, by the first job`() {
+    @Test func `A sleeping thread is resumed once, by the first job`() {
         var inbox = LoopInbox()
         #expect(inbox.attached() == .nothing)
         _ = inbox.accepted(work)
@@ -47,7 +47,7 @@ import Testing
         #expect(taken(&inbox) == 2)
     }
 
-    @Test func `The last to detach wakes a sleeping thread, so that it ends`() {
+    @Test func `The last detach resumes a sleeping thread, so that it ends`() {
         var inbox = LoopInbox()
         _ = inbox.attached()
         _ = inbox.attached()
@@ -62,7 +62,7 @@ import Testing
 
     // MARK: The process's end
 
-    /// What the thread is doing when the process begins to end.
+    /// The activity of the thread when the process begins to end.
     enum ThreadActivity: CaseIterable, Sendable { case nothing, working, sleeping, wakingUp }
 
     private func inbox(_ activity: ThreadActivity) -> LoopInbox {
@@ -77,7 +77,7 @@ import Testing
         return inbox
     }
 
-    @Test(arguments: ThreadActivity.allCases) func `The thread does nothing more when the process ends`(
+    @Test(arguments: ThreadActivity.allCases) func `The thread does nothing when the process ends`(
         _ activity: ThreadActivity
     ) {
         var inbox = inbox(activity)
@@ -102,7 +102,7 @@ import Testing
         #expect(inbox.accepted(work) == .nothing)
     }
 
-    @Test func `A thread that is about to end is waited for, beside one that sleeps`() {
+    @Test func `The inbox waits for an ending thread next to a sleeping thread`() {
         var inbox = inbox(.sleeping)
         inbox.exits()
         #expect(!inbox.isParked(threads: 2))

@@ -4,7 +4,7 @@ import Testing
 
 /// How often libcurl may send a request, as a table.
 struct ResendPolicyTests {
-    /// A request that libcurl is about to send: how many connections it has made so far, and whether there was an answer.
+    /// A request that libcurl is about to send, with the number of its connections and whether it has a response.
     struct Beginning: Sendable {
         let connections: Int
         var isAnswered = false
@@ -24,16 +24,16 @@ struct ResendPolicyTests {
             // Dead connections, one after the other; the last one is new.
             ([kept, kept, kept, kept], [true, true, true, true]), ([kept, new], [true, true]),
             ([kept, new, second], [true, true, false]), ([kept, kept, new, second], [true, true, true, false]),
-            // A challenge is answered on the same connection, as often as it takes.
+            // A challenge can be answered any number of times on the same connection.
             ([new, answered, answered, answered], [true, true, true, true]),
         ] as [([Beginning], [Bool])])
-    func `a request that was refused is sent once more`(_ beginnings: [Beginning], answers: [Bool]) {
+    func `a refused request is sent one more time`(_ beginnings: [Beginning], answers: [Bool]) {
         var state = ResendPolicy()
         let given = beginnings.map { state.requestBegins(connections: $0.connections, isAnswered: $0.isAnswered) }
         #expect(given == answers)
     }
 
-    @Test func `whether a connection is new is known`() {
+    @Test func `new connections are distinguished from reused connections`() {
         var state = ResendPolicy()
         var known: [Bool] = []
         for connections in [0, 0, 1, 1, 2] {

@@ -3,7 +3,7 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct TimerQueueTests {
-    @Test func `What is due comes out in the order of deadlines, then of scheduling`() {
+    @Test func `Due actions are returned in the order of their deadlines and then of scheduling`() {
         var timers = TimerQueue()
         var done: [Int] = []
         var generator = SystemRandomNumberGenerator()
@@ -20,7 +20,7 @@ import Testing
         #expect(timers.count == 0)
     }
 
-    @Test func `A cancelled action is neither done nor waited for`() {
+    @Test func `A cancelled action is not run and not waited for`() {
         var timers = TimerQueue()
         var done: [String] = []
         let first = timers.schedule(at: 10) { done.append("first") }
@@ -34,7 +34,7 @@ import Testing
         #expect(timers.earliestDeadline == nil)
     }
 
-    @Test func `Many cancelled actions leave nothing behind`() {
+    @Test func `Many cancelled actions leak nothing`() {
         var timers = TimerQueue()
         let ids = (0..<1_000).map { timers.schedule(at: Int64($0 % 97)) {} }
         for id in ids.dropLast(3) { timers.cancel(id) }

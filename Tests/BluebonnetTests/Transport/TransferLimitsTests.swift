@@ -15,9 +15,9 @@ import Testing
         let verdict: TransferLimits.Verdict
     }
 
-    /// Started at 1 s, given to libcurl at 2 s.
+    /// The transfer starts at 1 s and is passed to libcurl at 2 s.
     static let rows: [Row] = [
-        // pool: from when libcurl was given the transfer, until a connection is opened for it
+        // pool: from the time at which libcurl receives the transfer until it opens a connection for it
         Row(
             timeouts: .limits(pool: 3, connect: 2), isWaiting: true, snapshot: .at(4),
             verdict: .within(nextCheck: seconds(5))),
@@ -64,14 +64,14 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `A limit runs out as the table says`(row: Row) {
+    func `A limit expires as in the table`(row: Row) {
         var limits = TransferLimits(timeouts: row.timeouts, isInMemory: row.isInMemory, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: row.isWaiting)
         if row.isSent { limits.requestBegan() }
         #expect(limits.verdict(in: row.snapshot) == row.verdict)
     }
 
-    @Test func `Connecting is timed from when the wait for a connection ends`() {
+    @Test func `The connect timeout begins when the wait for a connection ends`() {
         var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 3), isInMemory: true, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: true)
         #expect(limits.connectionBegan(at: seconds(7)) == seconds(10))

@@ -9,7 +9,7 @@ import Testing
         TransferState(hasStreamedBody: streamed, isSuspended: suspended, headLimit: headLimit, bodyLimit: bodyLimit)
     }
 
-    /// A line of a head: its text, the status code of the head it is in, and what is to be done with it.
+    /// A line of a head, with its text, the status code of the head, and the expected action.
     typealias Line = (text: String, status: Int?, action: TransferState.HeadAction)
 
     private func feed(_ lines: [Line], into state: inout TransferState) {
@@ -41,7 +41,7 @@ import Testing
             ], into: &state)
     }
 
-    @Test func `Informational heads are forgotten, and the final one follows`() {
+    @Test func `Informational heads are dropped before the final head`() {
         var state = state()
         feed(
             [
@@ -52,12 +52,12 @@ import Testing
             ], into: &state)
     }
 
-    @Test func `Switching protocols is a final answer`() {
+    @Test func `Switching protocols is a final response`() {
         var state = state()
         feed([("HTTP/1.1 101 X\r\n", 101, .beginHead), ("\r\n", 101, .completeHead)], into: &state)
     }
 
-    @Test func `A status line after a head begins a new one, for libcurl may send a request again`() {
+    @Test func `A status line after a head begins a new head, because libcurl may repeat a request`() {
         var state = state()
         feed(
             [
@@ -67,7 +67,7 @@ import Testing
         #expect(state.receivedBytes == 0)
     }
 
-    @Test func `A status line in the midst of a head is malformed`() {
+    @Test func `A status line within a head is malformed`() {
         var state = state()
         feed(
             [
@@ -76,7 +76,7 @@ import Testing
             ], into: &state)
     }
 
-    @Test func `A head beyond the limit is refused, in one line or in many`() {
+    @Test func `A head that exceeds the limit is refused, in one line or in many lines`() {
         var one = state(headLimit: 10)
         feed([("HTTP/1.1 200 OK\r\n", 200, .refuse(.headTooLarge(limit: 10)))], into: &one)
         var many = state(headLimit: 30)
@@ -99,7 +99,7 @@ import Testing
         return state
     }
 
-    @Test func `A body is accepted up to the limit exactly`() {
+    @Test func `A body is accepted up to exactly the limit`() {
         var state = withHead()
         #expect(state.bodyBytesReceived(4) == .accept)
         #expect(state.bodyBytesReceived(6) == .accept)
@@ -125,7 +125,7 @@ import Testing
         #expect(resumed.bodyBytesReceived(4) == .accept)
     }
 
-    @Test func `Control is carried out once, and a transfer begun suspended is added when resumed`() {
+    @Test func `A control action is performed once, and a suspended transfer is added when it is resumed`() {
         var running = state()
         #expect(running.started() == .add)
         #expect(running.started() == .nothing)
@@ -140,7 +140,7 @@ import Testing
         #expect(waiting.resumed() == .nothing)
     }
 
-    @Test func `A transfer that was taken back is added again when resumed`() {
+    @Test func `A removed transfer is added again when it is resumed`() {
         var state = state()
         _ = state.started()
         #expect(state.suspended() == .pause)
@@ -149,7 +149,7 @@ import Testing
         #expect(state.suspended() == .pause)
     }
 
-    @Test func `An upload counts what was handed over, ends with nothing, and can go back`() {
+    @Test func `An upload counts the sent bytes, ends with no bytes, and can be rewound`() {
         var state = state(streamed: true)
         state.bodyBytesSent(5)
         state.bodyBytesSent(3)
@@ -164,7 +164,7 @@ import Testing
         #expect(none.upload == .nothingToSend)
     }
 
-    @Test func `A body that is refused stops, whether libcurl waits for more of it or not`() {
+    @Test func `A refused body stops, whether libcurl waits for more bytes or not`() {
         var idle = state(streamed: true)
         _ = idle.started()
         idle.bodyBytesMissing()
@@ -181,7 +181,7 @@ import Testing
         #expect(busy.upload == .sending(sent: 0))
     }
 
-    @Test func `What was sent, or is not there, cannot be refused`() {
+    @Test func `A body that was sent or does not exist cannot be refused`() {
         var nothing = state()
         nothing.bodyRefused()
         #expect(nothing.upload == .nothingToSend)

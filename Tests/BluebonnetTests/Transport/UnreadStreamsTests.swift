@@ -6,7 +6,7 @@ import Testing
 ///
 /// Without ``UnreadStreams``, a body on a connection without other streams never ends with libcurl 7.88, now and then.
 @Suite(.enabled(if: UnreadStreams.isGuarded, "a newer libcurl leaves nothing lying")) struct UnreadStreamsTests {
-    @Test func `libcurl looks a moment after something came in, and again while that brings more`() {
+    @Test func `libcurl is called a moment after bytes arrive, and again while more bytes arrive`() {
         var streams = UnreadStreams()
         streams.turnEnds(at: 0, wasReading: false, isIdle: false)
         #expect(streams.due == nil)
@@ -25,7 +25,7 @@ import Testing
         #expect(streams.due == 5_000_010)
     }
 
-    @Test func `libcurl is left alone when there are no transfers`() {
+    @Test func `libcurl is not called without transfers`() {
         var streams = UnreadStreams()
         streams.received()
         streams.turnEnds(at: 0, wasReading: false, isIdle: true)

@@ -4,9 +4,9 @@ import FoundationEssentials
 import Synchronization
 import Testing
 
-/// The transport with libcurl within one of the user's, which knows of the library what is public.
+/// The libcurl transport inside a custom transport, which uses only the public API.
 @Suite(.timeLimit(.minutes(1))) struct WrappedTransportTests {
-    @Test func `what was recorded is replayed without a network`() async throws {
+    @Test func `a recorded exchange is replayed without a network`() async throws {
         let recorder = RecordingTransport()
         let server = try await LocalServer { router in
             router.get("/a", .text("first", headers: ["Set-Cookie": "a=1"]))
@@ -33,7 +33,7 @@ import Testing
         await replaying.shutdown()
     }
 
-    @Test func `a stream goes through a transport around the one with libcurl`() async throws {
+    @Test func `a stream uses a transport that wraps the libcurl transport`() async throws {
         let server = try await LocalServer { router in router.get("/lines", .text("one\ntwo\n")) }
         let session = Session(transport: RecordingTransport())
         var lines: [String] = []
@@ -42,7 +42,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `the cache of a session is before the transport, and asks its handler what to store`() async throws {
+    @Test func `the session's cache wraps the transport and calls its handler`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("a", headers: ["Cache-Control": "max-age=60"]))
         }
@@ -57,7 +57,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a manager of the session's evaluates servers for the wrapped transport`() async throws {
+    @Test func `the session's manager evaluates servers for the wrapped transport`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let manager = ServerTrustManager(evaluators: [:])
         let session = Session(serverTrustManager: manager, transport: RecordingTransport())
@@ -66,7 +66,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a transport has one manager, and a session with another sends nothing`() async throws {
+    @Test func `a transport has one manager, and a session with another manager sends nothing`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let refusing = ServerTrustManager(evaluators: [:])
         let transport = CurlTransport(serverTrustManager: refusing)
@@ -77,8 +77,8 @@ import Testing
         await session.shutdown()
     }
 
-    /// Connections that were made before would not have been evaluated.
-    @Test func `a manager that comes after the first exchange is not taken, and its session sends nothing`()
+    /// Earlier connections would not have been evaluated.
+    @Test func `a manager that is set after the first exchange is refused, and its session sends nothing`()
         async throws
     {
         let server = try await LocalServer { router in router.get("/a", .text("a")) }
@@ -96,7 +96,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a manager that comes before the first exchange is taken, and no other after it`() async throws {
+    @Test func `the manager that is set before the first exchange is used, and no other manager later`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let transport = CurlTransport()
         #expect(transport.evaluateServers(using: ServerTrustManager(evaluators: [:])))
@@ -139,7 +139,7 @@ import Testing
     /// Responses that depend on cookies are not stored; a transport that reports no cookies may contain one that has
     /// them.
     @Test(arguments: [true, false])
-    func `what cookies choose is not stored, whether the transport reports its cookies or not`(
+    func `a response that depends on cookies is not stored, whether the transport reports cookies or not`(
         _ tells: Bool
     ) async throws {
         let server = try await Self.cookieServer()
@@ -149,7 +149,7 @@ import Testing
         #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
-        // Where the session is to have none, and the transport has none, they choose nothing.
+        // If the session and the transport have no cookies, responses do not depend on cookies.
         configuration.cookies.policy = .never
         let without = Session(configuration: configuration)
         for _ in 1...2 {
@@ -162,7 +162,7 @@ import Testing
     }
 
     /// The configuration of a session may say that there are no cookies, and its transport have some all the same.
-    @Test func `what the transport's cookies choose is not stored though the session is to have none`() async throws {
+    @Test func `a response that depends on the transport's cookies is not stored`() async throws {
         let server = try await Self.cookieServer()
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
@@ -188,7 +188,7 @@ import Testing
 
 private func key(_ request: HTTPRequest) -> String { "\(request.method) \(request.url)" }
 
-/// Records outcomes, as a user would, and has the first exchanges fail if asked to.
+/// Records outcomes, and can make the first exchanges fail.
 private final class RecordingTransport: Transport {
     private let inner = CurlTransport()
     private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
@@ -242,7 +242,7 @@ private final class Listener: ExchangeObserver {
     }
 }
 
-/// Answers with what was recorded.
+/// Returns the recorded outcomes.
 private struct ReplayingTransport: Transport {
     private let outcomes: [String: ExchangeOutcome]
 

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Where the authorities come from that a session trusts.
+/// The sources of a session's authorities.
 ///
-/// Two servers are right but for their authorities, of which each has its own.
+/// Two valid servers with certificates of different authorities.
 @Suite(.timeLimit(.minutes(1))) struct AuthorityTests {
     typealias TLS = Session.Configuration.TLS
 
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test(arguments: AuthoritySource.allCases) func `what is named is trusted, and nothing else`(
+    @Test(arguments: AuthoritySource.allCases) func `only the configured authorities are trusted`(
         _ source: AuthoritySource
     ) async throws {
         let files = try TestCertificates()
@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [
         (AuthoritySource.file, AuthoritySource.certificates), (.file, .directory), (.hashedDirectory, .certificates),
     ])
-    func `what is named in two ways is trusted`(_ one: AuthoritySource, _ other: AuthoritySource) async throws {
+    func `authorities of two options are trusted`(_ one: AuthoritySource, _ other: AuthoritySource) async throws {
         let files = try TestCertificates()
         try await Self.withFolder { folder in
             var tls = TLS()
@@ -119,7 +119,7 @@ import Testing
 
     /// No server here has a certificate by one of the system's authorities, so a root itself is looked at.
     @Test(arguments: AuthoritySource.allCases)
-    func `the system's authorities count only where they are asked for`(_ source: AuthoritySource) async throws {
+    func `the system's authorities are trusted only if they are configured`(_ source: AuthoritySource) async throws {
         let root = try Self.systemRoot()
         let files = try TestCertificates()
         try await Self.withFolder { folder in
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy is vouched for by the same`() async throws {
+    @Test func `a proxy is checked with the same authorities`() async throws {
         let files = try TestCertificates()
         let proxy = try TestServers.secureProxy.proxyURL()
         for (file, kind) in [

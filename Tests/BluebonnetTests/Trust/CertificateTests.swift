@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Certificates and keys beside what the openssl command says of them.
+/// Certificates and keys, compared with the output of the openssl command.
 @Suite struct CertificateTests {
     private static func file(_ name: String) throws -> URL {
         URL(filePath: try TestCertificates().authority).deletingLastPathComponent().appending(path: name)
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["ca.pem", "server.pem", "named.pem", "self-signed.pem", "expired.pem"])
-    func `what a certificate says is what openssl reads`(_ name: String) async throws {
+    func `a certificate has the same contents as in openssl`(_ name: String) async throws {
         let file = try Self.file(name)
         let certificate = try Certificate.all(inFile: file)[0]
         let text = try await Self.openssl(
@@ -30,12 +30,12 @@ import Testing
         #expect((certificate.notAfter < Date()) == (name == "expired.pem"))
     }
 
-    @Test func `the names are those that the certificate is for`() throws {
+    @Test func `the names of a certificate are read`() throws {
         let certificate = try Certificate.all(inFile: try Self.file("named.pem"))[0]
         #expect(certificate.names == ["localhost", "127.0.0.1", "::1", "named.test", "*.named.test"])
     }
 
-    @Test func `a pin is what curl takes`() async throws {
+    @Test func `a pin has the format of curl`() async throws {
         let file = try Self.file("server.pem")
         let certificate = try Certificate.all(inFile: file)[0]
         let key = try await Self.openssl("x509", "-in", file.path, "-noout", "-pubkey")
@@ -52,7 +52,7 @@ import Testing
         #expect(curl.code == 0)
     }
 
-    @Test func `PEM and DER, files and directories`() throws {
+    @Test func `certificates are read from PEM and DER, files and directories`() throws {
         let file = try Self.file("client.pem")
         let certificate = try Certificate.all(inFile: file)[0]
         #expect(try Certificate.all(inFile: try Self.file("client.der")) == [certificate])
@@ -65,7 +65,7 @@ import Testing
         #expect(throws: RequestError.self) { try Certificate.all(inDirectory: URL(filePath: "/proc/self/fd")) }
     }
 
-    @Test func `a digest may begin with slashes of its own`() throws {
+    @Test func `a digest may begin with slashes`() throws {
         for first in UInt8.min...UInt8.max {
             let digest = Data([first, first] + [UInt8](repeating: 1, count: 30))
             for prefix in ["sha256/", "sha256//"] {
@@ -79,7 +79,7 @@ import Testing
         "sha256///6W3CZOPJlKW8uHNwcs6Y7Ls7FwRbxfCvhXO9sq8zcU=A",
         "sha256////6W3CZOPJlKW8uHNwcs6Y7Ls7FwRbxfCvhXO9sq8zcU=",
     ])
-    func `a pin that is none`(_ pin: String) {
+    func `an invalid pin`(_ pin: String) {
         #expect(throws: RequestError.self) { try PublicKey(pin: pin) }
     }
 
@@ -91,18 +91,18 @@ import Testing
         ("bücher.example", "xn--bcher-kva.example", true), ("*.0.0.1", "127.0.0.1", false), ("[::1]", "::1", true),
         ("::1", "[::1]", true), ("*", "example.com", false),
     ])
-    func `which host an evaluator is for`(_ key: String, _ host: String, _ isFound: Bool) throws {
+    func `the host of an evaluator is matched`(_ key: String, _ host: String, _ isFound: Bool) throws {
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [key: .disabled])
         #expect((try manager.serverTrustEvaluator(forHost: host) != nil) == isFound)
     }
 
-    @Test func `a host's own evaluator goes before that of a wildcard`() throws {
+    @Test func `the evaluator of a host takes precedence over the evaluator of a wildcard`() throws {
         let manager = ServerTrustManager(evaluators: ["*.example.com": .disabled, "a.example.com": .default()])
         #expect(try manager.serverTrustEvaluator(forHost: "a.example.com") is DefaultTrustEvaluator)
         #expect(try manager.serverTrustEvaluator(forHost: "b.example.com") is DisabledTrustEvaluator)
     }
 
-    @Test func `a host that is named twice has to please both evaluators`() throws {
+    @Test func `a host with two evaluators must pass both`() throws {
         for host in ["a.example.com", "A.EXAMPLE.com."] {
             let manager = ServerTrustManager(evaluators: ["a.example.com": .disabled, "A.Example.COM": .default()])
             #expect(try manager.serverTrustEvaluator(forHost: host) is CompositeTrustEvaluator)

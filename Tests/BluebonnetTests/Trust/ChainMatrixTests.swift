@@ -7,13 +7,13 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ChainMatrixTests {
     typealias Reason = RequestError.TrustReason
 
-    /// A server, the name that it is asked for by, and what is wrong with that.
+    /// A server, its requested name, and the expected fault.
     struct Row: CustomTestStringConvertible, Sendable {
         let server: ChainServer
         var host = "127.0.0.1"
-        /// What OpenSSL makes of the chain.
+        /// OpenSSL's result for the chain.
         var chain: Reason?
-        /// What it makes of the server's certificate when that is the authority.
+        /// OpenSSL's result if the server's certificate is the authority.
         var own: Reason?
         /// Whether the certificate is for the host.
         var isForHost = true

@@ -5,7 +5,7 @@ import Testing
 
 /// Pins of a real chain: a server, an intermediate authority, a root.
 @Suite(.timeLimit(.minutes(1))) struct ChainPinTests {
-    /// What is pinned of the chain.
+    /// The pinned certificate or key of the chain.
     enum Pin: String, CaseIterable, Sendable {
         case leaf = "three-levels"
         case intermediate
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: Pin.allCases, PinSearch.allCases)
-    func `a pin of any certificate of the chain will do`(_ pin: Pin, _ search: PinSearch) async throws {
+    func `a pin of any certificate in the chain is accepted`(_ pin: Pin, _ search: PinSearch) async throws {
         let kind = try await Self.kind(search.evaluator([try pin.certificate()]), .threeLevels)
         #expect(kind == (pin.isOfTheChain ? nil : .trust(search.reason)))
         // In what order the authorities are shown, if at all, does not matter.
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: PinSearch.allCases)
-    func `one pin of several is enough, wherever it stands`(_ search: PinSearch) async throws {
+    func `one matching pin of several is enough, at any position`(_ search: PinSearch) async throws {
         let (right, wrong) = (try Pin.intermediate.certificate(), try Pin.otherIntermediate.certificate())
         #expect(try await Self.kind(search.evaluator([wrong, right]), .threeLevels) == nil)
         #expect(try await Self.kind(search.evaluator([right, wrong]), .threeLevels) == nil)
@@ -73,7 +73,7 @@ import Testing
 
     /// These servers send the pinned certificate, which has signed nothing in their chain.
     @Test(arguments: [Pin.intermediate, .root], PinSearch.allCases)
-    func `a pinned certificate that is shown and has signed nothing is no pin`(_ pin: Pin, _ search: PinSearch)
+    func `a pinned certificate that is sent but has signed nothing does not match`(_ pin: Pin, _ search: PinSearch)
         async throws
     {
         let kind = try await Self.kind(search.evaluator([try pin.certificate()]), .impostor)
@@ -81,20 +81,20 @@ import Testing
     }
 
     @Test(arguments: PinSearch.allCases)
-    func `what is shown beside a good chain is no pin`(_ search: PinSearch) async throws {
+    func `a certificate outside of the chain does not match a pin`(_ search: PinSearch) async throws {
         let kind = try await Self.kind(search.evaluator([try Pin.otherIntermediate.certificate()]), .extra)
         #expect(kind == .trust(search.reason))
     }
 
     /// Otherwise the owner of a certificate by the pinned authority could issue more of them.
     @Test(arguments: [PinSearch.certificatesAlone, .keysAlone])
-    func `a pin is not reached by way of one who is no authority`(_ search: PinSearch) async throws {
+    func `a pin does not match through a certificate that is no authority`(_ search: PinSearch) async throws {
         let middle = try TrustFixture.chainCertificate("leaf-authority")
         let kind = try await Self.kind(search.evaluator([middle]), .notAuthority)
         #expect(kind == .trust(search.reason))
     }
 
-    @Test func `a server with a new key is refused when it is connected to again, and at no other time`() async throws {
+    @Test func `a server with a new key is refused at the next connection`() async throws {
         let server = try await Recorder(.threeLevels)
         let leaf = try Pin.leaf.certificate()
         let session = try TrustFixture.session(.publicKeys([leaf.publicKey]))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.proxy, .socks])
-    func `through a proxy, over HTTP/2 and HTTP/1.1`(_ proxy: TestServers) async throws {
+    func `pins are checked through a proxy, over HTTP/2 and HTTP/1.1`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())
         for version in [HTTPVersionPreference.automatic, .http1_1] {
             for (pin, kind) in [
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `the pin of one host is not that of another`() async throws {
+    @Test func `the pin of a host does not apply to another host`() async throws {
         let port = try ChainServer.wildcard.port()
         let own = try TrustFixture.chainCertificate("wildcard")
         let manager = ServerTrustManager(evaluators: [
@@ -155,9 +155,9 @@ import Testing
         await session.shutdown()
     }
 
-    /// There is more than one way to write an address, and what is connected to is always the same.
+    /// An address has several spellings, which all connect to the same server.
     @Test(arguments: ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1"])
-    func `an address has its pin however it is written`(_ host: String) async throws {
+    func `the pin of an address applies in any spelling`(_ host: String) async throws {
         let manager = ServerTrustManager(
             allHostsMustBeEvaluated: false,
             evaluators: ["127.0.0.1": .pinnedCertificates([try Pin.otherLeaf.certificate()])])
@@ -170,7 +170,7 @@ import Testing
 
     /// A session that was resumed would show no certificate to look for a pin in.
     @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
-    func `no connection is resumed, and none sends anything with its handshake`(
+    func `no TLS session is resumed and no early data is sent`(
         _ version: Session.Configuration.TLS.Version
     ) async throws {
         let count = Counter()

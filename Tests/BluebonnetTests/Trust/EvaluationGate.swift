@@ -1,11 +1,11 @@
-/// Holds evaluators until the test opens it.
+/// Pauses evaluators until the test opens it.
 actor EvaluationGate {
     private var isOpen = false
     private var arrivals = 0
     private var evaluators: [CheckedContinuation<Void, Never>] = []
     private var watchers: [(count: Int, CheckedContinuation<Void, Never>)] = []
 
-    /// How many have come.
+    /// The number of evaluators that have arrived.
     var count: Int { arrivals }
 
     /// Waits until the gate is open; cancellation changes nothing.
@@ -16,7 +16,7 @@ actor EvaluationGate {
         if !isOpen { await withCheckedContinuation { evaluators.append($0) } }
     }
 
-    /// Waits until so many have come.
+    /// Waits until a number of evaluators have arrived.
     func arrival(_ count: Int = 1) async {
         if arrivals < count { await withCheckedContinuation { watchers.append((count, $0)) } }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Whom a certificate is for, and how hosts are compared.
+/// The hosts of a certificate, and the comparison of hosts.
 @Suite struct HostMatchTests {
     private static func match(_ names: [String], _ addresses: [[UInt8]] = [], commonName: String? = nil) -> HostMatch {
         let commonName = commonName.map { Array($0.utf8) }
@@ -27,7 +27,7 @@ import Testing
         ("::1", "[::1]", false), ("example.test\0.evil.test", "example.test", false),
         ("example.test\0.evil.test", "example.test\0.evil.test", false), ("bücher.test", "BÜCHER.TEST", false),
     ])
-    func `which names a DNS name stands for`(_ pattern: String, _ host: String, _ isFor: Bool) {
+    func `a DNS name matches certain hosts`(_ pattern: String, _ host: String, _ isFor: Bool) {
         #expect(Self.match([pattern]).isFor(host) == isFor)
         // Among others, too.
         #expect(Self.match(["other.test", pattern], [[10, 0, 0, 1]], commonName: "other").isFor(host) == isFor)
@@ -42,11 +42,11 @@ import Testing
     private static let loopback = [UInt8](repeating: 0, count: 15) + [1]
 
     @Test(arguments: addresses)
-    func `which addresses an address stands for`(_ address: [UInt8], _ host: String, _ isFor: Bool) {
+    func `an address matches the same address`(_ address: [UInt8], _ host: String, _ isFor: Bool) {
         #expect(Self.match([], [address]).isFor(host) == isFor)
     }
 
-    @Test func `the common name counts where there is nothing else`() {
+    @Test func `the common name is used only without other names`() {
         #expect(Self.match([], commonName: "a.test").isFor("a.test"))
         #expect(Self.match([], commonName: "*.b.test").isFor("a.b.test"))
         #expect(Self.match([], commonName: "127.0.0.1").isFor("127.0.0.1"))
@@ -71,13 +71,13 @@ import Testing
         ("bücher.example:443", "bücher.example:443"), ("example.test:443", "example.test:443"),
         ("ex%61mple.test", "example.test"), ("ü@example.test", "ü@example.test"), ("ü/example", "ü/example"),
     ])
-    func `a host is written in one way`(_ host: String, _ canonical: String) {
+    func `a host is normalized`(_ host: String, _ canonical: String) {
         #expect(HostName.canonical(host) == canonical)
     }
 
     /// A port is no part of a host, in whatever letters that is.
     @Test(arguments: ["bücher.example:443", "example.test:443", "*.bücher.example:443", "B%C3%BCcher.example:443"])
-    func `a host with a port is said of no host`(_ host: String) throws {
+    func `a name with a port matches no host`(_ host: String) throws {
         #expect(HostName.pattern(host) == nil)
         let manager = ServerTrustManager(
             allHostsMustBeEvaluated: false, evaluators: [host: .disabled])
@@ -92,12 +92,12 @@ import Testing
         ("a.7f", false), ("a.0x7g", false), ("a.x7", false), ("0x7f.a", false), ("a.1x0", false),
         ("example.test", false), ("a.0xn--7", false),
     ])
-    func `what ends in a number has no domains`(_ host: String, _ hasNone: Bool) {
+    func `a host that ends in a number has no parent domains`(_ host: String, _ hasNone: Bool) {
         #expect(HostName.hasNoDomains(host) == hasNone)
     }
 
-    /// A manager or a cookie is made on the caller's thread, whose locale must not change.
-    @Test func `a name in Unicode leaves the thread its locale`() {
+    /// A manager or a cookie is created on the caller's thread, whose locale must not change.
+    @Test func `a Unicode name does not change the thread's locale`() {
         let before = unsafe uselocale(nil)
         #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")
         #expect(unsafe uselocale(nil) == before)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Chains that are made to cost time.
+/// Chains that are designed to take a long time.
 @Suite(.timeLimit(.minutes(1))) struct LongChainTests {
     // MARK: The search
 
@@ -28,12 +28,14 @@ import Testing
         }
     }
 
-    /// Two names for all but the first and the last, which stands where it belongs.
+    /// All certificates except the first and the last have two names.
+    ///
+    /// The last certificate is in the correct position.
     private static func namesakes(_ count: Int) -> [Link] {
         links(count) { $0 == 0 ? "leaf" : $0 == count - 1 ? "root" : "\($0 % 2)" }
     }
 
-    @Test(arguments: [1, 2, 3, 50, 101]) func `a chain costs a check for each signature`(_ count: Int) {
+    @Test(arguments: [1, 2, 3, 50, 101]) func `a chain needs one check for each signature`(_ count: Int) {
         let links = Self.links(count) { "\($0)" }
         for shown in [links, [links[0]] + links.dropFirst().reversed()] {
             let search = ChainSearch(shown)
@@ -42,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `certificates that are called otherwise cost nothing`() {
+    @Test func `certificates with other names need no checks`() {
         let links = Self.links(3) { "\($0)" }
         let others = (10..<500).map { Link(number: $0, name: "other", issuerName: "other \($0)", issuer: 0) }
         let search = ChainSearch([links[0]] + others + [links[2], links[1]])
@@ -50,14 +52,14 @@ import Testing
         #expect(search.checks == 2)
     }
 
-    @Test func `of a few that have the same name, each is tried`() {
+    @Test func `each of a few certificates with the same name is tried`() {
         let links = Self.namesakes(10)
         let search = ChainSearch([links[0]] + links.dropFirst().reversed())
         #expect(search.chain == links)
         #expect(search.checks > 9 && search.checks < 45)
     }
 
-    @Test(arguments: [102, 210, 1000]) func `what takes more than 100 checks is not found out`(_ count: Int) {
+    @Test(arguments: [102, 210, 1000]) func `a chain that needs more than 100 checks is refused`(_ count: Int) {
         for links in [Self.links(count) { "\($0)" }, Self.namesakes(count)] {
             for shown in [links, [links[0]] + links.dropFirst().reversed()] {
                 let search = ChainSearch(shown)
@@ -67,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `a chain without an issuer is proven as far as it goes`() {
+    @Test func `a chain without an issuer is verified as far as possible`() {
         let links = Self.links(5) { "\($0)" }
         #expect(ChainSearch([Link]()).chain == [])
         #expect(ChainSearch(Array(links.prefix(3))).chain == Array(links.prefix(3)))
@@ -76,7 +78,7 @@ import Testing
 
     // MARK: On the wire
 
-    /// How evaluators come to look for a chain of their own.
+    /// The ways in which evaluators search for their own chain.
     enum PinSearch: CaseIterable, Sendable {
         case ownAuthorities, certificatesAlone, keysAlone, closure, awaitedClosure, composite, revocation
 
@@ -111,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: ["line", "names"])
-    func `a server that shows 210 certificates is refused, and nothing is sent`(_ shape: String) async throws {
+    func `a server that sends 210 certificates is refused and nothing is sent`(_ shape: String) async throws {
         try await Self.withServer(shape, 209) { server, root in
             for search in PinSearch.allCases {
                 let session = try TrustFixture.session(search.evaluator([root]))
@@ -133,7 +135,7 @@ import Testing
     }
 
     /// The control: the same certificates, but few enough.
-    @Test func `a server that shows 41 certificates is evaluated by all of them`() async throws {
+    @Test func `a server that sends 41 certificates is evaluated with all of them`() async throws {
         try await Self.withServer("line", 40) { server, root in
             let last = Locked<Certificate?>(nil)
             let session = try TrustFixture.session(
@@ -157,8 +159,8 @@ import Testing
         }
     }
 
-    /// Who is trusted does not have to be looked for.
-    @Test func `a server that shows 210 needless certificates is accepted without a search`() async throws {
+    /// A trusted server needs no search.
+    @Test func `a server that sends 210 unnecessary certificates is accepted without a search`() async throws {
         try await Self.withServer("line", 209) { server, _ in
             let session = try TrustFixture.session(.disabled)
             #expect(await session.request(server.url()).serializingData().response.error == nil)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Requests whose servers are asked about, and that are cancelled, suspended, shut down or dropped at any moment.
+/// Requests with OCSP queries that are cancelled, suspended, shut down or released at any moment.
 @Suite(.timeLimit(.minutes(5 * raceMultiplier))) struct OCSPRaces {
-    /// Answers questions, each after a while of its own; with an answer that was made before, since `openssl` takes long.
+    /// Responds to queries after different delays, with prepared responses, because `openssl` is slow.
     private static func responder() async throws -> (LocalServer, Session) {
         let count = Counter()
         let revoked = try Data(contentsOf: try RevocationFiles().url("revoked.der"))
@@ -25,7 +25,9 @@ import Testing
         for _ in 0..<(iteration * 37) % 997 { await Task.yield() }
     }
 
-    /// Runs groups of iterations, each with a session of its own, whose members all go to the same server.
+    /// Runs groups of iterations.
+    ///
+    /// Each group has its own session, and all of its requests use the same server.
     private func race(
         _ body: @escaping @Sendable (_ iteration: Int, _ session: Session, _ url: String) async throws -> Void
     ) async throws {
@@ -53,7 +55,7 @@ import Testing
         #expect(isExpected, "\(error)")
     }
 
-    @Test func `cancelling at any moment answers once`() async throws {
+    @Test func `cancelling at any moment ends a request once`() async throws {
         try await race { iteration, session, url in
             let request = session.request(url)
             let task = request.serializingData()
@@ -62,13 +64,13 @@ import Testing
             if !iteration.isMultiple(of: 5) { request.cancel() }
             let error = await response.error
             Self.expect(error)
-            // The same answer for all who ask.
+            // The same response for all queries.
             #expect(await task.response.error?.kind == error?.kind)
             if iteration.isMultiple(of: 5) { #expect(error?.isCancellation != true) }
         }
     }
 
-    @Test func `suspending and resuming at any moment loses no answer`() async throws {
+    @Test func `suspending and resuming at any moment loses no response`() async throws {
         try await race { iteration, session, url in
             let request = session.request(url)
             async let response = request.serializingData().response
@@ -84,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `shutting down at any moment answers all`() async throws {
+    @Test func `shutting down at any moment ends all requests`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
         for iteration in 0..<40 * raceMultiplier {
@@ -102,7 +104,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a session that is dropped meanwhile answers, and so does one whose asker is shut down`() async throws {
+    @Test func `requests end if their session is released or the OCSP session is shut down`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         for iteration in 0..<40 * raceMultiplier {
             let (server, asker) = try await Self.responder()

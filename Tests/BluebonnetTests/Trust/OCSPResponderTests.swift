@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// A server that is refused gets nothing of the request.
+    /// A refused server receives no part of the request.
     private static func error(of row: String, _ evaluator: OCSPTrustEvaluator) async throws -> RequestError? {
         try await RevocationFixture.error(of: row, evaluator)
     }
@@ -23,7 +23,7 @@ import Testing
         .trust(.revocationCheckFailed(reason))
     }
 
-    @Test func `the responder is asked once for many requests, and not again`() async throws {
+    @Test func `the responder receives one query for many requests`() async throws {
         let server = try await Self.responder {
             RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }
@@ -49,7 +49,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `a good staple makes the question unnecessary, and so does a bad one`() async throws {
+    @Test func `a staple with any status makes a query unnecessary`() async throws {
         let server = try await Self.responder { _ in .status(500) }
         let asker = try RevocationFixture.asker(server.url)
         #expect(try await Self.error(of: "good", .ocsp(session: asker)) == nil)
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: Fault.allCases)
-    func `an answer that is none is softly overlooked, or refused`(_ fault: Fault) async throws {
+    func `an invalid OCSP response is ignored with soft failing and refused otherwise`(_ fault: Fault) async throws {
         let recorder = Recorder()
         let server = try await Self.responder { request in
             if fault == .otherNonce, recorder.recorded == nil {
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [OCSPTrustEvaluator.Failure.soft, .hard])
-    func `an old answer that says revoked is one`(_ failure: OCSPTrustEvaluator.Failure) async throws {
+    func `an old OCSP response that says revoked is used`(_ failure: OCSPTrustEvaluator.Failure) async throws {
         let answer = try Data(contentsOf: try RevocationFiles().url("expired-revoked.der"))
         let server = try await Self.responder { _ in RevocationFixture.response(answer) }
         let asker = try RevocationFixture.asker(server.url)
@@ -143,7 +143,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `an answer without a nonce is one where that is not asked for, but not one with another`() async throws {
+    @Test func `an OCSP response may omit the nonce, not change it`() async throws {
         let files = try RevocationFiles()
         let recorded = Recorder()
         let server = try await Self.responder { request in
@@ -165,7 +165,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `a redirect that keeps the question is followed`() async throws {
+    @Test func `a redirect that keeps the query is followed`() async throws {
         let server = try await Self.responder { _ in .redirect(to: "/real", status: 307) }
         let asker = try RevocationFixture.asker(server.url)
         #expect(try await Self.error(of: "none", .ocsp(session: asker)) == nil)
@@ -173,7 +173,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `a session that starts nothing by itself asks all the same`() async throws {
+    @Test func `a session that does not start requests immediately still sends queries`() async throws {
         let server = try await Self.responder {
             RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }
@@ -185,7 +185,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `a responder behind https is evaluated by the session that asks`() async throws {
+    @Test func `a responder over https is evaluated by the querying session`() async throws {
         let trusting = try RevocationFixture.asker()
         #expect(try await Self.error(of: "secure", .ocsp(session: trusting)) == nil)
         let wary = try RevocationFixture.asker { $0.tls.caFile = nil }
@@ -197,8 +197,8 @@ import Testing
         await wary.shutdown()
     }
 
-    /// The certificate names one responder by LDAP, which is never asked, and two by HTTP.
-    @Test func `the next responder is asked when one does not know`() async throws {
+    /// The certificate names an LDAP responder, which is never queried, and two HTTP responders.
+    @Test func `the next responder is queried if a responder does not know the certificate`() async throws {
         let second = try await LocalServer { routes in
             routes.post("/ocsp") { RevocationFixture.response(try await RevocationFixture.answer(to: $0.body)) }
         }
@@ -210,7 +210,7 @@ import Testing
             await asker.shutdown()
         }
         #expect(first.requestCount == 1 && second.requestCount == 2)
-        // One that knows is enough.
+        // One responder that knows the certificate is enough.
         let knowing = try await Self.responder {
             RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }

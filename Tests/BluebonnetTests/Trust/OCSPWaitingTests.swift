@@ -7,7 +7,7 @@ import Testing
 
 /// The behavior while a responder delays its answer.
 @Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
-    /// A responder that is asked, and answers when it is let.
+    /// A responder that responds when the test permits it.
     private struct FixtureSession {
         let server: LocalServer
         let asker: Session
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Holds tasks until it is opened, or they are cancelled.
+    /// Pauses tasks until it is opened or they are cancelled.
     private final class Gate: Sendable {
         private let state = Locked((isOpen: false, latches: [Latch]()))
 
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a request whose server is asked about is cancelled at once, and so is the question`() async throws {
+    @Test func `cancelling a request during an OCSP query cancels both at once`() async throws {
         let scene = try await FixtureSession()
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         let request = session.request(try RevocationFiles().address(of: "none"))
@@ -63,7 +63,7 @@ import Testing
         await scene.asker.shutdown()
     }
 
-    @Test func `other requests go on meanwhile, and one that leaves does not take the answer along`() async throws {
+    @Test func `other requests continue during an OCSP query, even if one request is cancelled`() async throws {
         let scene = try await FixtureSession()
         let files = try RevocationFiles()
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
@@ -84,7 +84,7 @@ import Testing
         await scene.asker.shutdown()
     }
 
-    @Test func `the responder may take as long as it was given`() async throws {
+    @Test func `the responder may use its whole timeout`() async throws {
         let scene = try await FixtureSession()
         let files = try RevocationFiles()
         for failure in [OCSPTrustEvaluator.Failure.soft, .hard] {
@@ -102,7 +102,7 @@ import Testing
         await scene.asker.shutdown()
     }
 
-    @Test func `a request's own limits hold while its server is asked about`() async throws {
+    @Test func `the timeouts of a request apply during an OCSP query`() async throws {
         let scene = try await FixtureSession()
         let url = try RevocationFiles().address(of: "none")
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
@@ -117,7 +117,7 @@ import Testing
         await scene.asker.shutdown()
     }
 
-    @Test func `a request that was suspended meanwhile goes out when it is resumed`() async throws {
+    @Test func `a request that is suspended during an OCSP query is sent when it is resumed`() async throws {
         for isDecidedBefore in [true, false] {
             let scene = try await FixtureSession()
             let session = try RevocationFixture.session(.ocsp(session: scene.asker))
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `the end of an abandoned question is not the answer to the next`() async throws {
+    @Test func `the end of an abandoned query does not complete the next query`() async throws {
         let (first, second) = (Latch(), Latch())
         let (firstAsked, secondAsked) = (Latch(), Latch())
         let count = Counter()
@@ -179,7 +179,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what was accepted is remembered for what was shown`() throws {
+    @Test func `an accepted certificate is remembered only for the same chain`() throws {
         let files = try RevocationFiles()
         let good = try Certificate.all(inFile: files.url("good.pem"))
         let other = try Certificate.all(inFile: files.url("revoked.pem"))
@@ -197,7 +197,7 @@ import Testing
         #expect(cache.hasAccepted(trust(good)))
         #expect(!cache.hasAccepted(trust(good, host: "b.test")))
         #expect(!cache.hasAccepted(trust(other)))
-        // It may say meanwhile that it was revoked, or be no longer valid.
+        // A new response could report a revocation, or the old response could have expired.
         #expect(!cache.hasAccepted(trust(good, staple: Data([1]))))
         #expect(!cache.hasAccepted(trust(good, code: 10)))
         // An evaluator may have checked the version, the cipher and the authorities.

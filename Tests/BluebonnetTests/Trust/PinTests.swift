@@ -4,10 +4,10 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Pins where connections are made in other ways than straight, or are used again.
+/// Pins with indirect and with reused connections.
 @Suite(.timeLimit(.minutes(1))) struct PinTests {
     @Test(arguments: [TestServers.proxy, .socks])
-    func `through a proxy, the server is evaluated`(_ proxy: TestServers) async throws {
+    func `the server is evaluated through a proxy`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())
         for (evaluatorKind, reason) in [
             (TrustFixture.EvaluatorKind.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `an https proxy is evaluated by its own host`() async throws {
+    @Test func `an https proxy is evaluated with its own host`() async throws {
         let proxy = try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: "localhost")
         let right = try TrustFixture.evaluator(.leafKey, for: .nginxTLS)
         let wrong = try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a redirect leads to a host with a pin of its own`() async throws {
+    @Test func `the pin of a redirect's host is checked`() async throws {
         let target = try TestServers.nginxTLS.url("/small.json")
         let url = try TestServers.httpbin.url("/redirect-to?url=\(target.absoluteString)")
         for (evaluatorKind, kind) in [
@@ -86,7 +86,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `two sessions, two managers, one server`() async throws {
+    @Test func `two sessions evaluate one server with their own managers`() async throws {
         let url = try TestServers.nginxTLS.url("/small.json")
         let right = try TrustFixture.session(try TrustFixture.evaluator(.leafKey, for: .nginxTLS))
         let wrong = try TrustFixture.session(try TrustFixture.evaluator(.otherKey, for: .nginxTLS))
@@ -108,7 +108,7 @@ import Testing
         await wrong.shutdown()
     }
 
-    @Test func `a session with a transport of its own cannot have a manager`() async throws {
+    @Test func `a session with a custom transport cannot have a manager`() async throws {
         let session = Session(
             serverTrustManager: ServerTrustManager(evaluators: [:]), transport: StubTransport { _ in .status(200) })
         let error = await session.request("https://stub.test/").serializingData().response.error

@@ -2,9 +2,9 @@ import Bluebonnet
 import FoundationEssentials
 import TestSupport
 
-/// A server of a test's own that records what it has decrypted; `Tests/Support/servers/recorder.py` says how.
+/// A server for one test that records the bytes that it has decrypted; see `Tests/Support/servers/recorder.py`.
 struct Recorder: Sendable {
-    /// What a server has seen.
+    /// The record of a server.
     struct Counts: Decodable, Sendable {
         let connections: Int
         let handshakes: Int
@@ -19,7 +19,7 @@ struct Recorder: Sendable {
     let port: Int
     private let control: Session
 
-    /// Starts one that shows a chain, and speaks some protocols.
+    /// Starts a server with a chain and some protocols.
     init(_ chain: ChainServer, protocols: String = "h2,http/1.1") async throws {
         try await self.init(chain: Self.path(of: chain.rawValue), protocols)
     }

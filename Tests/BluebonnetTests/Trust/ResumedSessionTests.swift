@@ -4,13 +4,13 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A TLS session that is resumed shows no certificate: who vouched for the server at first is believed.
+/// A resumed TLS session has no certificate, so the first evaluation of the server would still apply.
 ///
-/// Libcurl keeps such sessions in the easy handle before 8.12, and in the multi handle from then on.
+/// Libcurl stores TLS sessions in the easy handle before 8.12, and in the multi handle since 8.12.
 @Suite(.timeLimit(.minutes(1))) struct ResumedSessionTests {
     typealias Version = Session.Configuration.TLS.Version
 
-    /// A file that names one authority or another, and a session that goes by it.
+    /// A file with one of two authorities, and a session that uses the file.
     private struct FixtureSession {
         let file: URL
         let session: Session

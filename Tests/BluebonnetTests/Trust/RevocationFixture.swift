@@ -4,9 +4,9 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What the tests of revocation have in common: evaluators by name, sessions, and an OCSP responder that does as told.
+/// The shared parts of the revocation tests: evaluators by name, sessions, and a scripted OCSP responder.
 enum RevocationFixture {
-    /// An evaluator: what it goes by, and with a plus whether it has to know.
+    /// The name of an evaluator; a plus means that it fails if the status is unknown.
     enum EvaluatorKind: String, CaseIterable, Sendable {
         case `default`, ocsp, crl, any, prefer
         case ocspPlus = "ocsp+"
@@ -16,7 +16,7 @@ enum RevocationFixture {
         case soft, hard
     }
 
-    /// Creates an evaluator, with the lists of all authorities and a session that asks responders.
+    /// Creates an evaluator with the lists of all authorities and a session for OCSP queries.
     static func evaluator(_ evaluatorKind: EvaluatorKind, _ session: Session) throws -> any ServerTrustEvaluating {
         let lists = try CertificateRevocationList.all(inFile: try RevocationFiles().url("crls/all.pem"))
         switch evaluatorKind {
@@ -79,7 +79,7 @@ enum RevocationFixture {
         return error
     }
 
-    /// A session that asks responders; those of the given names, with their ports, are at the given URLs.
+    /// A session for OCSP queries; responders with the given names and ports are at the given URLs.
     static func asker(
         _ responders: [String: URL] = [:], _ change: (inout Session.Configuration) -> Void = { _ in }
     ) throws -> Session {

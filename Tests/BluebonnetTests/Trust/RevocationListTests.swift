@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What lists of revoked certificates say, and of which certificates.
+/// Revocation lists and the certificates that they cover.
 @Suite(.timeLimit(.minutes(1))) struct RevocationListTests {
     /// Files beside the root's list, and the verdicts on a good server and on one that is revoked, each without and with the
     /// demand to know; the letters are those of ``RevocationMatrixTests``.
@@ -28,7 +28,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `lists say of servers`(_ names: [String], _ verdicts: String) async throws {
+    func `revocation lists decide about servers`(_ names: [String], _ verdicts: String) async throws {
         let files = try RevocationFiles()
         let lists = try (names + ["root.pem"]).flatMap { name throws in
             try CertificateRevocationList.all(inFile: files.url("crls/\(name)"))
@@ -36,13 +36,13 @@ import Testing
         try await expect(lists, verdicts)
     }
 
-    @Test func `a list of the root's alone, or of the issuer's alone, does not cover the chain`() async throws {
+    @Test func `a list of the root only or of the issuer only does not cover the chain`() async throws {
         let files = try RevocationFiles()
         try await expect(try CertificateRevocationList.all(inFile: files.url("crls/int.pem")), "-NRR")
         try await expect([], "-N-N")
     }
 
-    @Test func `a file holds many lists, and a directory many files`() async throws {
+    @Test func `a file can contain many lists, and a directory many files`() async throws {
         let files = try RevocationFiles()
         let lists = try CertificateRevocationList.all(inFile: files.url("crls/all.pem"))
         #expect(lists.count == 3)
@@ -55,7 +55,7 @@ import Testing
         try await expect(all, "--RR")
     }
 
-    @Test func `a file is refused of which a list would be left out`() throws {
+    @Test func `a file with a list that cannot be used is refused`() throws {
         let directory = try TestDirectory()
         let files = try RevocationFiles()
         let list = try String(decoding: Data(contentsOf: files.url("crls/int.pem")), as: UTF8.self)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `a directory without lists, and files that are not there, are refused`() throws {
+    @Test func `a directory without lists and a missing file are refused`() throws {
         let directory = try TestDirectory()
         try directory.write("nothing", to: "lists.txt")
         let (folder, missing) = (directory.url, directory.url("missing"))

@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: rows, [HTTPVersionPreference.http1_1, .automatic])
-    func `a server's staple, by every evaluator`(_ row: Row, _ version: HTTPVersionPreference) async throws {
+    func `the result of an evaluator for a server's staple`(_ row: Row, _ version: HTTPVersionPreference) async throws {
         let files = try RevocationFiles()
         let asker = try RevocationFixture.asker()
         #expect(row.reasons.count == EvaluatorKind.allCases.count)
@@ -80,9 +80,9 @@ import Testing
         await asker.shutdown()
     }
 
-    /// The other half: who was refused has decrypted nothing, and who was accepted has, by their own account.
+    /// The records of the servers also show that refused servers have decrypted nothing, and accepted servers have.
     @Test(arguments: rows, [HTTPVersionPreference.http1_1, .automatic])
-    func `a server that is refused for its staple gets nothing`(
+    func `a server that is refused for its staple receives nothing`(
         _ row: Row, _ version: HTTPVersionPreference
     ) async throws {
         let server = try await Recorder(row: row.name, protocols: version == .http1_1 ? "http/1.1" : "h2")
@@ -103,7 +103,9 @@ import Testing
         try await server.stop()
     }
 
-    /// What the default evaluator accepts, so does the command line; neither looks at revocation.
+    /// The command line accepts the same servers as the default evaluator.
+    ///
+    /// Both ignore revocation.
     @Test func `the curl command line accepts the same servers as the default evaluator`() async throws {
         let files = try RevocationFiles()
         for row in Self.rows {
@@ -120,7 +122,7 @@ import Testing
 
     /// A private authority that the session does not trust, as where a certificate is pinned.
     @Test(arguments: [("good", "--"), ("revoked", "RR"), ("none", "-N"), ("delegated", "--"), ("foreign", "-T")])
-    func `without the chain's validity, it is still the issuer who can revoke`(_ row: String, _ verdicts: String)
+    func `without validation of the chain, only the issuer can revoke`(_ row: String, _ verdicts: String)
         async throws
     {
         for (options, letter) in zip(

@@ -2,16 +2,16 @@ import Bluebonnet
 import FoundationEssentials
 import TestSupport
 
-/// What the tests of trust have in common: evaluators by name, and sessions that use them.
+/// The shared parts of the trust tests: evaluators by name, and sessions that use them.
 enum TrustFixture {
-    /// An evaluator, and what it pins if anything.
+    /// An evaluator with its optional pin.
     enum EvaluatorKind: String, CaseIterable, Sendable {
         case `default`, anyHost, pinnedLeaf, pinnedAuthority, ownAuthority, ownAuthorityOnAnyHost, leafAlone, otherLeaf
         case leafKey, authorityKey, otherKey, keyAlone, revocation, positiveRevocation, ocsp, disabled, accepting
         case refusing, nobody
     }
 
-    /// Creates an evaluator for a server, whose certificate and authority are what the pins are about.
+    /// Creates an evaluator with pins for the certificate or the authority of a server.
     static func evaluator(_ evaluatorKind: EvaluatorKind, for server: TestServers) throws -> any ServerTrustEvaluating {
         try evaluator(evaluatorKind, leaf: try certificate(of: server))
     }

@@ -3,11 +3,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A server that is not accepted gets nothing of the request, by its own account.
+/// The records of refused servers show that they receive no part of the request.
 @Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
     typealias EvaluatorKind = TrustFixture.EvaluatorKind
 
-    /// How a request is made.
+    /// The way in which a request is sent.
     enum RequestPath: CaseIterable, Sendable {
         case http2, http1_1, expectingContinue, streamed, delayed
 
@@ -49,7 +49,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `who is refused has decrypted nothing, and who is accepted has`(_ row: ChainServer) async throws {
+    func `a refused server has decrypted nothing, and an accepted server has`(_ row: ChainServer) async throws {
         for (protocols, path) in [("h2,http/1.1", RequestPath.http2), ("http/1.1", .http1_1)] {
             let server = try await Recorder(row, protocols: protocols)
             var (refused, accepting): (Int, [EvaluatorKind]) = (0, [])
@@ -73,7 +73,7 @@ import Testing
             #expect(counts.bytes == 0 && counts.requests.isEmpty)
             // They were there, and showed their certificates.
             #expect(refused > 0 && counts.connections == refused)
-            // The test can tell: each that accepts sends something.
+            // The test is meaningful, because each accepting evaluator sends bytes.
             #expect(accepting.contains(.disabled))
             var bytes = 0
             for evaluatorKind in accepting {
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [ChainServer.oldTLS, .earlyTLS])
-    func `a server of old versions of TLS has decrypted nothing`(_ row: ChainServer) async throws {
+    func `a server with old TLS versions has decrypted nothing`(_ row: ChainServer) async throws {
         let server = try await Recorder(row)
         for evaluatorKind in EvaluatorKind.allCases {
             let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: row))
@@ -112,9 +112,9 @@ import Testing
         try await server.stop()
     }
 
-    /// For evaluators that await, the handshake is aborted first, and made again if they accept.
+    /// For async evaluators, the first handshake is aborted and repeated if they accept the server.
     @Test(arguments: RequestPath.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
-    func `nothing is sent before a verdict that is awaited`(
+    func `nothing is sent while an evaluation is awaited`(
         _ path: RequestPath, _ version: Session.Configuration.TLS.Version
     ) async throws {
         for isAccepted in [false, true] {
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy that is refused gets nothing, nor does the server behind it`() async throws {
+    @Test func `a refused proxy and the server behind it receive nothing`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try await Recorder(.threeLevels, protocols: "http/1.1")
         let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
-    func `a redirect to a server that is refused tells it nothing`(
+    func `a redirect to a refused server sends nothing to the server`(
         _ version: Session.Configuration.TLS.Version
     ) async throws {
         let server = try await Recorder(.threeLevels)

@@ -10,7 +10,7 @@ import Testing
     @Test(
         arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3],
         TrustFixture.EvaluatorKind.allCases)
-    func `a server that is right`(_ server: TestServers, _ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+    func `a valid certificate`(_ server: TestServers, _ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
         let reason: Reason? =
             switch evaluatorKind {
             case .otherLeaf: .certificatePinningFailed
@@ -37,12 +37,12 @@ import Testing
     }
 
     @Test(arguments: TrustFixture.EvaluatorKind.allCases)
-    func `a certificate that signs itself`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+    func `a self-signed certificate`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
         try await expect(.selfSigned, evaluatorKind, reason(evaluatorKind, .selfSigned, pinned: nil))
     }
 
     @Test(arguments: TrustFixture.EvaluatorKind.allCases)
-    func `a certificate of an authority that is not trusted`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+    func `a certificate of an untrusted authority`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
         try await expect(.untrustedAuthority, evaluatorKind, reason(evaluatorKind, .untrustedIssuer, pinned: nil))
     }
 

@@ -17,14 +17,14 @@ import Testing
         }
     }
 
-    /// What the sessions have in common.
+    /// The configuration that the sessions share.
     enum SharedState: CaseIterable, Sendable {
         case nothing, loop
     }
 
     /// The numbers of the connections on which requests of a name came, one for each request.
     ///
-    /// The server writes the log when it has answered, so another answer says that all is written.
+    /// The server writes the log after its response, so a later response shows that the log is complete.
     private static func connections(_ name: String) async throws -> [Substring] {
         let session = try TrustFixture.session(.disabled)
         _ = await session.request("https://127.0.0.1:\(try ChainServer.extra.port())/").serializingData().response
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: SharedState.allCases, [HTTPVersionPreference.automatic, .http1_1])
-    func `1,000 requests of sessions with managers of their own, interleaved`(
+    func `1,000 interleaved requests of sessions with their own managers`(
         _ sharing: SharedState, _ version: HTTPVersionPreference
     ) async throws {
         let loop = sharing == .loop ? EventLoop() : nil
@@ -90,7 +90,7 @@ import Testing
 
     /// The certificate is for both names, and HTTP/2 would allow them one connection (RFC 9113 §9.1.1).
     @Test(arguments: [true, false])
-    func `two names of one address have connections of their own, and evaluators`(_ isAccepting: Bool) async throws {
+    func `two names of one address have separate connections and evaluators`(_ isAccepting: Bool) async throws {
         let port = try ChainServer.wildcard.port()
         let (one, name) = (CountingEvaluator(), Self.name())
         var other = CountingEvaluator()
@@ -119,7 +119,7 @@ import Testing
         #expect(other.accepted.value == Set(second).count)
     }
 
-    @Test func `requests with settings of their own use evaluated connections, too`() async throws {
+    @Test func `requests with their own settings use evaluated connections too`() async throws {
         let evaluator = CountingEvaluator()
         let (session, name) = (try TrustFixture.session(evaluator), Self.name())
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/\(name)/"
@@ -143,7 +143,7 @@ import Testing
 
     /// A connection whose verdict was dropped, since the number of remembered hosts is limited, is not used, nor a
     /// failure.
-    @Test func `after a great many hosts, the first is connected to again`() async throws {
+    @Test func `the first host is connected to again after many hosts`() async throws {
         let port = try ChainServer.wildcard.port()
         let (evaluator, name) = (CountingEvaluator(), Self.name())
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["a.example.test": evaluator])
@@ -168,7 +168,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a manager is asked once for each host, the proxy among them`() async throws {
+    @Test func `a manager is called once for each host, including the proxy`() async throws {
         let asked = Locked<[String]>([])
         let manager = ServerTrustManager { host in
             asked.withLock { $0.append(host) }

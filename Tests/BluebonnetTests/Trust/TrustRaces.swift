@@ -6,7 +6,7 @@ import Testing
 
 /// Requests that are cancelled, suspended, shut down and dropped at any moment while their server is evaluated.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct TrustRaces {
-    /// Evaluates off the loop, with varying delays, and gives the verdict that the test chooses.
+    /// Evaluates outside of the loop with varying delays, and returns the result that the test selects.
     private struct SlowEvaluator: AsyncServerTrustEvaluating {
         let asked = Counter()
         var pace = 40
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `cancelling while the server is evaluated answers once`(_ isRefusing: Bool) async throws {
+    func `cancelling while the server is evaluated ends a request once`(_ isRefusing: Bool) async throws {
         let url = try Self.url()
         try await race { iteration in
             let session = try TrustFixture.session(SlowEvaluator(isRefusing: isRefusing))
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `shutting down while the server is evaluated answers everyone`() async throws {
+    @Test func `shutting down while the server is evaluated ends all requests`() async throws {
         let url = try Self.url()
         try await race { iteration in
             let session = try TrustFixture.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 3)))
@@ -112,7 +112,7 @@ import Testing
 
     /// Each with its own connection, if need be; those that meet the server meanwhile wait for the same verdict.
     @Test(arguments: [HTTPVersionPreference.automatic, .http1_1])
-    func `many requests meet one verdict, and some leave before it`(_ version: HTTPVersionPreference) async throws {
+    func `many requests share one evaluation, some end before it`(_ version: HTTPVersionPreference) async throws {
         let url = try Self.url()
         for round in 0..<Self.groups / 3 * raceMultiplier {
             let isRefusing = round.isMultiple(of: 2)
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `a verdict that comes after the last request does no harm`() async throws {
+    @Test func `an evaluation that ends after the last request has no effect`() async throws {
         let url = try Self.url()
         try await race { iteration in
             let gate = EvaluationGate()
@@ -168,7 +168,7 @@ import Testing
                 await gate.open()
                 await session.shutdown()
             default:
-                // The answer to an abandoned question is not used: the next request asks again.
+                // The result of an abandoned evaluation is not used. The next request starts a new evaluation.
                 async let second = session.request(url).serializingData().response
                 await gate.arrival(2)
                 await gate.open()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Hosts are evaluated on every route of a request: through proxies, and by way of URLs without TLS.
+/// Hosts are evaluated on every route of a request, through proxies and with URLs without TLS.
 @Suite(.timeLimit(.minutes(1))) struct TrustRouteTests {
     private static func secureProxy(host: String = "localhost") throws -> Session.Configuration.Proxy {
         .url(try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: host))
@@ -16,7 +16,7 @@ import Testing
             .error?.kind
     }
 
-    @Test func `a host behind an https proxy is evaluated, also after requests to it without TLS`() async throws {
+    @Test func `a host behind an https proxy is evaluated, even after requests to it without TLS`() async throws {
         let server = try await Recorder(.threeLevels)
         let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
         let manager = ServerTrustManager(evaluators: ["localhost": .default(), "127.0.0.1": wrong])
@@ -33,7 +33,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func `an https proxy is evaluated for a request without TLS, also to the same host`() async throws {
+    @Test func `an https proxy is evaluated for a request without TLS, even to the same host`() async throws {
         let (right, wrong) = (
             try TrustFixture.evaluator(.leafKey, for: .nginxTLS), try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
         )
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// Libcurl takes all of them for the same.
+    /// Libcurl treats all of these URLs as equal.
     @Test(arguments: ["https:/", "HTTPS:/", "https://", "https:///", "HttpS:///"])
     func `an https proxy is evaluated however many slashes its URL has`(_ scheme: String) async throws {
         let plain = try TestServers.nginx.url("/small.json").absoluteString
@@ -128,7 +128,7 @@ import Testing
         #expect(try await server.counts().requests.count == 3)
         #expect(try await server.counts().connections == 7)
         #expect(plain.requestCount == 0)
-        // A host that goes without TLS needs no evaluator.
+        // A host without TLS needs no evaluator.
         #expect(await Self.kind(session, "http://other.test/") == nil)
         #expect(plain.requestCount == 1)
         await session.shutdown()
@@ -164,7 +164,7 @@ import Testing
         "stra%E1%BA%9Ee.test", "STRA%C3%9FE.test", "B%C3%9CCHER.test", "%EF%BC%A1b.test", "%E2%85%A7.test",
         "%CE%91%CE%A3.test", "%C7%85.test", "%EF%AC%81.test", "%E2%84%AA.test",
     ])
-    func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
+    func `an evaluator is for the contacted host, in any form`(_ host: String) async throws {
         let proxy = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
         let proxied = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let contacted = try await proxied.request("http://\(host)/").serializingString().value
@@ -206,7 +206,7 @@ import Testing
     ]
 
     @Test(arguments: handshakes)
-    func `whom a handshake is with`(_ host: String?, _ proxies: [String], _ name: String?, _ expected: String?) {
+    func `the host of a handshake`(_ host: String?, _ proxies: [String], _ name: String?, _ expected: String?) {
         let evaluators = Dictionary(uniqueKeysWithValues: proxies.map { ($0, Named(host: $0)) })
         let policy = TrustPolicy(host: host, evaluator: host.map(Named.init), proxies: evaluators)
         #expect(policy.host(named: name) == expected)

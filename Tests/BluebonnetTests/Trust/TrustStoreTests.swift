@@ -12,7 +12,7 @@ private enum ScarceMemory {
     /// The number of allocations before the failing one; below zero when none fails.
     static let left = Atomic(-1)
 
-    /// Has OpenSSL take its memory from here; possible before it has taken any.
+    /// Makes OpenSSL use these allocation functions; possible only before its first allocation.
     static func install() -> Bool {
         let isInstalled = unsafe CRYPTO_set_mem_functions(
             { size, _, _ in ScarceMemory.isThere() ? unsafe malloc(size) : nil },
@@ -26,14 +26,14 @@ private enum ScarceMemory {
 
 /// The result of a store that could not be made completely.
 @Suite(.timeLimit(.minutes(1))) struct TrustStoreTests {
-    @Test func `whatever memory is not there, a store that is made has all revocation lists`() async {
+    @Test func `a store has all revocation lists, whichever allocation fails`() async {
         await #expect(processExitsWith: .success) {
             try #require(ScarceMemory.install())
             let files = try RevocationFiles()
             let issuer = try Certificate(pem: String(contentsOf: files.url("int.pem"), encoding: .utf8)).x509
             let leaf = try Certificate(pem: String(contentsOf: files.url("good.pem"), encoding: .utf8)).x509
             let lists = try CertificateRevocationList.all(inFile: files.url("crls/int.pem")).map(\.list)
-            // OpenSSL has what it makes once for all from here on.
+            // OpenSSL has made its permanent allocations.
             #expect(TrustStore(anchors: [issuer], lists: lists)?.code(of: leaf) == X509_V_OK)
             var (refused, count) = (0, 0)
             while true {

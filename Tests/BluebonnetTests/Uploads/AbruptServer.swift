@@ -9,7 +9,7 @@ import Testing
 ///
 /// How long it waits before it answers differs from connection to connection: a client may be between its look at the socket
 /// and its next write then. One connection at a time; all waits are bounded.
-// Safety: every pointer is used within the call that takes it.
+// Safety: every pointer is used only during its call.
 final class AbruptServer: Sendable {
     private let listener: Int32
     private let answer: [UInt8]
@@ -51,7 +51,7 @@ final class AbruptServer: Sendable {
         defer { close(descriptor) }
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        // To be closed is to be reset.
+        // Closing the socket resets the connection.
         var option = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         var buffer = [UInt8](repeating: 0, count: 64 << 10)

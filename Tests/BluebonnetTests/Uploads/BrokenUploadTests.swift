@@ -10,7 +10,7 @@ import Testing
     // MARK: Sequences
 
     @Test(arguments: [nil, Int64(30)], [0, 1, 3])
-    func `what a sequence throws ends the request`(length: Int64?, count: Int) async throws {
+    func `an error that a sequence throws fails the request`(length: Int64?, count: Int) async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let pieces = Pieces(count, of: 10, then: .fail)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [nil, Int64(0), Int64(30)])
-    func `an error of another request's that a sequence throws is the cause, and not the upload's own`(
+    func `an error of another request that a sequence throws is the underlying error`(
         length: Int64?
     ) async throws {
         let server = try await Self.server()
@@ -44,7 +44,7 @@ import Testing
         #expect((error.underlying as? RequestError)?.response?.statusCode == 503)
         // A lost connection would have been tried again.
         #expect(begun.withLock { $0 } == 1)
-        // A body that is said to be empty is read before anything is sent.
+        // A body with the stated length 0 is read before anything is sent.
         if length != 0 { try await Self.expectNothingWhole(at: server, atMost: 0) }
         await session.shutdown()
     }
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [(3, 31), (3, 1000), (0, 1), (3, 29), (3, 1), (1000, 9999), (1, 9)])
-    func `a sequence of another length than stated ends the request`(count: Int, length: Int64) async throws {
+    func `a sequence with another length than stated fails the request`(count: Int, length: Int64) async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let pieces = Pieces(count, of: 10)
@@ -73,7 +73,7 @@ import Testing
         try await Self.expectNewConnection(in: session, to: server)
     }
 
-    @Test func `more than stated is found although it comes late`() async throws {
+    @Test func `late excess bytes of a sequence are an error`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let gate = Gate()
@@ -104,7 +104,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that is said to be empty, and throws, ends the request`() async throws {
+    @Test func `a sequence with the stated length 0 that throws fails the request`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         try await TestHarness.expect(
@@ -114,7 +114,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that is said to be empty, and never ends, does not outlive its request`() async throws {
+    @Test func `a sequence with the stated length 0 that never ends is released with its request`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let pieces = Pieces(0, of: 10, then: .silence)
@@ -128,13 +128,13 @@ import Testing
     }
 
     @Test(arguments: [0, 3])
-    func `a sequence that is empty, as it is said to be, is sent with that length`(emptyPieces: Int) async throws {
+    func `an empty sequence with the stated length 0 is sent with this length`(emptyPieces: Int) async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.upload(Pieces(emptyPieces, of: 0), length: 0, to: server.url("/a")).serializingString()
         #expect(try await task.value == "0")
         #expect(server.requests.map { $0.headers["Content-Length"] } == ["0"])
-        // A download's request is made ready in another place.
+        // The request of a download is prepared by other code.
         let download = HTTPRequest(
             url: server.url("/a"), method: .post, body: .stream(Pieces(1, of: 10), length: 0))
         #expect(
@@ -143,7 +143,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a part of a form that throws ends the request`() async throws {
+    @Test func `a part of a form that throws fails the request`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.upload(
@@ -161,7 +161,7 @@ import Testing
     // MARK: Files
 
     @Test(arguments: [large - 1, large / 2 + 12_345, large + 1, large * 2])
-    func `a file that changes its size ends the request`(newSize: Int64) async throws {
+    func `a file that changes its size fails the request`(newSize: Int64) async throws {
         let mayRead = Gate()
         let server = try await Self.server(readingAfter: mayRead)
         let directory = try TestDirectory()

@@ -4,12 +4,12 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Answers that come while the body is still being sent (RFC 9110 §7.5, RFC 9112 §9.5).
+/// Responses that arrive while the body is being sent (RFC 9110 §7.5, RFC 9112 §9.5).
 ///
-/// Without ``UnreadResponses``, those are lost, now and then, whose servers reset the connection at once. Without ``RefusedUploads``,
-/// a server of HTTP/2 often closes the connection for a body that it has refused.
+/// Without ``UnreadResponses``, the response of a server that resets the connection at once is sometimes lost. Without
+/// ``RefusedUploads``, an HTTP/2 server often closes the connection after it has refused a body.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
-    /// What a server does after it has answered.
+    /// The action of a server after its response.
     enum ConnectionEnd: CaseIterable {
         case readsOn, resets, halfCloses, stalls
 
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ConnectionEnd.allCases, BodyForm.allCases)
-    func `the answer comes through, whatever the server does then`(
+    func `an early response is received whatever the server does afterwards`(
         connectionEnd: ConnectionEnd, form: BodyForm
     ) async throws {
         let server = try await Self.server(then: connectionEnd)
@@ -51,14 +51,14 @@ import Testing
         let answer = await session.upload(body, to: server.url("/a")).serializingString().response
         #expect(answer.response?.statusCode == 413)
         #expect(answer.value == "too big", "\(answer)")
-        // What is half a message is no place for the next one.
+        // A connection with an incomplete message cannot be reused.
         #expect(try await session.request(server.url("/")).serializingString().value == "still here")
         #expect(server.connectionCount == 2)
         await session.shutdown()
     }
 
     @Test(arguments: [true, false])
-    func `no answer is lost in the reset that follows it`(isMeasured: Bool) async throws {
+    func `a reset after a response does not lose the response`(isMeasured: Bool) async throws {
         let server = try await Self.server(reading: 1 << 20, then: .resets)
         let session = TestHarness.session()
         for group in 0..<20 {
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Libcurl writes, fails, and does not look whether it was answered meanwhile.
-    @Test func `an answer that comes between a look at the socket and a write is not lost`() async throws {
+    @Test func `a response that arrives between a check of the socket and a write is not lost`() async throws {
         let server = try AbruptServer(answering: Self.answer, after: 256 << 10)
         defer { server.stop() }
         let session = TestHarness.session { $0.continueTimeout = nil }
@@ -90,7 +90,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `nginx refuses what is too large`() async throws {
+    @Test func `nginx refuses a body that is too large`() async throws {
         let session = try TestHarness.trustingSession()
         for server in [TestServers.nginx, .nginxTLS] {
             for length in [Int64(100 << 20), nil] {
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ["", "&reset=no"], [Int64(100 << 20), nil])
-    func `an HTTP 2 server refuses what is too large, and the connection goes on`(
+    func `an HTTP 2 server refuses a body that is too large and the connection stays usable`(
         reset: String, length: Int64?
     ) async throws {
         for _ in 1...5 {

@@ -9,7 +9,7 @@ import Testing
     private static let limit = 1 << 20
 
     @Test(arguments: BodyForm.allCases, [1, limit, limit + 1])
-    func `it is sent for large bodies and those of unknown length`(form: BodyForm, size: Int) async throws {
+    func `Expect is sent for large bodies and for bodies of unknown length`(form: BodyForm, size: Int) async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
@@ -22,7 +22,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `it is not sent over HTTP 2`() async throws {
+    @Test func `Expect is not sent over HTTP 2`() async throws {
         let session = try TestHarness.trustingSession()
         let json = try await session.upload(
             .stream(Pieces(30, of: 100_000)), to: try TestServers.httpbinHTTP2.url("/anything")
@@ -32,7 +32,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `without a time to wait it is not sent`() async throws {
+    @Test func `Expect is not sent without a time to wait`() async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session { $0.continueTimeout = nil }
         for body in [RequestBody.stream(Pieces(3, of: 10)), .data(Data(count: 2 << 20))] {
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases)
-    func `the body goes when no 100 has come for the time that was set`(form: BodyForm) async throws {
+    func `the body is sent if no 100 arrives within the set time`(form: BodyForm) async throws {
         let server = try await LocalServer { router in
             router.streaming("/a", continue: .never) { _, body in .text("\(try await body.discard())") }
         }
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [413, 401, 500])
-    func `an answer instead of the 100 leaves the body unread`(status: Int) async throws {
+    func `a final response instead of the 100 leaves the body unread`(status: Int) async throws {
         let server = try await LocalServer { router in
             router.streaming("/a", continue: .never) { _, _ in .text("no", status: status) }
             router.put("/b", .text("done"))
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases, [true, false])
-    func `a 417 has the request sent again without it`(form: BodyForm, closes: Bool) async throws {
+    func `the request is sent again without Expect after a 417`(form: BodyForm, closes: Bool) async throws {
         let answer = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
         let end: [LocalServer.Script.Step] = closes ? [] : [.serve]
         let server = try await LocalServer { router in

@@ -4,12 +4,12 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Requests whose bodies depend on what has been received of the response.
+/// Requests whose bodies depend on the received part of the response.
 @Suite(.timeLimit(.minutes(1))) struct FullDuplexTests {
     private static let count = 20
     private static let size = 1000
 
-    @Test func `an HTTP 1 server answers each piece before the next one is made`() async throws {
+    @Test func `an HTTP 1 server responds to each piece before the next piece is created`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/echo", method: .post) { _, body in
                 .stream { writer in
@@ -25,13 +25,13 @@ import Testing
     }
 
     @Test(arguments: [nil, Int64(count * size)])
-    func `an HTTP 2 server does, too`(length: Int64?) async throws {
+    func `an HTTP 2 server responds to each piece before the next piece is created`(length: Int64?) async throws {
         let session = try TestHarness.trustingSession()
         try await converse(with: try TestServers.misbehavingHTTP2.url("/echo"), in: session, length: length)
         await session.shutdown()
     }
 
-    /// Sends pieces, each when the one before has come back.
+    /// Sends each piece after the previous piece was echoed.
     private func converse(with url: URL, in session: Session, length: Int64?) async throws {
         let gates = (0..<Self.count).map { Gate(isOpen: $0 == 0) }
         let pieces = Pieces(Self.count, of: Self.size) { await gates[$0].wait() }

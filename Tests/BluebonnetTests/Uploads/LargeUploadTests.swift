@@ -5,11 +5,13 @@ import Testing
 
 @testable import BluebonnetTesting
 
-/// Bodies that are larger than the memory they may take; each has a process of its own, in which that shows.
+/// Bodies that are larger than their allowed memory.
+///
+/// Each test has its own process, so that its memory can be measured.
 @Suite(.timeLimit(.minutes(5))) struct LargeUploadTests {
     private static let limitKiB = 32 << 10
 
-    @Test(.measuresMemory) func `100 MiB of a sequence arrive whole and take little memory`() async throws {
+    @Test(.measuresMemory) func `100 MiB of a sequence arrive completely and use little memory`() async throws {
         await #expect(processExitsWith: .success) {
             let server = try await LocalServer { router in
                 router.streaming("/a") { _, body in
@@ -34,7 +36,7 @@ import Testing
     }
 
     @Test(.measuresMemory, arguments: [true, false])
-    func `a file of 1 GiB in a form takes little memory`(asksFirst: Bool) async throws {
+    func `a file of 1 GiB in a form uses little memory`(asksFirst: Bool) async throws {
         await #expect(processExitsWith: .success) { [asksFirst] in
             let length = 1 << 30
             let directory = try TestDirectory()

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Byte i of all of them together is i % 251.
 struct Pieces: AsyncSequence, Sendable {
-    /// What comes after the last piece.
+    /// The end of the sequence after the last piece.
     enum End: Sendable {
         case finish
         case fail
@@ -15,10 +15,10 @@ struct Pieces: AsyncSequence, Sendable {
         case silence
     }
 
-    /// What was done with a sequence, seen from anywhere.
+    /// The thread-safe record of the use of a sequence.
     final class Record: Sendable {
         let hasBegun = Gate()
-        /// Opened when all pieces were yielded and another one was asked for.
+        /// Opened when all pieces were returned and another piece is requested.
         let isAtEnd = Gate()
         /// Opened when the sequence is no longer read.
         let isOver = Gate()
@@ -60,7 +60,7 @@ struct Pieces: AsyncSequence, Sendable {
     /// How many bytes all pieces have.
     var length: Int64 { Int64(count) * Int64(size) }
 
-    /// Makes bytes of the pattern that begins with 0.
+    /// Creates bytes of the pattern that begins with 0.
     static func bytes(_ count: Int) -> Data {
         var bytes = Data(0..<251)
         bytes.reserveCapacity(2 * count + 251)

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ResendTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Starts a server whose first connection dies when a second request has begun to come.
+    /// Starts a server whose first connection is lost when a second request begins to arrive.
     private static func server(dyingAfter count: Int) async throws -> LocalServer {
         try await LocalServer(script: { connection in
             connection == 1 ? [.waitForRequest, .bytes(ok), .waitForBytes(count), .reset] : [.serve]
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases, [HTTPMethod.put, .post])
-    func `what may be sent again is, on a new connection, and nothing else`(
+    func `only a request that may be repeated is sent again on a new connection`(
         form: BodyForm, method: HTTPMethod
     ) async throws {
         let server = try await Self.server(dyingAfter: 10_000)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: BodyForm.allCases)
-    func `a connection that was closed meanwhile is not used at all`(form: BodyForm) async throws {
+    func `a connection that was closed meanwhile is not used`(form: BodyForm) async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
@@ -54,7 +54,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that can be made again is sent from its beginning`() async throws {
+    @Test func `a sequence that can be created again is sent from its beginning`() async throws {
         let server = try await Self.server(dyingAfter: 10_000)
         let session = TestHarness.session { $0.continueTimeout = nil }
         #expect(try await session.request(server.url("/")).serializingString().value == "ok")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Of a file, the loop reads what the system has in memory, and a task the rest.
+/// The loop reads the resident pages of a file, and a task reads the rest.
 @Suite(.timeLimit(.minutes(1))) struct ResidentFileTests {
     private static let size = 1_000_000
     private let folder: FormFolder
@@ -14,14 +14,14 @@ import Testing
         folder = try FormFolder()
     }
 
-    /// A copy of the contents where the file system cannot tell what it has in memory.
+    /// A copy of the contents on a file system that cannot report resident pages.
     private func fileThatCannotTell() throws -> URL {
         let url = URL(filePath: "/dev/shm/bluebonnet-\(UUID().uuidString)")
         try contents.write(to: url)
         return url
     }
 
-    /// Has the system forget a file's bytes from an offset on, so that they have to come from the disk.
+    /// Evicts a file's bytes after an offset from memory, so that they must be read from the disk.
     private func evict(_ url: URL, from offset: Int = 0) throws {
         let handle = try FileHandle(forUpdating: url)
         defer { try? handle.close() }
@@ -34,7 +34,7 @@ import Testing
         return UploadChannel(body, isReplayable: true, wakeLoop: wakeLoop)
     }
 
-    /// Asks a channel as libcurl would; returns the bytes that came in a call, or `nil` and why there are none.
+    /// Reads from a channel like libcurl; returns the bytes of a call, or `nil` with the reason.
     private func take(_ count: Int, from channel: UploadChannel) -> (Data?, UploadChannelState.TakeAction) {
         var buffer = [UInt8](repeating: 0, count: count)
         let action = unsafe buffer.withUnsafeMutableBytes { unsafe channel.take(into: $0) }
@@ -42,7 +42,7 @@ import Testing
         return (Data(buffer[..<taken]), action)
     }
 
-    /// Takes all there is; returns it, how much of it came before the first wait, and how it ended.
+    /// Reads all bytes; returns them, the number of bytes before the first wait, and the end.
     private func takeAll(
         from channel: UploadChannel, _ wakeups: AsyncStream<Void>, count: Int = 65_536
     ) async -> (Data, direct: Int, UploadChannelState.TakeAction) {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [1, 1000, 65_536, 2_000_000])
-    func `a reader continues where reading at once has ended`(count: Int) throws {
+    func `a reader continues where the immediate read has ended`(count: Int) throws {
         var reader = try FileReader(path: folder.file("a", contents).path)
         var received = Data()
         while received.count < 300_000 {
@@ -91,13 +91,13 @@ import Testing
     }
 
     @Test(arguments: [0, 1, FileReader.pieceSize - 1, FileReader.pieceSize])
-    func `of the last piece nothing is read at once`(size: Int) throws {
+    func `no part of the last piece is read immediately`(size: Int) throws {
         var reader = try FileReader(path: folder.file("a", patterned(size)).path)
         var buffer = [UInt8](repeating: 0, count: 1000)
         #expect(Self.readResident(&reader, into: &buffer) == 0)
     }
 
-    @Test func `where the system cannot tell, nothing is read at once, and no byte is lost`() async throws {
+    @Test func `nothing is read immediately if the system cannot report resident pages`() async throws {
         let file = try fileThatCannotTell()
         defer { try? FileManager.default.removeItem(at: file) }
         let (channel, wakeups) = try scene(file)
@@ -111,7 +111,7 @@ import Testing
     // MARK: The channel
 
     @Test(arguments: [1000, 65_536, 1_000_000])
-    func `what is in memory is there at once, and the rest comes after it`(count: Int) async throws {
+    func `resident bytes are read immediately and the remaining bytes afterwards`(count: Int) async throws {
         let (channel, wakeups) = try scene(try folder.file("a", contents))
         let (received, direct, action) = await takeAll(from: channel, wakeups, count: count)
         #expect(direct == Self.size - FileReader.pieceSize)
@@ -120,18 +120,18 @@ import Testing
     }
 
     @Test(arguments: [0, 8192, 400_000])
-    func `what is not in memory is left to the task, wherever it begins`(offset: Int) async throws {
+    func `bytes that are not in memory are read by the task`(offset: Int) async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         try evict(file, from: offset)
         let (received, direct, action) = await takeAll(from: channel, wakeups)
-        // The system forgets many pages at a time, or none of them.
+        // The system evicts many pages at a time, or no pages.
         #expect(offset > 0 || direct == 0)
         #expect(received == contents)
         #expect(action == .end)
     }
 
-    @Test func `a file that is forgotten half-way is read on by the task`() async throws {
+    @Test func `the task continues to read a file whose pages leave memory`() async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         let first = try #require(take(100_000, from: channel).0)
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(arguments: [Self.size / 2, 200_000, 100_000, 0])
-    func `a file that shrinks half-way is an error, not a short body`(size: Int) async throws {
+    func `a file that shrinks while it is read is an error`(size: Int) async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         let first = try #require(take(100_000, from: channel).0)
@@ -160,7 +160,7 @@ import Testing
         #expect(channel.failure?.detail == "the file \(file.path) changed while it was sent")
     }
 
-    @Test func `a file that grows half-way is an error, and its last announced byte is not sent`() async throws {
+    @Test func `a file that grows while it is read is an error and its last announced byte is not sent`() async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         let first = try #require(take(100_000, from: channel).0)
@@ -176,7 +176,7 @@ import Testing
                 == .requestBody(.lengthMismatch(expected: Int64(Self.size), actual: Int64(Self.size) + 1)))
     }
 
-    @Test func `a body that is sent again begins with its first byte, also after a partial read`() async throws {
+    @Test func `a body that is sent again begins with its first byte after a partial read`() async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         #expect(!channel.hasBegun)
@@ -189,7 +189,7 @@ import Testing
         #expect(action == .end)
     }
 
-    @Test func `an abandoned channel gives the file back at once`() throws {
+    @Test func `an abandoned channel closes the file at once`() throws {
         let file = try folder.file("a", contents)
         do {
             let body = try #require(try RequestBody.file(file).open())

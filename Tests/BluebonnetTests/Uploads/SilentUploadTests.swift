@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [413, 401])
-    func `an answer comes although the sequence is silent`(status: Int) async throws {
+    func `a response is received although the sequence is silent`(status: Int) async throws {
         let server = try await LocalServer { router in
             router.streaming("/a") { _, body in
                 _ = try await body.read()
@@ -68,7 +68,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the limit for silence does not count while the sequence is slow`() async throws {
+    @Test func `the idle timeout does not apply while the sequence is slow`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(2)) }
         let other = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .milliseconds(2500)) }
@@ -87,7 +87,7 @@ import Testing
     // MARK: The server's
 
     @Test(arguments: BodyForm.allCases)
-    func `the limit for silence counts when the server does not read`(form: BodyForm) async throws {
+    func `the idle timeout applies if the server does not read`(form: BodyForm) async throws {
         let server = try await LocalServer(options: Self.smallBuffers) { router in
             router.streaming("/a") { _, _ in
                 await Gate().wait()
@@ -102,7 +102,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a server that does not read holds the sequence back`() async throws {
+    @Test func `a server that does not read slows down the sequence`() async throws {
         let server = try await LocalServer(options: Self.smallBuffers) { router in
             router.streaming("/a") { _, _ in
                 await Gate().wait()
@@ -115,7 +115,7 @@ import Testing
         async let answer = task.response
         try await server.waitForBytesReceived(atLeast: 64 << 10)
         try await server.waitForQuiet()
-        // What the buffers of the systems hold, and less than a MiB of ours.
+        // The bytes in the system's buffers, and less than 1 MiB in the library's buffers.
         #expect(pieces.record.pieces < 160)
         task.cancel()
         #expect(await answer.error?.kind == .cancelled)

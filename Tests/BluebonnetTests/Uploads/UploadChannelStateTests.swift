@@ -17,7 +17,7 @@ import Testing
         #expect(pair.1 == second, sourceLocation: sourceLocation)
     }
 
-    /// Takes bytes, as libcurl would.
+    /// Reads bytes like libcurl.
     private func take(_ limit: Int, from state: inout UploadChannelState) -> (UploadChannelState.TakeAction, [UInt8]) {
         var taken: [UInt8] = []
         let action = state.bytesWanted(limit) { piece, offset, count in
@@ -26,7 +26,7 @@ import Testing
         return (action, taken)
     }
 
-    @Test func `the reader waits at the high watermark and goes on at the low one, once`() {
+    @Test func `the reader waits at the high watermark and continues once at the low watermark`() {
         var state = state()
         expect(state.written(ten), .proceed, false)
         expect(state.written(ten), .wait, false)
@@ -38,7 +38,7 @@ import Testing
         expect(take(100, from: &state), .wait, [])
     }
 
-    @Test func `a loop that waits is woken once, by bytes, by the end or by a failure`() {
+    @Test func `a waiting loop is resumed once, by bytes, by the end or by a failure`() {
         var bytes = state()
         expect(take(1, from: &bytes), .wait, [])
         expect(bytes.written(Data()), .proceed, false)
@@ -54,7 +54,7 @@ import Testing
         expect(take(1, from: &failure), .fail, [])
     }
 
-    @Test func `an end comes after the last byte, and nothing is taken after it`() {
+    @Test func `the end follows the last byte and no bytes are accepted after it`() {
         var state = state()
         _ = state.written(ten)
         #expect(state.ended() == false)
@@ -63,7 +63,7 @@ import Testing
         expect(state.written(ten), .stop, false)
     }
 
-    @Test func `more bytes than announced are never handed over`() {
+    @Test func `more bytes than announced are never sent`() {
         var state = state(length: 15)
         expect(state.written(ten), .proceed, false)
         expect(state.written(ten), .stop, false)
@@ -97,7 +97,7 @@ import Testing
         expect(take(200, from: &many), .took(100, resumesReader: false), [UInt8](repeating: 1, count: 100))
     }
 
-    @Test func `bytes beyond the announced ones are found before the last of those is sent`() {
+    @Test func `excess bytes are detected before the last announced byte is sent`() {
         var state = state(length: 10)
         expect(state.written(ten), .proceed, false)
         expect(take(100, from: &state), .took(9, resumesReader: false), Array(0..<9))
@@ -115,7 +115,7 @@ import Testing
         #expect(state.failure?.kind == .requestBody(.lengthMismatch(expected: 15, actual: 10)))
     }
 
-    @Test func `an abandoned channel stops its reader and holds nothing`() {
+    @Test func `an abandoned channel stops its reader and retains nothing`() {
         var state = state()
         _ = state.written(ten)
         _ = state.written(ten)

@@ -28,7 +28,7 @@ import Testing
             directory.url("loop"), .fileUnreadable(path: directory.path("loop")), saying: "symbolic links")
         try await expect(
             directory.url("pipe"), .fileUnreadable(path: directory.path("pipe")), saying: "Not a regular file")
-        // It says of itself that it has no bytes.
+        // Its stated length is 0.
         try await expect(
             URL(filePath: "/proc/self/status"), .lengthMismatch(expected: 0, actual: 1), saying: "1 bytes instead of 0")
         let remote = try "https://example.com/file?token=hidden".asURL()
@@ -87,7 +87,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `of many who send one sequence at once, one does`() async throws {
+    @Test func `only one of several requests can send the same sequence`() async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         let pieces = Pieces(3, of: 10)
@@ -104,7 +104,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that is made again is sent any number of times`() async throws {
+    @Test func `a sequence that can be created again is sent any number of times`() async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         let body = RequestBody.stream { Pieces(3, of: 10) }

@@ -9,7 +9,7 @@ import Testing
     private static let sizes = [0, 1, 999, 20_000]
 
     @Test(arguments: BodyForm.allCases, [HTTPMethod.post, .put, .patch])
-    func `the length is exact when it is known, and chunks come otherwise`(
+    func `a known length is sent exactly and an unknown length is sent as chunks`(
         form: BodyForm, method: HTTPMethod
     ) async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS], BodyForm.allCases)
-    func `nginx keeps what was put`(server: TestServers, form: BodyForm) async throws {
+    func `nginx stores the uploaded body`(server: TestServers, form: BodyForm) async throws {
         let directory = try TestDirectory()
         let session = try TestHarness.trustingSession()
         let url = try server.url("/stored/form-\(UInt64.random(in: 0 ... .max))")
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
-    func `a form is taken apart by the server`(server: TestServers) async throws {
+    func `the server parses a form`(server: TestServers) async throws {
         let directory = try TestDirectory()
         try directory.write("from a file", to: "a file.txt")
         let session = try TestHarness.trustingSession()
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `pieces of one byte make one body`(isMeasured: Bool) async throws {
+    func `pieces of one byte form one body`(isMeasured: Bool) async throws {
         let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let pieces = Pieces(20_000, of: 1)
@@ -107,7 +107,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `empty pieces neither end the body nor make empty chunks`() async throws {
+    @Test func `empty pieces do not end the body and are not sent as chunks`() async throws {
         let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let (stream, continuation) = AsyncStream<Data>.makeStream()
@@ -118,7 +118,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a request's own fields stand, but those of its framing`() async throws {
+    @Test func `fields of the request are sent except framing fields`() async throws {
         let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let headers: HTTPHeaders = [

@@ -2,14 +2,14 @@ import Bluebonnet
 import FoundationEssentials
 import Glibc
 
-/// Where a body can come from.
+/// The sources of a body.
 enum BodyForm: CaseIterable, Sendable {
     case data, file, sequence, measuredSequence, replayableSequence, form
 
     /// Whether the length is known before the body is sent.
     var isMeasured: Bool { self != .sequence && self != .replayableSequence }
 
-    /// Makes a body of a pattern's first bytes.
+    /// Creates a body from the first bytes of a pattern.
     func body(_ count: Int, in directory: borrowing TestDirectory) throws -> RequestBody {
         let bytes = Pieces.bytes(count)
         switch self {
@@ -28,7 +28,7 @@ enum BodyForm: CaseIterable, Sendable {
         }
     }
 
-    /// What a server gets for it.
+    /// The bytes that a server receives for this body.
     func sent(_ count: Int) -> Data {
         guard self == .form else { return Pieces.bytes(count) }
         let head =
@@ -45,7 +45,7 @@ enum BodyForm: CaseIterable, Sendable {
 }
 
 extension TestDirectory {
-    /// Makes a file longer, by zeros that take no room, or shorter.
+    /// Extends a file with sparse zeros, or truncates it.
     func resize(_ name: String, to length: Int64) throws {
         guard unsafe truncate(path(name), Int(length)) == 0 else { throw TestFailure("truncate: \(errno)") }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct UploadProgressTests {
     @Test(arguments: BodyForm.allCases)
-    func `the progress grows to the whole, and ends`(form: BodyForm) async throws {
+    func `the progress grows to the total and ends`(form: BodyForm) async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session(startRequestsImmediately: false)
@@ -32,7 +32,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `who comes late gets the latest`() async throws {
+    @Test func `a late observer gets the latest progress`() async throws {
         let gate = Gate()
         let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()

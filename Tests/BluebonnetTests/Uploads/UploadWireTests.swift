@@ -64,7 +64,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a download comes to its place`() async throws {
+    @Test func `a download is saved to its destination`() async throws {
         let session = TestHarness.session()
         let directory = FileManager.default.temporaryDirectory.appending(
             path: "download-\(UInt64.random(in: 0 ... .max))")

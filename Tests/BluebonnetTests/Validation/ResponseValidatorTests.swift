@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// An `Accept` field and a `Content-Type`, and whether the one takes the other.
+/// An `Accept` field and a `Content-Type`, and whether the field accepts the type.
 struct AcceptedType: Sendable {
     let acceptable: [String]
     let contentType: String?
@@ -33,7 +33,7 @@ struct AcceptedType: Sendable {
         #expect((error(of: [.success], code) == nil) == isAccepted)
     }
 
-    @Test func `any sequence of status codes will do`() {
+    @Test func `any sequence of status codes is accepted`() {
         #expect(error(of: [.statusCodes(StatusCodes(200..<201))], 200) == nil)
         #expect(error(of: [.statusCodes(StatusCodes(200...201))], 201) == nil)
         #expect(error(of: [.statusCodes(StatusCodes([404, 410]))], 410) == nil)
@@ -56,7 +56,7 @@ struct AcceptedType: Sendable {
         #expect(error(of: [.statusCodes(StatusCodes(endless))], 404) == .validation(.unacceptableStatusCode(404)))
     }
 
-    @Test func `an iterator that can be read once is asked once for all responses`() {
+    @Test func `an iterator that can be read once is read once for all responses`() {
         let validator = ResponseValidator.statusCodes(StatusCodes(AnySequence([200, 404].makeIterator())))
         for _ in 0..<3 {
             #expect(error(of: [validator], 404) == nil)
@@ -90,7 +90,7 @@ struct AcceptedType: Sendable {
         #expect((kind == nil) == example.isAccepted)
     }
 
-    @Test func `the error names what came and what would have been acceptable, sorted`() {
+    @Test func `the error contains the received and the acceptable values, sorted`() {
         #expect(
             error(of: [.contentTypes(["text/xml", "text/plain"])], 200, contentType: "Image/PNG; a=b")
                 == .validation(.unacceptableContentType("image/png", acceptable: ["text/plain", "text/xml"])))
@@ -103,7 +103,7 @@ struct AcceptedType: Sendable {
         #expect(error(of: [.contentTypes(["text/xml"])], 200, contentType: "image/png", data: Data()) == nil)
     }
 
-    @Test func `a body that is not at hand has its content type checked`() {
+    @Test func `the content type of a body that is not in memory is checked`() {
         #expect(error(of: [.contentTypes(["text/xml"])], 200, contentType: "image/png", data: nil) != nil)
     }
 
@@ -118,19 +118,19 @@ struct AcceptedType: Sendable {
         AcceptedType([#"text/html;a="\",image/png", text/plain"#], "text/plain", true),
         AcceptedType([",, text/html ,"], "text/html", true),
     ])
-    func `by default the request's Accept counts`(_ example: AcceptedType) {
+    func `by default, the request's Accept field is used`(_ example: AcceptedType) {
         let headers = HTTPHeaders(example.acceptable.map { HTTPHeader(name: "accept", value: $0) })
         let kind = error(of: [.accepted], 200, contentType: example.contentType, headers: headers)
         #expect((kind == nil) == example.isAccepted)
     }
 
-    @Test func `without a request everything is acceptable`() throws {
+    @Test func `without a request, every content type is acceptable`() throws {
         let response = HTTPResponse(url: url, statusCode: 200, headers: ["Content-Type": "image/png"])
         let list: [ResponseValidator] = [.success, .accepted]
         try list.run(request: nil, response: response, data: body)
     }
 
-    @Test func `validate() looks at the status code before the content type`() throws {
+    @Test func `validate() checks the status code before the content type`() throws {
         let list: [ResponseValidator] = [.success, .accepted]
         let request = HTTPRequest(url: url, headers: ["Accept": "text/xml"])
         func kind(_ code: Int) throws -> RequestError.Kind {
@@ -149,7 +149,7 @@ struct AcceptedType: Sendable {
         #expect(error(of: [], 500) == nil)
     }
 
-    @Test func `the first that refuses ends the run`() {
+    @Test func `the first validator that refuses ends the validation`() {
         let later = ResponseValidator.custom { _, _, _ in
             Issue.record("asked after a refusal")
             return .success(())
@@ -167,7 +167,7 @@ struct AcceptedType: Sendable {
         #expect(error(of: [seeing], 200, headers: ["A": "b"]) == nil)
     }
 
-    @Test func `an own error is wrapped once, whether returned or thrown`() throws {
+    @Test func `a custom error is wrapped once, whether it is returned or thrown`() throws {
         for validator in [
             ResponseValidator.custom { _, _, _ in .failure(Failure()) }, .custom { _, _, _ in throw Failure() },
         ] {
@@ -177,7 +177,7 @@ struct AcceptedType: Sendable {
         }
     }
 
-    @Test func `a RequestError, which may be of another request, is wrapped like any other`() throws {
+    @Test func `a RequestError is wrapped like any other error`() throws {
         for validator in [
             ResponseValidator.custom { _, _, _ in .failure(RequestError(.connection(.lost))) },
             .custom { _, _, _ in throw RequestError(.connection(.lost)) },
@@ -189,7 +189,7 @@ struct AcceptedType: Sendable {
         }
     }
 
-    @Test func `the error carries the response and the first 64 KiB of the body`() throws {
+    @Test func `the error contains the response and the first 64 KiB of the body`() throws {
         let large = Data(repeating: 7, count: 100_000)
         let error = try #require(requestError(of: [.success], 418, data: large))
         #expect(error.response?.statusCode == 418)

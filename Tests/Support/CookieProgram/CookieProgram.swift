@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Loads cookies, makes requests through a proxy, and saves the cookies: `CookieProgram FILE PROXY URL...`.
+/// Loads cookies, sends requests through a proxy, and saves the cookies: `CookieProgram FILE PROXY URL...`.
 ///
 /// Prints the body of each response as a line. The exit code is 0 when all went well.
 @main
@@ -12,7 +12,7 @@ enum CookieProgram {
         let file = URL(filePath: arguments[1], directoryHint: .notDirectory)
         var configuration = Session.Configuration()
         configuration.proxy = .url(arguments[2])
-        // The first process finds none.
+        // The first process has no cookie file.
         configuration.cookies.initial = (try? Cookie.load(from: file)) ?? []
         let session = Session(configuration: configuration)
         for url in arguments[3...] {

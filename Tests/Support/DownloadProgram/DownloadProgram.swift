@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// Downloads a file, resuming the partial file of an earlier process: `DownloadProgram URL FILE`.
 ///
-/// Prints the `Range` of each request that it sent (`all` where there was none). The exit code is 0 when the file is
+/// Prints the `Range` of each sent request, or `all` for a request without a `Range`. The exit code is 0 if the file is
 /// complete.
 @main
 enum DownloadProgram {

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Glibc
 
-/// Makes requests, one after the other, with the proxies and the Kerberos tickets that the environment names.
+/// Sends requests, one after the other, with the proxies and the Kerberos tickets of the environment.
 ///
 ///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///

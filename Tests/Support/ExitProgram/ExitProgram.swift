@@ -39,7 +39,7 @@ enum ExitProgram {
         let session = Session(configuration: configuration, serverTrustManager: manager)
         for _ in 1...Int.random(in: 1...8, using: &random) {
             Task.detached {
-                // Each with a connection of its own, so that there are always handshakes.
+                // Each request has its own connection, so that there are always handshakes.
                 while true {
                     let request = session.request(url, headers: ["Connection": "close"])
                     _ = await request.serializingData().response
@@ -55,7 +55,7 @@ enum ExitProgram {
         Thread.run { exit(0) }
     }
 
-    /// Makes requests, one after the other or all at once, and returns some time after they have ended.
+    /// Sends requests, one after the other or all at once, and returns some time after they have ended.
     private static func finish(_ session: Session, _ url: String, _ random: inout Generator) async throws {
         let count = Int.random(in: 1...6, using: &random)
         let responses = await withTaskGroup(of: Bool.self) { group in
@@ -72,7 +72,7 @@ enum ExitProgram {
 
 private func waitAWhile() { usleep(30_000) }
 
-/// Runs something on a thread of its own, and does not come back.
+/// Runs a closure on its own thread, and never returns.
 private enum Thread {
     static func run(_ body: @escaping @Sendable () -> Never) -> Never {
         Task.detached { body() }

@@ -38,7 +38,7 @@ enum ReachabilityProgram {
                     let manager = host == "internet" ? .default : NetworkReachabilityManager(host: host)
                     guard let manager else { return say(host, "is no host") }
                     for await status in manager.statuses {
-                        // Asked at the same time, the manager has to say the same, unless the network changes again.
+                        // The manager must report the same status at this time, unless the network changes again.
                         say(host, name(of: status), manager.isReachable)
                     }
                 }
@@ -109,7 +109,7 @@ enum ReachabilityProgram {
 
     private static func descriptors() -> Int { entries(of: "/proc/self/fd").count }
 
-    /// How many threads are those of reachability.
+    /// The number of threads of the reachability module.
     private static func threads() -> Int {
         entries(of: "/proc/self/task").count { thread in
             let name = FileManager.default.contents(atPath: "/proc/self/task/\(thread)/comm")

@@ -1,8 +1,8 @@
 import COpenSSL
 public import FoundationEssentials
 
-// Safety: the context belongs to this object alone, from its making until `deinit`.
-/// Computes the SHA-256 digest of bytes that come piece by piece.
+// Safety: only this object uses the context, from its creation until `deinit`.
+/// Computes the SHA-256 digest of bytes in pieces.
 ///
 /// Belongs to one task; it is not for several at once.
 @safe
@@ -19,13 +19,13 @@ public final class BodyDigest {
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// Takes further bytes in.
+    /// Adds bytes.
     public func update(_ bytes: some ContiguousBytes) {
         // Safety: the pointer is used within the closure, with the length of the memory behind it.
         _ = unsafe bytes.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
     }
 
-    /// The digest of all that came, in lowercase hexadecimal digits; to be called once.
+    /// Returns the digest of all bytes in lowercase hexadecimal digits; must be called once.
     public func finish() -> String {
         var digest = [UInt8](repeating: 0, count: 32)
         // Safety: SHA-256 has 32 bytes.

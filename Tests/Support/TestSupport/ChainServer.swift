@@ -74,7 +74,7 @@ public enum ChainServer: String, CaseIterable, Sendable {
     /// - Throws: ``TestServers/NotStarted`` when `Tests/run` did not start the tests.
     public func certificate() throws -> String { try Self.file(rawValue) }
 
-    /// The file of one of the certificates of these chains, in PEM.
+    /// The PEM file of a certificate in these chains.
     ///
     /// - Parameter name: Its name in `Tests/Support/servers/chains.sh`.
     /// - Returns: The path.

@@ -1,4 +1,4 @@
-/// The realm that `Tests/run` makes, in which `user` has tickets for Apache at `localhost`.
+/// The realm that `Tests/run` creates, in which `user` has tickets for Apache at `localhost`.
 public enum Kerberos {
     /// Returns the environment of a process that has the user's tickets.
     ///
@@ -12,7 +12,8 @@ public enum Kerberos {
     /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`.
     public static func environmentWithoutTickets() throws -> [String: String] { try environment(tickets: "missing") }
 
-    /// Returns the environment of a process that has a ticket to ask for others, and cannot reach whom to ask.
+    /// Returns the environment of a process that has a ticket-granting ticket, but cannot reach the server for other
+    /// tickets.
     ///
     /// - Returns: The variables and their values.
     /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`.

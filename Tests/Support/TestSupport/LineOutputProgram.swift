@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that runs beside the tests in a namespace of the network, and whose lines are read as it prints them.
+/// A program that runs in a network namespace during a test, and whose output is read line by line.
 public final class LineOutputProgram: Sendable {
-    /// What it printed, line for line.
+    /// The printed lines.
     public let lines: AsyncStream<String>
 
     private let child: Child

@@ -1,6 +1,6 @@
 public import Testing
 
-/// What a test measures, for sanitizers to leave it out: they take several times the memory and the time.
+/// The measurements of a test. Sanitizers skip them, because they use several times the memory and the time.
 ///
 ///     @Test(.measuresMemory) func `a million requests leave no memory behind`() …
 extension Trait where Self == ConditionTrait {

@@ -1,19 +1,19 @@
 public import Foundation
 
-/// Runs programs with the Python that `Tests/run` has set up, which has what `Tests/Support/servers/requirements.txt` says.
+/// Runs programs with the Python of `Tests/run`, which has the packages of `Tests/Support/servers/requirements.txt`.
 public enum Python {
-    /// Tells that a program did not end well.
+    /// The error of a failed program.
     public struct Failure: Error {
         /// The exit code, or minus the number of the signal that ended it.
         public let code: Int32
     }
 
-    /// Runs a program of the folder `Tests/Support` and returns what it prints.
+    /// Runs a program of the folder `Tests/Support` and returns its output.
     ///
     /// - Parameters:
     ///   - program: The program's path within `Tests/Support`.
     ///   - arguments: Its arguments.
-    /// - Returns: What it wrote to standard output.
+    /// - Returns: The standard output of the program.
     /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`, ``Failure`` when the program
     ///   ends with another code than 0.
     public static func run(_ program: String, _ arguments: [String]) async throws -> Data {

@@ -1,6 +1,6 @@
 /// How many times as often as usual the races repeat what they do: `BLUEBONNET_RACE_MULTIPLIER`, 1 by default.
 ///
-/// Those that use the network or a disk repeat it less than 10,000 times in a usual run, since that takes long.
+/// Tests that use the network or a disk repeat the race less than 10,000 times in a usual run, because they are slow.
 public let raceMultiplier = max(1, (try? TestServers.variable("BLUEBONNET_RACE_MULTIPLIER")).flatMap { Int($0) } ?? 1)
 
 /// Repeats a body in groups whose members run at once: 10,000 times in all by default, and that ``raceMultiplier`` times.

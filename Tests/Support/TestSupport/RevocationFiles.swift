@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Finds what `Tests/Support/servers/revocation.sh` makes: an authority that revokes certificates, and its servers.
+/// Finds the files of `Tests/Support/servers/revocation.sh`: an authority that revokes certificates, and its servers.
 ///
 /// The servers are all on one port, each with a name of its own below `staple.test`, which leads nowhere by itself.
 public struct RevocationFiles: Sendable {

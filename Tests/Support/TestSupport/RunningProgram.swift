@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that runs beside the tests, and can be killed.
+/// A program that runs during a test, and can be killed.
 public final class RunningProgram: Sendable {
     private let child: Child
     private let isGone = Mutex(false)
@@ -12,7 +12,7 @@ public final class RunningProgram: Sendable {
     /// - Parameters:
     ///   - name: The name of its target.
     ///   - arguments: Its arguments, without its name.
-    ///   - environment: What is added to the environment.
+    ///   - environment: The additional environment variables.
     /// - Throws: An error with the number when it cannot be started.
     public init(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws {
         let path = try Self.path(of: name)
@@ -45,7 +45,7 @@ public final class RunningProgram: Sendable {
         }
     }
 
-    /// The file of a program: beside this one, which is the tests'.
+    /// The file of a program, in the directory of the test program.
     static func path(of name: String) throws -> String {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let bundle = ([own] + CommandLine.arguments).first { $0.hasSuffix(".xctest") } ?? own

@@ -3,12 +3,13 @@ public enum Sanitizer: String, Sendable {
     /// Finds data races.
     case thread
 
-    /// Finds wrong uses of memory. It keeps freed memory for a while.
+    /// Finds memory errors. It keeps freed memory for a while.
     case address
 
-    /// The one that these tests run under, if any.
+    /// The sanitizer of these tests; `nil` if there is no sanitizer.
     ///
-    /// Everything is several times slower with one, and takes more memory: tests that measure either ask.
+    /// A sanitizer makes tests several times slower and uses more memory. Tests that measure time or memory check this
+    /// property.
     public static var current: Sanitizer? {
         guard let name = try? TestServers.variable("BLUEBONNET_SANITIZER") else { return nil }
         return Sanitizer(rawValue: name)

@@ -9,7 +9,7 @@ public enum Subprocess {
     public struct Outcome: Sendable {
         /// The exit code, or minus the number of the signal that ended it.
         public let code: Int32
-        /// What it wrote to standard output.
+        /// The standard output of the process.
         public let output: Data
     }
 
@@ -36,7 +36,7 @@ public enum Subprocess {
     }
 }
 
-/// A process that was started, and what it prints.
+/// A started process and its output.
 struct Child: Sendable {
     let process: pid_t
     private let pipeEnd: Int32
@@ -65,7 +65,7 @@ struct Child: Sendable {
         (process, pipeEnd) = (child, ends[0])
     }
 
-    /// Returns what it prints until its end; called once.
+    /// Returns the output until the end of the process; must be called once.
     func output() -> Data {
         defer { close(pipeEnd) }
         return Self.readAll(from: pipeEnd)

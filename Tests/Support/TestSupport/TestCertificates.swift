@@ -1,4 +1,4 @@
-/// Finds the certificates that `Tests/run` made for its servers: paths of PEM files.
+/// The paths of the PEM files with the certificates that `Tests/run` creates for its servers.
 ///
 /// The keys are of the curve P-256. The names of the leaf certificates are `localhost` and `127.0.0.1`.
 public struct TestCertificates: Sendable {
@@ -38,7 +38,7 @@ public struct TestCertificates: Sendable {
     /// The same in a file as of old, encrypted with RC2, which OpenSSL does not take any more.
     public let legacyClientPKCS12: String
 
-    /// What the files of the client are encrypted with.
+    /// The password of the client's files.
     public let passphrase = "open-sesame"
 
     /// The certificate of a client that no server here knows, signed by ``untrustedAuthority``.

@@ -3,8 +3,8 @@ import Glibc
 
 /// Names a server that `Tests/run` starts on loopback before the tests.
 ///
-/// Its address comes from the environment. A suite that was started by other means finds nothing there, and ``url(_:)``
-/// throws: such tests fail, they do not pass in silence.
+/// The environment contains the server's address. If the tests were not started by `Tests/run`, ``url(_:)`` throws, and
+/// the tests fail.
 ///
 ///     let url = try TestServers.httpbin.url("/get?name=value")
 public enum TestServers: String, CaseIterable, Sendable {
@@ -24,13 +24,13 @@ public enum TestServers: String, CaseIterable, Sendable {
 
     /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files.
     ///
-    /// It sends back what is posted, when it has all of it.
+    /// It echoes a posted body after it has received the whole body.
     case nghttpd = "BLUEBONNET_NGHTTPD"
 
     /// nghttpd without TLS: HTTP/2 by prior knowledge.
     case nghttpdPriorKnowledge = "BLUEBONNET_NGHTTPD_H2C"
 
-    /// An HTTP/2 server that misbehaves as the path says; `Tests/Support/servers/h2_origin.py` begins with the list.
+    /// An HTTP/2 server whose path selects a fault; `Tests/Support/servers/h2_origin.py` begins with the list.
     case misbehavingHTTP2 = "BLUEBONNET_H2_ORIGIN"
 
     /// The same with no more than one stream at a time on a connection.
@@ -57,13 +57,13 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// nghttpx in front of ``proxy``: a proxy that is spoken to by TLS.
     case secureProxy = "BLUEBONNET_PROXY_TLS"
 
-    /// The same for clients with a certificate by ``TestCertificates/authority`` alone.
+    /// The same for clients with a certificate of ``TestCertificates/authority`` only.
     case secureProxyForClients = "BLUEBONNET_PROXY_TLS_CLIENT"
 
-    /// Apache as an HTTP proxy that asks for Digest, for the same user.
+    /// Apache as an HTTP proxy that requires Digest for the same user.
     case digestProxy = "BLUEBONNET_PROXY_DIGEST"
 
-    /// Apache as an HTTP proxy that asks for Negotiate, for the realm of ``Kerberos``.
+    /// Apache as an HTTP proxy that requires Negotiate for the realm of ``Kerberos``.
     case negotiatingProxy = "BLUEBONNET_PROXY_NEGOTIATE"
 
     /// microsocks, a SOCKS 5 proxy; it makes its connections from 127.0.0.2.
@@ -72,10 +72,10 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same for the user `user` with the password `secret` alone.
     case socksWithPassword = "BLUEBONNET_SOCKS_AUTH"
 
-    /// A SOCKS proxy that tells how it was asked; `Tests/Support/servers/socks_echo.py` says more.
+    /// A SOCKS proxy that responds with the received request; see `Tests/Support/servers/socks_echo.py`.
     case socksEcho = "BLUEBONNET_SOCKS_ECHO"
 
-    /// A server and a proxy that ask for NTLM; `Tests/Support/servers/ntlm.py` says more.
+    /// A server and a proxy that require NTLM; see `Tests/Support/servers/ntlm.py`.
     case ntlm = "BLUEBONNET_NTLM"
 
     /// Apache at `localhost`, which asks for Negotiate, for the realm of ``Kerberos``; below `/digest` for Digest.
@@ -96,7 +96,7 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// OpenSSL's server, which ends the handshake unless the client shows such a certificate.
     case handshakeEnder = "BLUEBONNET_TLS_ALERT"
 
-    /// Starts servers that record what they have decrypted; `Tests/Support/servers/recorder.py` says more.
+    /// Starts servers that record the decrypted bytes; see `Tests/Support/servers/recorder.py`.
     case recorder = "BLUEBONNET_RECORDER"
 
     /// The path of the unix socket on which ``nginx`` listens, too.
@@ -112,7 +112,7 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// - Throws: ``NotStarted`` when the environment does not name it.
     public static func ratesLog() throws -> String { try variable("BLUEBONNET_NGINX_RATES_LOG") }
 
-    /// Makes the address of something on the server.
+    /// Returns a URL on the server.
     ///
     /// - Parameter path: What comes after host and port: a path, maybe a query; percent-encoded, with its leading slash.
     /// - Returns: An absolute URL.
@@ -138,12 +138,12 @@ public enum TestServers: String, CaseIterable, Sendable {
         return "\(scheme ?? String(parts[0]))://\(userInfo.map { "\($0)@" } ?? "")\(parts[1])"
     }
 
-    /// Tells that the environment names no such server: the tests were not started by `Tests/run`.
+    /// The environment does not contain the server, because the tests were not started by `Tests/run`.
     public struct NotStarted: Error, CustomStringConvertible {
         /// The variable that was looked for.
         public let variable: String
 
-        /// Says what to do.
+        /// The description with a hint.
         public var description: String {
             "\(variable) is not in the environment. Start the tests with Tests/run, which starts their servers; or run "
                 + "`Tests/run --serve` in another terminal and `source .build/test-servers.env` in this one."

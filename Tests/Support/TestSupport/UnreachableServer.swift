@@ -1,15 +1,15 @@
 import BluebonnetTesting
 public import FoundationEssentials
 
-/// Takes a port of 127.0.0.1 that no connection can be made to, for tests of failing to connect.
+/// Binds a port of 127.0.0.1 to which no connection can be made, for tests of failed connections.
 ///
 /// The port is kept for as long as the value lives, so that no other server can begin to listen on it.
 public final class UnreachableServer: Sendable {
-    /// What happens to who connects.
+    /// The behavior for a connecting client.
     public enum Behavior: Sendable {
         /// The connection is refused at once.
         case refusesConnections
-        /// Nothing happens: the connection is not answered until the client gives up.
+        /// The connection attempt receives no response.
         case ignoresConnections
     }
 
@@ -18,9 +18,9 @@ public final class UnreachableServer: Sendable {
 
     private let sockets: [Socket]
 
-    /// Takes a port.
+    /// Binds a port.
     ///
-    /// - Parameter behavior: What happens to who connects.
+    /// - Parameter behavior: The behavior for a connecting client.
     /// - Throws: ``LocalServer/Failure/system(call:code:)`` when there is no descriptor or port left.
     public init(_ behavior: Behavior) throws {
         var sockets: [Socket] = []

@@ -39,7 +39,7 @@ import Testing
         return monitor
     }
 
-    @Test func `Each closure is called for its event, also by one monitor of several`() async throws {
+    @Test func `Each closure is called for its event, also with several monitors`() async throws {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let monitor = CompositeEventMonitor(monitors: [monitor(), ClosureEventMonitor()])
         let sent = HTTPRequest(url: try "http://stub.test/".asURL())
@@ -106,7 +106,7 @@ import Testing
             ])
     }
 
-    @Test func `A monitor of all values receives raw bodies, too`() async throws {
+    @Test func `A monitor of all values also receives raw bodies`() async throws {
         let log = EventLog()
         let session = Session(eventMonitors: [log], transport: StubTransport { _ in .text("x") })
         _ = await session.request("http://stub.test/").serializingResponse(using: BodyAsItIs()).response

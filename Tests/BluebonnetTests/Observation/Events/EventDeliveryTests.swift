@@ -12,7 +12,7 @@ import Testing
         Session(eventMonitors: monitors, transport: transport)
     }
 
-    @Test func `A monitor that waits delays neither requests nor other monitors, and misses nothing`() async throws {
+    @Test func `A waiting monitor delays no requests or other monitors, and receives all events`() async throws {
         let (gate, slow, log) = (Gate(), EventLog(), EventLog())
         let waiting = ClosureEventMonitor()
         waiting.requestDidResume = { _ in await gate.wait() }
@@ -40,7 +40,7 @@ import Testing
         #expect(await monitor.finished == 50)
     }
 
-    @Test func `A monitor may belong to the main actor`() async throws {
+    @Test func `A monitor may be isolated to the main actor`() async throws {
         let monitor = MainMonitor()
         let session = session(monitor)
         _ = try await session.request("http://stub.test/").serializingString().value
@@ -48,7 +48,7 @@ import Testing
         #expect(await monitor.finished == 1)
     }
 
-    @Test func `A monitor may make requests with the session that it watches`() async throws {
+    @Test func `A monitor may make requests with the session that it observes`() async throws {
         let answers = Locked<[String]>([])
         let (monitor, log) = (ClosureEventMonitor(), EventLog())
         let session = session(monitor, log)
@@ -63,7 +63,7 @@ import Testing
         #expect(answers.withLock { $0 } == ["x"])
     }
 
-    @Test func `A monitor may shut its session down`() async throws {
+    @Test func `A monitor may shut down its session`() async throws {
         let (monitor, done) = (ClosureEventMonitor(), Gate())
         let session = session(monitor)
         monitor.requestDidResume = { [weak session] _ in
@@ -75,7 +75,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `Who is cancelled does not wait for monitors`() async throws {
+    @Test func `A cancelled shutdown does not wait for monitors`() async throws {
         let gate = Gate()
         let monitor = ClosureEventMonitor()
         monitor.requestDidFinish = { _ in await gate.wait() }
@@ -118,7 +118,7 @@ import Testing
         #expect(log.lines.count { $0 == "finish" } == 50)
     }
 
-    @Test func `Without an executor monitors are called on the pool, and never where the network is driven`()
+    @Test func `Without an executor, monitors are called on the pool and never on the event loop`()
         async throws
     {
         let server = try await LocalServer { $0.get("/") { _ in .text("x") } }
@@ -138,7 +138,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `Monitors that are handed over together are called separately`() async throws {
+    @Test func `Monitors that are passed together are called separately`() async throws {
         let gate = Gate()
         let (waiting, log) = (ClosureEventMonitor(), EventLog())
         waiting.requestDidResume = { _ in await gate.wait() }
@@ -151,7 +151,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `Who monitors nothing costs nothing`() async throws {
+    @Test func `A session without monitors emits no events`() async throws {
         for session in [session(), session(CompositeEventMonitor(monitors: []))] {
             #expect(session.context.events == nil)
             #expect(session.request("http://stub.test/").core.events == nil)
@@ -168,7 +168,7 @@ import Testing
             let made = self.session(log)
             let ended = made.request("http://stub.test/")
             _ = try await ended.serializingString().value
-            // One that never begins.
+            // A request that never begins.
             let unbegun = Session(eventMonitors: [log], startRequestsImmediately: false, transport: transport)
                 .request("http://stub.test/")
             _ = unbegun.suspend().serializingString()
@@ -178,12 +178,12 @@ import Testing
             (request, session, monitor) = (ended, made, log)
             #expect(request != nil && session != nil && monitor != nil && dropped != nil)
         }
-        // The task that told the monitor may be about to end.
+        // The task that called the monitor may not have ended.
         while monitor != nil { await Task.yield() }
         #expect(request == nil && session == nil)
     }
 
-    @Test func `A request that is not retained is reported to its end`() async throws {
+    @Test func `All events of a request that is not retained are reported`() async throws {
         let log = EventLog()
         let session = session(log)
         await session.shutdown()

@@ -21,7 +21,7 @@ final class EventLog: EventMonitor {
 
     var all: [Entry] { entries.withLock { $0 } }
 
-    /// The recorded events without the elements of streams, which come at the pace of their reader.
+    /// The recorded events without the elements of streams, which depend on the pace of the reader.
     var lines: [String] { all.map(\.text).filter { !$0.hasPrefix("element") } }
 
     /// Waits until so many requests have ended.

@@ -10,7 +10,7 @@ import Testing
         Array(Dictionary(grouping: log.all, by: \.request).values.map { $0.map(\.text) })
     }
 
-    /// What is wrong with the events of a request, if something is.
+    /// A description of a fault in the events of a request; `nil` if there is no fault.
     private func fault(in events: [String]) -> String? {
         var (isOpen, isSuspended, isCancelled, starts, retries) = (false, false, false, 0, 0)
         for event in events.dropLast() {
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Cancelling against completion is reported in order, to the end`(track: RaceTransport) async throws {
+    func `Cancelling during completion is reported in order and completely`(track: RaceTransport) async throws {
         let log = EventLog()
         let (session, url) = try track.session(eventMonitors: [log])
         try await race { iteration in
@@ -83,7 +83,7 @@ import Testing
         #expect(faults.isEmpty, "\(faults.first ?? []): \(faults.first.flatMap { fault(in: $0) } ?? "")")
     }
 
-    @Test func `Shutting down against requests leaves no event untold`() async throws {
+    @Test func `Shutting down during requests loses no event`() async throws {
         try await race(groups: 20, of: 20) { iteration in
             let log = EventLog()
             let session = Session(eventMonitors: [log], transport: StubTransport { _ in .text("x") })

@@ -5,7 +5,7 @@ import Testing
 
 /// Actions with a session, and the events that its monitors receive.
 struct EventScenario: Sendable, CustomTestStringConvertible {
-    /// Where a scenario takes place.
+    /// The server and the session of a scenario.
     struct ScenarioSession: Sendable {
         let session: Session
         let server: LocalServer
@@ -19,7 +19,7 @@ struct EventScenario: Sendable, CustomTestStringConvertible {
     let events: [String]
     let run: @Sendable (ScenarioSession) async throws -> Void
 
-    /// The events of an exchange that goes well, validated or not.
+    /// The events of a successful exchange, with or without validation.
     static func exchange(_ id: Int = 1, attempt: Int = 1, status: Int = 200) -> [String] {
         ["task \(id) of attempt \(attempt)", "head \(status)", "metrics", "complete \(id)"]
     }

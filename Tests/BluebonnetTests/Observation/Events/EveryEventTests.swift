@@ -89,14 +89,14 @@ import Testing
         ]
     }
 
-    @Test func `Each event calls its method, with its payload`() async throws {
+    @Test func `Each event calls its method with its values`() async throws {
         for row in try rows() {
             await witness.handle(row.event, of: row.request)
             #expect(witness.taken() == ["\(row.call) of \(row.request.id)"])
         }
     }
 
-    @Test func `Each event calls its method where the monitor's type is not known`() async throws {
+    @Test func `Each event calls its method if the monitor's type is erased`() async throws {
         let (monitor, handler): (any EventMonitor, any RequestEventHandler) = (witness, witness)
         for row in try rows() {
             await monitor.handle(row.event, of: row.request)
@@ -111,12 +111,12 @@ import Testing
         #expect(witness.methods == Witness.methods)
     }
 
-    @Test func `A monitor without methods takes no notice of anything`() async throws {
+    @Test func `A monitor without methods ignores all events`() async throws {
         struct Nobody: EventMonitor {}
         for row in try rows() { await Nobody().handle(row.event, of: row.request) }
     }
 
-    @Test func `The body and the file as they are come to the methods for any value where there are no others`()
+    @Test func `Raw bodies and files call the generic methods if there are no specific methods`()
         async throws
     {
         let logger = Logger()
@@ -124,7 +124,7 @@ import Testing
         #expect(logger.lines == ["Resuming", "String", "Int", "Optional<Data>"])
     }
 
-    @Test func `What is of one kind of request calls nothing where it comes of another`() async throws {
+    @Test func `Events of one kind of request do not call the methods of another kind`() async throws {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let stream = session.streamRequest("http://stub.test/")
         for row in try rows()
@@ -204,10 +204,10 @@ private final class Witness: EventMonitor {
         "didValidateRequest fileURL", "didParseResponse URL?", "didParseResponse Value of a download",
     ]
 
-    /// The names of those that were called.
+    /// The names of the called methods.
     var methods: Set<String> { calls.withLock { $0.methods } }
 
-    /// What was noted since this was asked.
+    /// The names since the previous call.
     func taken() -> [String] { calls.withLock { exchange(&$0.texts, with: []) } }
 
     private func note(_ method: String, _ request: any Request, _ text: String) {

@@ -19,7 +19,7 @@ import Testing
         lines.withLock { $0 }.map { line in String(line.drop { $0 != " " }.dropFirst()) }
     }
 
-    @Test func `A line has the outcome of a request`() async throws {
+    @Test func `A line contains the outcome of a request`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .status(503), .text("x"))
         let session = session(.brief, interceptor: Retrier { _, _, _ in .retry }, transport)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [LoggingEventMonitor.Level.brief, .headers])
-    func `No line has a secret, nor more than one line`(level: LoggingEventMonitor.Level) async throws {
+    func `A message contains no secret and is one line`(level: LoggingEventMonitor.Level) async throws {
         let transport = StubTransport { request in
             request.url.path == "/lost"
                 ? .failure(RequestError(.connection(.lost)))
@@ -65,7 +65,7 @@ import Testing
         #expect(lines.contains { $0.contains("Authorization: <redacted>") } == (level == .headers))
     }
 
-    @Test func `A line of a redirect, a cancellation and a suspension`() async throws {
+    @Test func `A redirect, a cancellation and a suspension are logged as a line`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/a", .response(status: 302, headers: ["Location": "/b?c=d"]))
         transport.stub(nil, "/b", .delayed(.seconds(100), .text("x")))

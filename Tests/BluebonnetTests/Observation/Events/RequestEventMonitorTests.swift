@@ -19,7 +19,7 @@ import Testing
         "resume", "initial", "created", "task 1 of attempt 1", "head 200", "metrics", "complete 1", "Data", "finish",
     ]
 
-    @Test func `A request's own monitor receives the events of that request only`() async {
+    @Test func `A monitor of a request receives the events of this request only`() async {
         let (log, session) = (EventLog(), session())
         _ = await session.request(Self.url).serializingData().response
         let request = session.request(Self.url).eventMonitor(log)
@@ -60,7 +60,7 @@ import Testing
         #expect(!after.lines.contains("finish"))
     }
 
-    @Test func `Nothing is kept of a request and its monitor`() async {
+    @Test func `A request and its monitor are released`() async {
         weak var monitor: EventLog?
         weak var gone: DataRequest?
         do {
@@ -71,11 +71,11 @@ import Testing
             await log.finished(1)
             await session.shutdown()
         }
-        // The task that told the last event may not have ended yet.
+        // The task that delivered the last event may not have ended.
         while monitor != nil || gone != nil { await Task.yield() }
     }
 
-    @Test func `A monitor that is added while the request runs receives its end once, or not at all`() async {
+    @Test func `A monitor that is added while the request runs receives the end at most once`() async {
         let session = session()
         for step in 0..<1000 {
             let log = EventLog()
