@@ -25,7 +25,9 @@ public struct Cookie: Hashable, Sendable {
     /// The value is `true` for a cookie that was set with a `Domain` attribute.
     public var includesSubdomains: Bool
 
-    /// The path of the cookie, which is sent to this path and to the paths below it.
+    /// The path of the cookie.
+    ///
+    /// The cookie is sent to this path and to the paths below this path.
     public var path: String
 
     /// Whether the cookie is sent only over `https`.
@@ -33,7 +35,7 @@ public struct Cookie: Hashable, Sendable {
     /// A secure cookie is also sent over `http` to `localhost`, `127.0.0.1` and `::1`.
     public var isSecure: Bool
 
-    /// Whether the cookie has the `HttpOnly` attribute, which hides it from page scripts.
+    /// Whether the cookie has the `HttpOnly` attribute, which hides the cookie from page scripts.
     ///
     /// The attribute is stored, but Bluebonnet does not use it.
     public var isHTTPOnly: Bool

@@ -71,9 +71,8 @@ public struct CookieStore: Sendable {
     ///   - setCookie: The value of a `Set-Cookie` field.
     ///   - url: The URL of the request whose response contains the field.
     /// - Returns: The parsed cookie.
-    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the field is not a
-    ///   valid cookie or the host must not set the cookie, or `.sessionShutDown` if the session was shut down or no
-    ///   longer exists.
+    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie is invalid
+    ///   or the host must not set it, or `.sessionShutDown` if the session was shut down or no longer exists.
     @discardableResult
     public func set(_ setCookie: String, for url: URL) async throws(RequestError) -> Cookie {
         let cookie = try Cookie(setCookie: setCookie, for: url)

@@ -215,7 +215,7 @@ extension RequestError {
     public enum SerializationReason: Hashable, Sendable, Described {
         /// The body is empty, although neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
-        /// The body may be empty and is empty, but the type has no value for an empty body.
+        /// The body is empty, which is allowed, but the type has no value for an empty body.
         case invalidEmptyResponse(type: String)
         /// The body is not text in the named encoding.
         case stringSerializationFailed(encoding: String)

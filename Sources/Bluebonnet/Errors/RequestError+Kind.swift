@@ -99,7 +99,8 @@ extension RequestError {
         case bodyDataInGETRequest
         /// The session's configuration contains a file or a value that cannot be used.
         case configuration(String)
-        /// Your own type could not be converted to a request; its error is in ``RequestError/underlying``.
+        /// Your own type could not be converted to a request; ``RequestError/underlying`` is the error of the
+        /// conversion.
         case conversion
 
         /// The reason in a few words.

@@ -22,7 +22,7 @@ public struct RequestError: Error, Sendable {
     /// The URL of the request without user info and query values, if it was known when the request failed.
     public var url: String? { storage.url }
 
-    /// The number of attempts, including the failed one; 0 if the request failed before its first attempt.
+    /// The number of attempts, including the failed attempt; 0 if the request failed before its first attempt.
     public var attempts: Int { storage.attempts }
 
     /// The response that failed validation or could not be serialized, if there was one.

@@ -366,9 +366,9 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for a period in which no bytes are sent or received; 60 seconds by default.
     ///
-    /// The request can fail up to one eighth of the limit late. The time does not count while the request is suspended.
-    /// It also does not count while the request waits for a reader of the response body, or for the next bytes of the
-    /// request body.
+    /// The timeout can occur up to one eighth of the limit late. Time does not count while the request is suspended or
+    /// waits for a reader of the response body. It also does not count during a wait for the next bytes of the request
+    /// body.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }

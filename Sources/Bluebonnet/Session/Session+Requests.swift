@@ -138,7 +138,7 @@ extension Session {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Creates a request that streams the response body, from an ``HTTPRequest`` or your own request type.
+    /// Creates a streaming request from an ``HTTPRequest`` or your own request type.
     ///
     /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
     /// sequences.
@@ -220,7 +220,7 @@ extension Session {
                 encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request that writes the response body to a file, from an ``HTTPRequest`` or your own request type.
+    /// Creates a download request from an ``HTTPRequest`` or your own request type.
     ///
     /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
     /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An

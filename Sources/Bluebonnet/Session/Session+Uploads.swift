@@ -113,7 +113,7 @@ extension Session {
 
     // MARK: With a request
 
-    /// Creates a request that sends bytes in memory, from an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with bytes in memory as the body.
     ///
     /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
     /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
@@ -132,7 +132,7 @@ extension Session {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a file, from an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a file as the body.
     ///
     /// By default, the request starts when a serializer is attached. The file replaces the body of the converted
     /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
@@ -151,7 +151,8 @@ extension Session {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends the bytes of a sequence, from an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with the bytes of a sequence as the
+    /// body.
     ///
     /// By default, the request starts when a serializer is attached. The sequence is iterated only once, on the global
     /// pool, so the request cannot be sent again. The sequence replaces the body of the converted request. If the
@@ -174,7 +175,7 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a body of any kind, from an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a body of any kind.
     ///
     /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
     /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
@@ -208,7 +209,7 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Creates a request that sends a multipart form, which a closure fills (RFC 7578).
+    /// Creates a request that sends a multipart form filled by a closure (RFC 7578).
     ///
     /// By default, the request starts when a serializer is attached. The parts are read while they are sent. If a part
     /// is invalid or cannot be read, the request fails with `.multipartEncoding(…)`.
@@ -262,7 +263,8 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request that sends a multipart form, from a closure and an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form that a closure
+    /// fills.
     ///
     /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
     /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
@@ -284,7 +286,7 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a multipart form, from an ``HTTPRequest`` or your own request type.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form as the body.
     ///
     /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
     /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with

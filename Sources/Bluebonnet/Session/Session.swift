@@ -100,7 +100,7 @@ public actor Session {
 
     /// The executor on which the transport runs; `nil` if the transport has no executor.
     ///
-    /// A task that makes many requests in sequence can prefer this executor. Each request then needs two fewer thread
+    /// A task that makes many requests in sequence can prefer this executor. Each request then saves two thread
     /// switches. Such a task must not block.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
 

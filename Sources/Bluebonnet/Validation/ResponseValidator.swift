@@ -136,5 +136,5 @@ enum ContentTypeRule {
     }
 }
 
-/// The result of a validator: success, or the error for a response that it refuses.
+/// The result of a validator: success, or the error for a refused response.
 public typealias ValidationResult = Result<Void, any Error>

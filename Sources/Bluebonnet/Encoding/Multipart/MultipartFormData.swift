@@ -45,9 +45,9 @@ public struct MultipartFormData: Sendable {
     /// Creates an empty form with a custom boundary.
     ///
     /// The boundary must have 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a space
-    /// (RFC 2046 §5.1.1). It must not occur in a part. The boundary is validated when the form is sent, encoded or
-    /// written. The parts are searched for a custom boundary while they are read; a random boundary does not need this
-    /// search.
+    /// (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
+    /// encoded or written. While the parts are read, they are searched for a custom boundary. A random boundary does
+    /// not need this search.
     ///
     /// - Parameter boundary: The boundary, without the hyphens before and after it.
     public init(boundary: String) {

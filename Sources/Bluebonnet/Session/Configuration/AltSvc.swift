@@ -5,9 +5,9 @@ extension Session.Configuration {
     /// an alternative service. Its certificate must be valid for the host of the URL. If the service cannot be reached,
     /// the request fails.
     ///
-    /// The storage is separate for each libcurl handle, so several requests may have to receive the same `Alt-Svc`
-    /// field. Concurrent requests use different handles. Services for HTTP/1.1 and HTTP/2 are supported. Services for
-    /// HTTP/3 are not supported by Debian's libcurl.
+    /// Each libcurl handle has its own storage, so each handle must receive the `Alt-Svc` field before it uses a
+    /// service. Concurrent requests use different handles. Services for HTTP/1.1 and HTTP/2 are supported. Debian's
+    /// libcurl does not support services for HTTP/3.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// Alternative services are not used.
