@@ -251,13 +251,14 @@ extension RequestError {
     /// The reason why Bluebonnet cannot respond to an authentication challenge.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable, Described {
-        /// The server requires a Digest algorithm that libcurl does not implement correctly.
+        /// The server's first Digest challenge has an algorithm that libcurl does not implement correctly.
         ///
-        /// The algorithms MD5 and SHA-256 work.
+        /// The server offers no other scheme that the credential allows. The algorithms MD5 and SHA-256 work.
         case unsupportedDigestAlgorithm(String)
-        /// The server requires a Digest quality of protection that libcurl does not implement correctly.
+        /// The server's first Digest challenge has a quality of protection that libcurl does not implement correctly.
         ///
-        /// The quality `auth` works. The quality `auth-int` works only for requests without a body.
+        /// The server offers no other scheme that the credential allows. The quality `auth` works. The quality
+        /// `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
         /// The installed libcurl supports none of the schemes that the credential allows.
         case unsupportedScheme(String)
