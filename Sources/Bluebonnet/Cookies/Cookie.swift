@@ -1,55 +1,61 @@
 public import FoundationEssentials
 
-/// A cookie: a name and a value that a server sets and the client sends back (RFC 6265).
+/// A cookie, which a server sets and the client sends back (RFC 6265).
 ///
-/// The description of a cookie does not show its value, which is often as sensitive as a password.
+/// The description of a cookie does not contain the value, because the value may be a secret.
 public struct Cookie: Hashable, Sendable {
     /// The name of the cookie.
     ///
-    /// Libcurl does not distinguish names that differ only in case: of such cookies it keeps only one.
+    /// Libcurl compares names without regard to case. If the names of two cookies differ only in case, libcurl keeps
+    /// only one cookie.
     public var name: String
 
-    /// The value as it is sent.
+    /// The value of the cookie.
     public var value: String
 
-    /// The host that the cookie belongs to, in lower case and without a leading dot.
+    /// The domain of the cookie, in lower case and without a leading dot.
     ///
     /// An international domain name must be in its ASCII form (`xn--…`).
     public var domain: String {
         didSet { domain = Self.canonicalDomain(domain) }
     }
 
-    /// Whether the cookie is also sent to the hosts below its domain, because it was set with a `Domain` attribute.
+    /// Whether the cookie is also sent to subdomains of its domain.
+    ///
+    /// The value is `true` for a cookie that was set with a `Domain` attribute.
     public var includesSubdomains: Bool
 
-    /// The path that the cookie belongs to; it is sent to this path and to the paths below it.
+    /// The path of the cookie.
+    ///
+    /// The cookie is sent to this path and to the paths below this path.
     public var path: String
 
-    /// Whether the cookie is sent only over `https` or to this machine (`localhost`, `127.0.0.1` and `::1`).
+    /// Whether the cookie is sent only over `https`.
+    ///
+    /// A secure cookie is also sent over `http` to `localhost`, `127.0.0.1` and `::1`.
     public var isSecure: Bool
 
-    /// The `HttpOnly` attribute, which hides the cookie from page scripts.
+    /// Whether the cookie has the `HttpOnly` attribute, which hides the cookie from page scripts.
     ///
-    /// It is stored, but has no effect on a client without scripts.
+    /// The attribute is stored, but Bluebonnet does not use it.
     public var isHTTPOnly: Bool
 
-    /// The expiry date, which is stored in whole seconds; `nil` for a cookie that lasts as long as its session.
+    /// The expiry date, which is stored in whole seconds; `nil` for a session cookie.
     public var expires: Date?
 
     /// Creates a cookie.
     ///
-    /// The cookie is validated when it is passed to a session.
+    /// The cookie is validated when it is added to a session.
     ///
     /// - Parameters:
     ///   - name: The name of the cookie.
-    ///   - value: The value as it is sent.
-    ///   - domain: The host that the cookie belongs to. An international domain name must be in its ASCII form
-    ///     (`xn--…`).
-    ///   - includesSubdomains: Whether the cookie is also sent to the hosts below the domain; `false` by default.
-    ///   - path: The path that the cookie belongs to; `/` by default.
-    ///   - isSecure: Whether the cookie is sent only over `https` or to this machine; `false` by default.
+    ///   - value: The value of the cookie.
+    ///   - domain: The domain of the cookie. An international domain name must be in its ASCII form (`xn--…`).
+    ///   - includesSubdomains: Whether the cookie is also sent to subdomains of the domain; `false` by default.
+    ///   - path: The path of the cookie; `/` by default.
+    ///   - isSecure: Whether the cookie is sent only over `https` or to the local machine; `false` by default.
     ///   - isHTTPOnly: Whether the cookie is hidden from page scripts; `false` by default.
-    ///   - expires: The expiry date; `nil`, the default, for a cookie that lasts as long as its session.
+    ///   - expires: The expiry date; `nil`, the default, for a session cookie.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil
@@ -67,7 +73,7 @@ public struct Cookie: Hashable, Sendable {
     /// Whether the cookie is sent only to the host that set it.
     package var isHostOnly: Bool { !includesSubdomains }
 
-    /// Whether the cookie lasts only as long as its session, because it has no expiry date.
+    /// Whether the cookie is a session cookie, which has no expiry date.
     public var isSessionCookie: Bool { expires == nil }
 
     /// Returns whether the cookie has expired.
@@ -98,7 +104,7 @@ extension Cookie: SecretKeeping {
 extension Cookie {
     /// Checks that a session can store the cookie and send it unchanged.
     ///
-    /// The limits are those of libcurl, which silently drops a cookie that exceeds them.
+    /// The limits are the limits of libcurl, which silently drops a cookie above a limit.
     func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }
@@ -112,7 +118,7 @@ extension Cookie {
             return .invalidValue(name: name)
         }
         guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
-        // Libcurl would treat two slashes as one, and therefore send the cookie everywhere.
+        // Libcurl would treat two slashes as one slash, and therefore send the cookie with all paths.
         guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
             path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
         else { return .invalidPath(name: name) }
@@ -124,7 +130,7 @@ extension Cookie {
         return prefixRefusal
     }
 
-    /// The refusal of a cookie that violates the requirements of its name's prefix (RFC 6265bis §4.1.3).
+    /// The reason if the cookie violates the rules for the prefix of its name (RFC 6265bis §4.1.3).
     private var prefixRefusal: RequestError.CookieReason? {
         let prefix = name.lowercased()
         if prefix.hasPrefix("__secure-"), !isSecure { return .prefix(name: name) }
@@ -156,8 +162,8 @@ extension Cookie {
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
         if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) }
         guard line.utf8.first != 0x23 else { return nil }
-        // Libcurl treats consecutive tabs as one, so only the value at the end can be empty. The path can be empty,
-        // too, because the next field shows that it is missing.
+        // Libcurl treats consecutive tabs as one tab, so the value at the end can be empty. The path can be empty too,
+        // because the type of the next field shows that the path is missing.
         var fields = line.split(separator: "\t")
         if fields.count > 2, ["TRUE", "FALSE"].contains(fields[2]) { fields.insert("/", at: 2) }
         if fields.count == 6 { fields.append("") }
@@ -182,7 +188,9 @@ extension Cookie {
 
     static let httpOnlyMark = "#HttpOnly_"
 
-    /// The expiry date in seconds since 1970; 0 means none, so a date in the far past becomes the first second.
+    /// The expiry date in seconds since 1970; 0 if there is no date.
+    ///
+    /// A date before 1970 becomes the first second of 1970.
     private var expirySeconds: Int64 {
         guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
         // A date that is not a number is in the past.

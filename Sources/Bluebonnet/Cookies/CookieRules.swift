@@ -7,13 +7,13 @@ extension Cookie {
     ///   - url: The URL of a request.
     ///   - date: The time of the request; the current time by default.
     /// - Returns: Whether the host and the path match the cookie and the cookie has not expired. A secure cookie also
-    ///   requires `https` or this machine as the host.
+    ///   requires `https` or the local machine.
     package func isSent(to url: URL, at date: Date = Date()) -> Bool {
         guard let target = CookieTarget(url), !isExpired(at: date), !isSecure || target.isSecure else { return false }
         return matches(host: target.host) && matches(path: target.path)
     }
 
-    /// Whether the host is the cookie's domain, or below it if the cookie includes subdomains (RFC 6265 §5.1.3).
+    /// Whether the host is the cookie's domain, or a subdomain if the cookie includes subdomains (RFC 6265 §5.1.3).
     func matches(host: String) -> Bool {
         if host == domain { return true }
         return includesSubdomains && !HostName.hasNoDomains(host) && host.hasSuffix(".\(domain)")
@@ -49,7 +49,7 @@ struct CookieTarget {
     let host: String
     /// The path as it is sent.
     let path: String
-    /// Whether secure cookies may be sent there: over `https`, and to this machine, as in libcurl.
+    /// Whether secure cookies may be sent to the target: over `https`, or to the local machine as in libcurl.
     let isSecure: Bool
 
     init?(_ url: URL) {
@@ -68,13 +68,13 @@ struct CookieTarget {
 }
 
 extension Cookie {
-    /// Reads the value of a response's `Set-Cookie` field (RFC 6265 §5.2, §5.3).
+    /// Creates a cookie from the value of a `Set-Cookie` field (RFC 6265 §5.2, §5.3).
     ///
     /// - Parameters:
     ///   - field: The value of the field.
-    ///   - url: The URL of the request that the response answers.
+    ///   - url: The URL of the request whose response contains the field.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the field is not a
-    ///   valid cookie, or if the host must not set it.
+    ///   valid cookie, or if the host must not set the cookie.
     public init(setCookie field: String, for url: URL) throws(RequestError) {
         guard let target = CookieTarget(url), let cookie = Cookie(parsing: field, for: target) else {
             throw RequestError(.cookies(.malformed))
@@ -83,7 +83,7 @@ extension Cookie {
         try checkSetting(by: target)
     }
 
-    /// Reads the value of a field without validation; `nil` if it is not a cookie.
+    /// Parses the value of a `Set-Cookie` field without validation; `nil` if the value is not a cookie.
     init?(parsing field: String, for target: CookieTarget) {
         let parts = field.split(separator: ";", omittingEmptySubsequences: false)
         let (name, value) = Self.pair(parts[0])
@@ -108,12 +108,12 @@ extension Cookie {
         // `Max-Age` takes precedence over `Expires`.
         expires = maximumAge ?? expires
         if includesSubdomains, domain == target.host {
-            // A host that is a public suffix or an IP address can only have cookies of its own (RFC 6265 §5.3).
+            // A host that is a public suffix or an IP address can set cookies only for itself (RFC 6265 §5.3).
             includesSubdomains = !HostName.hasNoDomains(domain) && !PublicSuffixes.isPublicSuffix(domain)
         }
     }
 
-    /// Checks the rules about which host may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
+    /// Checks that the host may set the cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
     private func checkSetting(by target: CookieTarget) throws(RequestError) {
         if !matches(host: target.host) {
             throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))

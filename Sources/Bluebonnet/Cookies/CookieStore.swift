@@ -1,16 +1,15 @@
 public import FoundationEssentials
 import Glibc
 
-/// Reads, sets, deletes, loads and saves the cookies of a session.
+/// A handle for the cookies of a session.
 ///
-/// The session handles the cookies of its requests and responses automatically; use a store to access them yourself. A
-/// store is a handle that you can keep and use from any task. It reads and changes cookies on the session's event loop,
-/// in between network events. When the session has been shut down or no longer exists, all operations throw
-/// `.sessionShutDown`.
+/// A session stores and sends cookies automatically. Use the store to read, set, delete, load and save cookies
+/// yourself. You can keep the store and use it from any task. The store reads and changes the cookies on the session's
+/// event loop. After the session was shut down or released, all methods throw `.sessionShutDown`.
 ///
 /// A session has no cookies if its policy is ``Session/Configuration/Cookies/Policy-swift.enum/never``, or if its
-/// transport does not support cookies, such as the stub for tests. In this case, reading returns an empty array,
-/// deleting does nothing, and setting throws `.cookies(.disabled)`.
+/// transport does not support cookies. In this case, reading returns an empty array, deleting does nothing, and setting
+/// throws `.cookies(.disabled)`.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 
@@ -22,7 +21,7 @@ public struct CookieStore: Sendable {
 
     /// Returns all cookies that have not expired.
     ///
-    /// For each host, the cookies are in the order in which they were set. The hosts are in no particular order.
+    /// The cookies of a host are in the order in which they were set. The order of the hosts is undefined.
     ///
     /// - Returns: The cookies that have not expired.
     /// - Throws: `.sessionShutDown` if the session was shut down or no longer exists.
@@ -42,9 +41,9 @@ public struct CookieStore: Sendable {
 
     // MARK: Setting
 
-    /// Stores a cookie, replacing a stored cookie with the same name, domain and path.
+    /// Stores a cookie, and replaces a stored cookie with the same name, domain and path.
     ///
-    /// An expired cookie deletes the stored cookie.
+    /// If the cookie has expired, the stored cookie is deleted.
     ///
     /// - Parameter cookie: The cookie to store.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie cannot be
@@ -53,7 +52,9 @@ public struct CookieStore: Sendable {
         try await set([cookie])
     }
 
-    /// Stores all of the cookies or none; they replace stored cookies with the same name, domain and path.
+    /// Stores cookies, and replaces stored cookies with the same names, domains and paths.
+    ///
+    /// If one of the cookies is invalid, no cookie is stored.
     ///
     /// - Parameter cookies: The cookies to store.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if one of the cookies
@@ -68,10 +69,10 @@ public struct CookieStore: Sendable {
     ///
     /// - Parameters:
     ///   - setCookie: The value of a `Set-Cookie` field.
-    ///   - url: The URL of the request that the imagined response answers.
-    /// - Returns: The cookie described by the field.
-    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if such a response is not
-    ///   allowed to set the cookie, or `.sessionShutDown` if the session was shut down or no longer exists.
+    ///   - url: The URL of the request whose response contains the field.
+    /// - Returns: The parsed cookie.
+    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie is invalid
+    ///   or the host must not set it, or `.sessionShutDown` if the session was shut down or no longer exists.
     @discardableResult
     public func set(_ setCookie: String, for url: URL) async throws(RequestError) -> Cookie {
         let cookie = try Cookie(setCookie: setCookie, for: url)
@@ -81,15 +82,15 @@ public struct CookieStore: Sendable {
 
     // MARK: Deleting
 
-    /// Deletes the cookie with the same name, domain and path, whatever its value.
+    /// Deletes the stored cookie with the same name, domain and path as a cookie.
     ///
-    /// - Parameter cookie: A cookie with the name, domain and path to look for.
+    /// - Parameter cookie: A cookie with the name, the domain and the path of the stored cookie.
     /// - Throws: `.sessionShutDown` if the session was shut down or no longer exists.
     public func delete(_ cookie: Cookie) async throws(RequestError) {
         try await storage?.changeCookies(.delete([cookie]))
     }
 
-    /// Deletes the cookies of a domain and of all hosts below it.
+    /// Deletes the cookies of a domain and of its subdomains.
     ///
     /// - Parameter domain: The domain, such as `example.com`.
     /// - Throws: `.sessionShutDown` if the session was shut down or no longer exists.
@@ -118,13 +119,14 @@ extension Session {
 }
 
 extension CookieStore {
-    /// Loads cookies from a Netscape cookie file, such as ``save(to:includingSessionCookies:)`` and `curl -c` write.
+    /// Loads cookies from a file in the Netscape format, which ``save(to:includingSessionCookies:)`` and `curl -c`
+    /// write.
     ///
     /// The method reads the file on the global pool. The loaded cookies replace stored cookies with the same name,
     /// domain and path.
     ///
     /// - Parameter file: The URL of the file.
-    /// - Returns: The number of loaded cookies. ``Cookie/load(from:)`` lists the cookies that are skipped.
+    /// - Returns: The number of loaded cookies, without the cookies that ``Cookie/load(from:)`` skips.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the file cannot be
     ///   read, or `.sessionShutDown` if the session was shut down or no longer exists.
     @concurrent @discardableResult
@@ -134,14 +136,14 @@ extension CookieStore {
         return cookies.count
     }
 
-    /// Saves the cookies to a Netscape cookie file, which `curl -b` can read, too.
+    /// Saves the cookies to a file in the Netscape format, which `curl -b` can also read.
     ///
-    /// Only the owner of the file can read it (mode 0600), because cookies are secrets. The method writes the file on
-    /// the global pool and replaces it atomically: readers see either the old file or the new one.
+    /// The file has the mode 0600, so only its owner can read the cookies. The method writes the file on the global
+    /// pool, and replaces an existing file atomically.
     ///
     /// - Parameters:
     ///   - file: The URL of the file; an existing file is replaced.
-    ///   - includingSessionCookies: Whether to save cookies without an expiry date, too; `true` by default.
+    ///   - includingSessionCookies: Whether cookies without an expiry date are also saved; `true` by default.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the file cannot be
     ///   written, or `.sessionShutDown` if the session was shut down or no longer exists.
     @concurrent
@@ -152,10 +154,10 @@ extension CookieStore {
 }
 
 extension Cookie {
-    /// Reads the cookies in a Netscape cookie file.
+    /// Reads the cookies from a file in the Netscape format.
     ///
-    /// The method blocks while it reads the file, which may have up to 64 MiB. It skips lines that are not cookies,
-    /// expired cookies, and cookies that a session would refuse, such as a cookie for all hosts below a public suffix.
+    /// The method reads the file on the calling thread. The file may have up to 64 MiB. The method skips invalid lines,
+    /// expired cookies, and cookies that a session would refuse, such as a cookie for a public suffix.
     ///
     /// - Parameter file: The URL of the file.
     /// - Returns: The cookies in the order of their lines.
@@ -166,7 +168,7 @@ extension Cookie {
     }
 }
 
-/// A cookie file in Netscape's format; all calls block.
+/// A cookie file in the Netscape format; all calls block.
 struct CookieFile {
     private let path: String
 
@@ -178,7 +180,7 @@ struct CookieFile {
         self.path = path
     }
 
-    /// Returns the cookies in the file that a session accepts.
+    /// Returns the valid cookies in the file.
     func read() throws(RequestError) -> [Cookie] {
         do throws(FileError) {
             guard let data = try FileReader.contents(of: path, limit: Self.sizeLimit) else {
@@ -190,7 +192,7 @@ struct CookieFile {
         }
     }
 
-    /// Returns the cookies in the bytes of a file that a session accepts.
+    /// Returns the valid cookies in the bytes of a file.
     static func cookies(in data: Data, now: Date) -> [Cookie] {
         data.split(separator: 0x0a).compactMap { line in
             guard let text = String(validating: line, as: UTF8.self), let cookie = Cookie(netscapeLine: text),
@@ -220,36 +222,35 @@ struct CookieFile {
 }
 
 extension Session.Configuration {
-    /// The cookies that a session stores and sends.
+    /// The cookie settings of a session.
     ///
-    /// The limits are the same as in browsers: 180 cookies per site, and 3,300 cookies in total. A site is a domain
-    /// directly below a public suffix, with all its hosts. The session counts the cookies only occasionally, so up to
-    /// 30 more per site and up to 300 more in total may be stored. If a site has too many cookies, its oldest ones are
-    /// deleted. If there are too many in total, the session first deletes cookies of the sites that have not set a
-    /// cookie for the longest time.
+    /// As in browsers, the limits are 180 cookies per site and 3,300 cookies in total. A site is a domain directly
+    /// below a public suffix, with its subdomains. The session counts the cookies only occasionally, so the limits can
+    /// be exceeded by up to 30 cookies per site and 300 in total. If a site has too many cookies, the session deletes
+    /// the oldest cookies of the site. If there are too many cookies in total, the session first deletes cookies of
+    /// sites that have not set a cookie for a long time.
     public struct Cookies: Hashable, Sendable {
-        /// Which sites may set cookies and receive them; ``Policy/always`` by default.
+        /// The policy for the sites that may set and receive cookies; ``Policy/always`` by default.
         public var policy: Policy = .always
 
-        /// The cookies that the session starts with; none by default.
+        /// The initial cookies of the session; none by default.
         ///
-        /// Use ``Cookie/load(from:)`` to read them from a file. If one of them cannot be stored, every request of the
-        /// session fails with ``RequestError/Kind-swift.enum/cookies(_:)``.
+        /// ``Cookie/load(from:)`` reads cookies from a file. If one of the cookies cannot be stored, every request of
+        /// the session fails with ``RequestError/Kind-swift.enum/cookies(_:)``.
         public var initial: [Cookie] = []
 
         /// Creates the default settings.
         public init() {}
 
-        /// Which sites may set cookies and receive them.
+        /// The policy for the sites that may set and receive cookies.
         @nonexhaustive
         public enum Policy: Hashable, Sendable {
-            /// All hosts may set cookies, and receive their cookies.
+            /// All hosts may set and receive cookies.
             case always
-            /// Only the site of a request may set cookies and receive them; other sites that it is redirected to may
-            /// not.
+            /// Only the site of the original request may set and receive cookies.
             ///
-            /// A site is a domain directly below a public suffix, with all its hosts, for example `example.co.uk` and
-            /// all hosts below it.
+            /// If the request is redirected to other sites, these sites may not set or receive cookies. A site is a
+            /// domain directly below a public suffix, such as `example.co.uk`, with its subdomains.
             case firstPartyOnly
             /// The session does not store or send cookies.
             case never

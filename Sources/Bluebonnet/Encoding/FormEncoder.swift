@@ -4,7 +4,7 @@ import FoundationEssentials
 struct FormEncoder: Encoder {
     /// The maximum nesting depth.
     ///
-    /// Deeper values are refused before the stack overflows (2 KiB per level in a debug build).
+    /// The limit prevents a stack overflow, because each level needs 2 KiB of stack in a debug build.
     static let maximumDepth = 128
 
     fileprivate let node: FormNode
@@ -25,7 +25,7 @@ struct FormEncoder: Encoder {
         }
     }
 
-    /// Encodes a value: as text if the options define that, otherwise with its own `encode(to:)`.
+    /// Encodes a value as text if the options define a text for it, and with the value's `encode(to:)` otherwise.
     func encode(_ value: some Encodable) throws {
         if let text = try text(for: value) {
             node.write(text)
@@ -93,8 +93,8 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         try member(key).encode(value)
     }
 
-    // Every overload is needed. Otherwise the default implementations, which omit missing values, are preferred to the
-    // generic method.
+    // Every overload is needed. Otherwise the compiler prefers the default implementations, which omit missing values,
+    // to the generic method.
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encodeOptional(value, key) }
@@ -204,8 +204,9 @@ struct CodingName: CodingKey {
 
 /// The content encoded at one position of a form.
 ///
-/// Values may write into it in any order and any number of times. A later kind of content replaces an earlier one only
-/// when something is written. Not Sendable, because it only lives during one call of the encoder.
+/// Values may write to a node in any order and any number of times. If a value writes another kind of content, the new
+/// content replaces the existing content. The type is not Sendable, because a node exists only during one call of the
+/// encoder.
 private final class FormNode {
     /// The kinds of content.
     enum Content {
@@ -242,7 +243,9 @@ private final class FormNode {
         content = .text(text)
     }
 
-    /// Returns the member with this key, and creates it if necessary; makes this a keyed value.
+    /// Returns the member with this key, and creates the member if necessary.
+    ///
+    /// The content becomes a keyed value.
     func member(_ key: String) -> FormNode {
         var members = Members()
         if case .keyed(let existing) = content { members = existing }
@@ -251,7 +254,9 @@ private final class FormNode {
         return members.node(for: key)
     }
 
-    /// Appends a new element and returns it; makes this an array.
+    /// Appends a new element and returns the element.
+    ///
+    /// The content becomes an array.
     func appendElement() -> FormNode {
         var elements: [FormNode] = []
         if case .unkeyed(let existing) = content { elements = existing }

@@ -4,11 +4,12 @@ public import FoundationEssentials
 public protocol HTTPRequestConvertible: Sendable {
     /// Returns the request.
     ///
-    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
-    /// executor preferred by the awaiting task.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
+    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
+    /// thread if the request has not been created yet.
     ///
     /// - Returns: The request to send.
-    /// - Throws: The reason the conversion failed. A ``RequestError`` is reported unchanged. Any other error becomes
+    /// - Throws: An error if the conversion fails. A ``RequestError`` is reported unchanged. Any other error becomes
     ///   the underlying error of `.invalidRequest(.conversion)`.
     func asHTTPRequest() throws -> HTTPRequest
 }
@@ -24,12 +25,13 @@ extension HTTPRequest: HTTPRequestConvertible {
 public protocol URLConvertible: Sendable {
     /// Returns the URL.
     ///
-    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
-    /// executor preferred by the awaiting task.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
+    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
+    /// thread if the request has not been created yet.
     ///
     /// - Returns: The URL of the request.
-    /// - Throws: The reason the conversion failed. Text that is not a URL throws ``RequestError`` with `.invalidURL`.
-    ///   An error that is not a ``RequestError`` becomes the underlying error of `.invalidRequest(.conversion)`.
+    /// - Throws: An error if the conversion fails. A ``RequestError`` is reported unchanged. Any other error becomes
+    ///   the underlying error of `.invalidRequest(.conversion)`.
     func asURL() throws -> URL
 }
 
@@ -37,7 +39,7 @@ extension String: URLConvertible {
     /// Parses the text as a URL.
     ///
     /// - Returns: The parsed URL.
-    /// - Throws: ``RequestError`` with `.invalidURL` and the redacted text, if the text is not a URL.
+    /// - Throws: A ``RequestError`` with `.invalidURL` and the redacted text if the text is not a URL.
     public func asURL() throws(RequestError) -> URL {
         guard let url = URL(string: self) else { throw RequestError.invalidURL(redactedURL(self)) }
         return url
@@ -52,10 +54,10 @@ extension URL: URLConvertible {
 }
 
 extension URLComponents: URLConvertible {
-    /// Assembles the components to a URL.
+    /// Returns the URL that the components form.
     ///
-    /// - Returns: The assembled URL.
-    /// - Throws: ``RequestError`` with `.invalidURL` if the components do not form a URL.
+    /// - Returns: The URL.
+    /// - Throws: A ``RequestError`` with `.invalidURL` if the components do not form a URL.
     public func asURL() throws(RequestError) -> URL {
         guard let url else { throw RequestError.invalidURL(redactedURL(string ?? path)) }
         return url

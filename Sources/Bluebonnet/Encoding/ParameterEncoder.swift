@@ -4,15 +4,16 @@ public import FoundationEssentials
 public protocol ParameterEncoder: Sendable {
     /// Returns the request with the encoded parameters.
     ///
-    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
-    /// executor preferred by the awaiting task.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
+    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
+    /// thread if the request has not been created yet.
     ///
     /// - Parameters:
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: The reason the encoding failed. Bluebonnet's encoders throw ``RequestError``. Any other error becomes
-    ///   the underlying error of `.parameterEncoding(.encoderFailed)`.
+    /// - Throws: An error if the encoding fails. A ``RequestError`` is reported unchanged. Any other error becomes the
+    ///   underlying error of `.parameterEncoding(.encoderFailed)`.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest
@@ -29,9 +30,9 @@ extension ParameterEncoder {
     }
 }
 
-/// Encodes parameters as JSON into the body (RFC 8259).
+/// An encoder that writes parameters to the body as JSON (RFC 8259).
 ///
-/// Sets `Content-Type: application/json`, unless the request already has a content type.
+/// The encoder sets `Content-Type: application/json`, unless the request already has a `Content-Type` field.
 public struct JSONParameterEncoder: ParameterEncoder {
     /// An encoder with the default settings of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
@@ -46,7 +47,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: The `JSONEncoder` to use. Do not change it afterwards.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change the encoder afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) {
         self.encoder = encoder
     }
@@ -62,8 +63,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the JSON body.
-    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)`; the underlying error is that of the
-    ///   `JSONEncoder`.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)`, whose underlying error is the error of
+    ///   the `JSONEncoder`.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -74,12 +75,12 @@ public struct JSONParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
-    /// An encoder for parameters as JSON in the body.
+    /// An encoder that writes parameters to the body as JSON.
     public static var json: JSONParameterEncoder { .default }
 
-    /// An encoder for parameters as JSON in the body.
+    /// An encoder that writes parameters to the body as JSON.
     ///
-    /// - Parameter encoder: The `JSONEncoder` to use. Do not change it afterwards.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change the encoder afterwards.
     /// - Returns: A parameter encoder that uses the `JSONEncoder`.
     public static func json(encoder: JSONEncoder) -> JSONParameterEncoder {
         JSONParameterEncoder(encoder: encoder)
@@ -98,9 +99,9 @@ extension HTTPRequest {
     }
 }
 
-/// Encodes parameters as a property list into the body.
+/// An encoder that writes parameters to the body as a property list.
 ///
-/// Sets `Content-Type: application/x-plist`, unless the request already has a content type.
+/// The encoder sets `Content-Type: application/x-plist`, unless the request already has a `Content-Type` field.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     /// An encoder for XML property lists.
     public static let `default` = PropertyListParameterEncoder(format: .xml)
@@ -112,7 +113,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change it afterwards.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change the encoder afterwards.
     public init(encoder: PropertyListEncoder) {
         self.encoder = encoder
     }
@@ -128,8 +129,8 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the property list as its body.
-    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)`; the underlying error is that of the
-    ///   `PropertyListEncoder`.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)`, whose underlying error is the error of
+    ///   the `PropertyListEncoder`.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -140,27 +141,27 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == PropertyListParameterEncoder {
-    /// An encoder for parameters as an XML property list in the body.
+    /// An encoder that writes parameters to the body as an XML property list.
     public static var propertyList: PropertyListParameterEncoder { .default }
 
-    /// An encoder for parameters as a property list in the body.
+    /// An encoder that writes parameters to the body as a property list.
     ///
-    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change it afterwards.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change the encoder afterwards.
     /// - Returns: A parameter encoder that uses the `PropertyListEncoder`.
     public static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
         PropertyListParameterEncoder(encoder: encoder)
     }
 }
 
-/// Encodes parameters as `key=value` pairs into the URL's query or the body.
+/// An encoder that writes parameters as `key=value` pairs to the query of the URL or to the body.
 ///
-/// An existing query is kept, and the pairs are appended to it. For a body, the encoder sets
-/// `Content-Type: application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a content type.
+/// The encoder appends the pairs to an existing query. For a body, the encoder sets `Content-Type:
+/// application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a `Content-Type` field.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    /// The destinations of the pairs.
+    /// The destination of the pairs.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
-        /// The query for GET, HEAD and DELETE; the body for all other methods.
+        /// The query for GET, HEAD and DELETE, and the body for all other methods.
         case methodDependent
         /// The query, for all methods.
         case queryString
@@ -177,7 +178,8 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         }
     }
 
-    /// An encoder with the default settings of ``URLEncodedFormEncoder``; the destination depends on the method.
+    /// An encoder with the default settings of ``URLEncodedFormEncoder`` and the destination
+    /// ``Destination/methodDependent``.
     public static let `default` = URLEncodedFormParameterEncoder()
 
     /// The encoder for the pairs.
@@ -189,7 +191,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - encoder: The encoder for the pairs; one with default settings by default.
+    ///   - encoder: The encoder for the pairs; by default, an encoder with default settings.
     ///   - destination: The destination of the pairs; `.methodDependent` by default.
     public init(encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent) {
         self.encoder = encoder
@@ -202,9 +204,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)` if a value or an encoder option fails; the
-    ///   underlying error is that of the value or option. ``RequestError`` with `.invalidURL` if custom allowed
-    ///   characters make the query invalid.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if a value or a custom option throws an
+    ///   error, which becomes the underlying error. A ``RequestError`` with `.invalidURL` if custom allowed characters
+    ///   make the query invalid.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -222,13 +224,13 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// An encoder for pairs in the query or the body; the destination depends on the method.
+    /// An encoder that writes `key=value` pairs to the query or the body, depending on the method.
     public static var urlEncodedForm: URLEncodedFormParameterEncoder { .default }
 
-    /// An encoder for pairs in the query or the body.
+    /// An encoder that writes `key=value` pairs to the query or the body.
     ///
     /// - Parameters:
-    ///   - encoder: The encoder for the pairs; one with default settings by default.
+    ///   - encoder: The encoder for the pairs; by default, an encoder with default settings.
     ///   - destination: The destination of the pairs; `.methodDependent` by default.
     /// - Returns: A parameter encoder with these settings.
     public static func urlEncodedForm(

@@ -1,64 +1,66 @@
 public import FoundationEssentials
 
-/// Encodes values as `key=value` pairs joined by `&`, like HTML forms.
+/// An encoder that writes values as `key=value` pairs joined by `&`, like HTML forms.
 ///
-/// There is no standard for nested values. The options control the encoding of arrays, nested keys and values of
-/// certain types. The encoded value must have keys: a structure, a class or a dictionary.
+/// There is no standard for nested values, so the format of arrays, nested keys and some types is configurable. The
+/// encoded value must be a structure, a class or a dictionary, because the pairs need keys.
 public struct URLEncodedFormEncoder: Sendable {
     /// The reasons a value cannot be encoded.
     @nonexhaustive
     public enum Error: Swift.Error, Hashable, Sendable {
-        /// The value has no keys. The associated text names its kind: an array or a single value.
+        /// The value has no keys; the associated text is `an array` or `a single value`.
         case invalidRootObject(String)
-        /// Values are nested deeper than the limit, perhaps infinitely.
+        /// The nesting of the values exceeds the limit, perhaps because it is infinite.
         case nestedTooDeeply(limit: Int)
     }
 
-    /// Whether the pairs are sorted at each level of nesting; otherwise they keep the order of encoding.
+    /// Whether the pairs are sorted at each level of nesting; with `false`, they keep the order of encoding.
     ///
-    /// The encoded pairs are sorted as text. This includes array elements: turn the option off if their order matters.
+    /// The pairs are sorted as encoded text, including the elements of arrays. Use `false` if the order of elements
+    /// matters.
     package let alphabetizeKeyValuePairs: Bool
 
-    /// The way to write the keys of array elements.
+    /// The format of the keys of array elements.
     package let arrayEncoding: ArrayEncoding
 
-    /// The way to write Boolean values.
+    /// The format of Boolean values.
     package let boolEncoding: BoolEncoding
 
-    /// The way to write `Data`.
+    /// The format of `Data`.
     package let dataEncoding: DataEncoding
 
-    /// The way to write dates.
+    /// The format of dates.
     package let dateEncoding: DateEncoding
 
-    /// The way to convert complete keys, including the keys around them.
+    /// The conversion of complete key paths.
     package let keyEncoding: KeyEncoding
 
-    /// The way to append a nested key to the key around it.
+    /// The format of nested keys, which are appended to the key of the outer value.
     package let keyPathEncoding: KeyPathEncoding
 
-    /// The way to write missing values.
+    /// The format of `nil` values.
     package let nilEncoding: NilEncoding
 
-    /// The way to write spaces.
+    /// The format of spaces.
     package let spaceEncoding: SpaceEncoding
 
-    /// The characters to keep; all others are percent-encoded.
+    /// The characters that are not percent-encoded.
     package let allowedCharacters: AllowedCharacters
 
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - alphabetizeKeyValuePairs: Whether the pairs are sorted, including array elements; `true` by default.
-    ///   - arrayEncoding: The way to write the keys of array elements; with `[]` by default.
-    ///   - boolEncoding: The way to write Boolean values; as `1` and `0` by default.
-    ///   - dataEncoding: The way to write `Data`; in Base64 by default.
-    ///   - dateEncoding: The way to write dates; as seconds since the start of 2001 by default.
-    ///   - keyEncoding: The way to convert complete keys; they are not converted by default.
-    ///   - keyPathEncoding: The way to append a nested key to the key around it; in brackets by default.
-    ///   - nilEncoding: The way to write missing values; their keys are omitted by default.
-    ///   - spaceEncoding: The way to write spaces; as `%20` by default.
-    ///   - allowedCharacters: The characters to keep; letters, digits and `-._~/?` by default.
+    ///   - alphabetizeKeyValuePairs: Whether the pairs are sorted, including the elements of arrays; `true` by default.
+    ///   - arrayEncoding: The format of the keys of array elements; ``ArrayEncoding/brackets`` by default.
+    ///   - boolEncoding: The format of Boolean values; ``BoolEncoding/numeric`` by default.
+    ///   - dataEncoding: The format of `Data`; ``DataEncoding/base64`` by default.
+    ///   - dateEncoding: The format of dates; ``DateEncoding/deferredToDate`` by default.
+    ///   - keyEncoding: The conversion of complete key paths; ``KeyEncoding/useDefaultKeys`` by default.
+    ///   - keyPathEncoding: The format of nested keys; ``KeyPathEncoding/brackets`` by default.
+    ///   - nilEncoding: The format of `nil` values; ``NilEncoding/dropKey`` by default.
+    ///   - spaceEncoding: The format of spaces; ``SpaceEncoding/percentEscaped`` by default.
+    ///   - allowedCharacters: The characters that are not percent-encoded; ``AllowedCharacters/queryParameters`` by
+    ///     default.
     public init(
         alphabetizeKeyValuePairs: Bool = true,
         arrayEncoding: ArrayEncoding = .brackets,
@@ -83,27 +85,27 @@ public struct URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// Encodes a value.
+    /// Encodes a value as `key=value` pairs.
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs, or an empty string if the value is empty.
-    /// - Throws: ``Error``, or the error of the value or of a custom option.
+    /// - Throws: An ``Error``, or the error that the value or a custom option throws.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
 
-    /// Encodes a value to the bytes of the pairs.
+    /// Encodes a value as the bytes of `key=value` pairs.
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
-    /// - Throws: ``Error``, or the error of the value or of a custom option.
+    /// - Throws: An ``Error``, or the error that the value or a custom option throws.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }
 }
 
 extension URLEncodedFormEncoder {
-    /// The ways to write the keys of array elements.
+    /// The format of the keys of array elements.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
         /// The array's key followed by `[]`, as in `a[]=1&a[]=2`.
@@ -112,7 +114,7 @@ extension URLEncodedFormEncoder {
         case noBrackets
         /// The array's key followed by the index in brackets, as in `a[0]=1&a[1]=2`.
         case indexInBrackets
-        /// The result of the closure for the array's key and the index.
+        /// The key that the closure returns for the array's key and the index.
         case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
         /// Returns the key of an element.
@@ -126,40 +128,42 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// The way to append a nested key to the key around it.
+    /// The format of nested keys, which are appended to the key of the outer value.
     public struct KeyPathEncoding: Sendable {
-        /// In brackets, as in `user[name]=`.
+        /// A nested key in brackets, as in `user[name]=`.
         public static let brackets = KeyPathEncoding { "[\($0)]" }
-        /// After a dot, as in `user.name=`.
+        /// A nested key after a dot, as in `user.name=`.
         public static let dots = KeyPathEncoding { ".\($0)" }
 
         /// Returns the text to append for a nested key.
         let suffix: @Sendable (String) -> String
 
-        /// Creates an option.
+        /// Creates a custom format.
         ///
-        /// - Parameter encode: Returns the text to append for a nested key.
+        /// - Parameter encode: A closure that returns the text to append for a nested key.
         public init(_ encode: @escaping @Sendable (_ subkey: String) -> String) {
             suffix = encode
         }
     }
 
-    /// The ways to convert keys; each is converted completely, including the keys around it.
+    /// The conversion of keys.
+    ///
+    /// The conversion applies to the complete key path, such as `user[firstName]`.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
-        /// Keeps keys unchanged.
+        /// Unchanged keys.
         case useDefaultKeys
-        /// Puts `_` between words and makes the key lower case: `oneTwoThree` becomes `one_two_three`.
+        /// Words in lower case separated by `_`, which converts `oneTwoThree` to `one_two_three`.
         case convertToSnakeCase
-        /// Puts `-` between words and makes the key lower case: `oneTwoThree` becomes `one-two-three`.
+        /// Words in lower case separated by `-`, which converts `oneTwoThree` to `one-two-three`.
         case convertToKebabCase
-        /// Makes the first letter upper case: `oneTwoThree` becomes `OneTwoThree`.
+        /// The first letter in upper case, which converts `oneTwoThree` to `OneTwoThree`.
         case capitalized
-        /// Makes all letters upper case.
+        /// All letters in upper case.
         case uppercased
-        /// Makes all letters lower case.
+        /// All letters in lower case.
         case lowercased
-        /// The result of the closure for the key.
+        /// The key that the closure returns for the original key.
         case custom(@Sendable (String) -> String)
 
         /// Returns the converted key.
@@ -177,9 +181,9 @@ extension URLEncodedFormEncoder {
 
         /// Returns the words of a camel-case key, in lower case.
         ///
-        /// A word starts at an upper case letter. In a sequence of upper case letters, such as in `myURLPath`, the
-        /// last one starts the next word if a lower case letter follows later. The first letter starts the first word,
-        /// regardless of its case.
+        /// A word starts at an upper-case letter. In a sequence of upper-case letters, such as in `myURLPath`, the last
+        /// letter starts the next word if a lower-case letter follows later. The first letter of the key starts the
+        /// first word, regardless of its case.
         private static func words(of key: String) -> [String] {
             let letters = Array(key)
             var words: [ArraySlice<Character>] = []
@@ -215,12 +219,12 @@ extension Character {
 }
 
 extension URLEncodedFormEncoder {
-    /// The ways to write Boolean values.
+    /// The format of Boolean values.
     @nonexhaustive
     public enum BoolEncoding: Hashable, Sendable {
-        /// As `1` and `0`.
+        /// `1` for `true` and `0` for `false`.
         case numeric
-        /// As `true` and `false`.
+        /// `true` and `false`.
         case literal
 
         /// Returns the text for a Boolean value.
@@ -232,14 +236,14 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// The ways to write `Data`.
+    /// The format of `Data`.
     @nonexhaustive
     public enum DataEncoding: Sendable {
-        /// As `Data` encodes itself: an array of numbers.
+        /// An array of numbers, which is the encoding that `Data` defines.
         case deferredToData
-        /// In Base64.
+        /// Base64 (RFC 4648 §4).
         case base64
-        /// The result of the closure.
+        /// The text that the closure returns.
         case custom(@Sendable (Data) throws -> String)
 
         /// Returns the text for the bytes, or `nil` if `Data` encodes itself.
@@ -252,24 +256,24 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// The ways to write dates.
+    /// The format of dates.
     @nonexhaustive
     public enum DateEncoding: Sendable {
-        /// As `Date` encodes itself: seconds since the start of 2001.
+        /// The seconds since the start of 2001, which is the encoding that `Date` defines.
         case deferredToDate
-        /// As seconds since the start of 1970.
+        /// The seconds since the start of 1970.
         case secondsSince1970
-        /// As milliseconds since the start of 1970.
+        /// The milliseconds since the start of 1970.
         case millisecondsSince1970
-        /// As date and time in UTC (RFC 3339), such as `2001-01-01T00:02:03Z`.
+        /// The date and the time in UTC, such as `2001-01-01T00:02:03Z` (RFC 3339).
         case iso8601
-        /// The result of the closure.
+        /// The text that the closure returns.
         case custom(@Sendable (Date) throws -> String)
 
-        /// An option that writes dates with a format style.
+        /// Returns a format that writes dates with a format style.
         ///
         /// - Parameter style: The format style, such as `Date.ISO8601FormatStyle`.
-        /// - Returns: An option that uses the format style.
+        /// - Returns: A format that uses the format style.
         public static func formatted<Style: FormatStyle>(_ style: Style) -> DateEncoding
         where Style: Sendable, Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }
@@ -287,42 +291,42 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// The way to write missing values.
+    /// The format of `nil` values.
     ///
-    /// The option applies to optionals everywhere: members, array elements and dictionary values.
+    /// The format applies to `nil` in properties, in arrays and in dictionary values.
     public struct NilEncoding: Sendable {
-        /// Omits the key.
+        /// A format that omits the key.
         public static let dropKey = NilEncoding { nil }
-        /// Keeps the key, with an empty value after the `=`.
+        /// A format that writes the key with an empty value.
         public static let dropValue = NilEncoding { "" }
-        /// Writes `null`.
+        /// A format that writes the value `null`.
         public static let null = NilEncoding { "null" }
 
-        /// Returns the text for a missing value, or `nil` to omit the key.
+        /// Returns the text for a `nil` value, or `nil` to omit the key.
         let text: @Sendable () -> String?
 
-        /// Creates an option.
+        /// Creates a custom format.
         ///
-        /// - Parameter encode: Returns the text for a missing value, or `nil` to omit the key.
+        /// - Parameter encode: A closure that returns the text for a `nil` value, or `nil` to omit the key.
         public init(_ encode: @escaping @Sendable () -> String?) {
             text = encode
         }
     }
 
-    /// The ways to write spaces.
+    /// The format of spaces.
     @nonexhaustive
     public enum SpaceEncoding: Hashable, Sendable {
-        /// As `%20`.
+        /// `%20` for each space.
         case percentEscaped
-        /// As `+`.
+        /// `+` for each space.
         case plusReplaced
     }
 
-    /// The ASCII characters that are not percent-encoded.
+    /// A set of ASCII characters that are not percent-encoded.
     ///
-    /// Characters outside ASCII are always percent-encoded. Spaces are controlled by ``SpaceEncoding``.
+    /// Characters outside ASCII are always percent-encoded. ``SpaceEncoding`` controls the format of spaces.
     public struct AllowedCharacters: Hashable, Sendable {
-        /// The characters for keys and values of a query: letters, digits and `-._~/?` (RFC 3986 §3.4).
+        /// The default characters for keys and values: letters, digits and `-._~/?` (RFC 3986 §3.4).
         public static let queryParameters = AllowedCharacters(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
 
@@ -336,14 +340,14 @@ extension URLEncodedFormEncoder {
             insert(characters)
         }
 
-        /// Adds characters.
+        /// Adds characters to the set.
         ///
         /// - Parameter characters: The characters to add. Characters outside ASCII are ignored.
         public mutating func insert(_ characters: String) {
             for byte in characters.utf8 where byte < 0x80 { bits |= 1 << byte }
         }
 
-        /// Removes characters.
+        /// Removes characters from the set.
         ///
         /// - Parameter characters: The characters to remove.
         public mutating func remove(_ characters: String) {

@@ -7,20 +7,20 @@ extension RequestError {
         case nameNotResolved
         /// The proxy's name could not be resolved.
         case proxyNameNotResolved
-        /// No connection to the server or to a proxy could be made, for example because it was refused or the host is
-        /// unreachable.
+        /// No connection to the server or to a proxy could be made, for example because the connection was refused.
         case refused
-        /// The network interface or local address that the session is configured to connect from is not available.
+        /// The network interface or the local address in the session's configuration is not available.
         case interface
         /// The connection was closed before the response began, or was reset while the response arrived.
         ///
-        /// A body that merely ends too early fails with `.invalidResponse(.truncated)` instead.
+        /// If the connection is closed normally before the end of the body, the request fails with
+        /// `.invalidResponse(.truncated)` instead.
         case lost
-        /// The proxy was reached, but it refused the request or failed.
+        /// The proxy refused the request or failed.
         case proxy
         /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), for example after a GOAWAY frame.
         case http2
-        /// The connection could not be set up for another reason; ``RequestError/detail`` describes it.
+        /// The connection could not be made for another reason; ``RequestError/detail`` describes the reason.
         case failed
 
         /// The reason in a few words.
@@ -41,14 +41,13 @@ extension RequestError {
     /// The time limit that was exceeded.
     @nonexhaustive
     public enum TimeoutStage: Hashable, Sendable, Described {
-        /// The request waited too long for a connection that the session's connection limits allow; see
-        /// ``Timeouts/pool``.
+        /// The request waited too long for a free connection; see ``Timeouts/pool``.
         case pool
         /// Name lookup, connecting and the TLS handshake together took too long; see ``Timeouts/connect``.
         case connect
         /// No bytes were sent or received for too long; see ``Timeouts/idle``.
         case idle
-        /// One exchange as a whole took too long; see ``Timeouts/total``.
+        /// The whole exchange took too long; see ``Timeouts/total``.
         case total
 
         /// The time limit in a few words.
@@ -75,7 +74,7 @@ extension RequestError {
         case hostMismatch
         /// Verifying the certificate chain would take more than 100 signature checks.
         case chainTooLong
-        /// The certificate was refused for another reason; ``RequestError/detail`` describes it.
+        /// The certificate was refused for another reason; ``RequestError/detail`` describes the reason.
         case certificateRefused
         /// The handshake failed, for example because there is no common version or cipher, or because the server sent
         /// an alert.
@@ -86,17 +85,17 @@ extension RequestError {
         case clientCertificateRefused
         /// A certificate, private key, authority, revocation list or cipher in the configuration cannot be used.
         case configuration
-        /// The session's ``ServerTrustManager`` requires an evaluator for the host, but has none.
+        /// The session's ``ServerTrustManager`` requires evaluators for all hosts, but has no evaluator for the host.
         case noRequiredEvaluator(host: String)
-        /// No certificate is pinned for the host, or the given file or data contains no valid certificate.
+        /// There are no pinned certificates, or the given file or data contains no valid certificate.
         case noCertificatesFound
-        /// No public key is pinned for the host, or the given file or data contains no valid public key.
+        /// There are no pinned public keys, or the given file or data contains no valid public key.
         case noPublicKeysFound
         /// None of the server's certificates is pinned.
         case certificatePinningFailed
         /// None of the server's certificates has a pinned public key.
         case publicKeyPinningFailed
-        /// A certificate was revoked, or its revocation status could not be established.
+        /// A certificate was revoked, or its revocation status could not be determined.
         case revocationCheckFailed(RevocationReason)
         /// A custom evaluator refused the server; its error is in ``RequestError/underlying``.
         case customEvaluationFailed
@@ -160,15 +159,15 @@ extension RequestError {
     /// The reason why a response is invalid.
     @nonexhaustive
     public enum InvalidResponseReason: Hashable, Sendable, Described {
-        /// The status line, a header field or the framing violates the rules of HTTP.
+        /// The status line, a header field or the framing of the body violates the HTTP specification.
         case malformed
         /// The head of the response is larger than the limit in bytes.
         case headTooLarge(limit: Int)
-        /// The body is larger than the limit in bytes; the limit applies to decoded bytes.
+        /// The decoded body is larger than the limit in bytes.
         case bodyTooLarge(limit: Int64)
         /// The body ended too early.
         case truncated
-        /// The body cannot be decoded as its `Content-Encoding` says.
+        /// The body cannot be decoded with the content codings in `Content-Encoding`.
         case undecodableContent
         /// The HTTP/2 stream was reset or violated the protocol (RFC 9113 §5.4.2).
         case http2Stream
@@ -216,7 +215,7 @@ extension RequestError {
     public enum SerializationReason: Hashable, Sendable, Described {
         /// The body is empty, although neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
-        /// The body is empty and may be, but the type has no value for an empty body.
+        /// The body is empty, which is allowed, but the type has no value for an empty body.
         case invalidEmptyResponse(type: String)
         /// The body is not text in the named encoding.
         case stringSerializationFailed(encoding: String)
@@ -245,22 +244,23 @@ extension RequestError {
     public enum DownloadReason: Hashable, Sendable, Described {
         /// The destination is not a file URL.
         case destinationInvalid(String)
-        /// A file already exists at the destination, and the options do not include replacing it.
+        /// A file already exists at the destination, and the options do not allow replacing the file.
         case destinationExists(path: String)
         /// The destination is a directory.
         case destinationIsDirectory(path: String)
-        /// The partial file cannot be created; ``RequestError/detail`` has the system's error text.
+        /// The partial file cannot be created; ``RequestError/detail`` contains the system's error text.
         case cannotCreateFile(path: String)
-        /// The partial file cannot be written, for example because the disk is full; ``RequestError/detail`` has the
-        /// system's error text.
+        /// The partial file cannot be written, for example because the disk is full; ``RequestError/detail`` contains
+        /// the system's error text.
         case cannotWriteFile(path: String)
-        /// The complete file cannot be moved to its destination; ``RequestError/detail`` has the system's error text.
+        /// The complete file cannot be moved to its destination; ``RequestError/detail`` contains the system's error
+        /// text.
         case cannotMoveFile(from: String, to: String)
-        /// The downloaded file cannot be read; ``RequestError/detail`` has the system's error text.
+        /// The downloaded file cannot be read; ``RequestError/detail`` contains the system's error text.
         case cannotReadFile(path: String)
         /// The data passed to resume a download is not valid resume data.
         case resumeDataInvalid
-        /// The server answered the request for the rest of the body with neither the rest nor the whole body.
+        /// The response to the resume request contains neither the rest of the body nor the whole body.
         case cannotResume(statusCode: Int)
 
         /// The reason in a few words.

@@ -1,15 +1,16 @@
 extension RequestError {
-    /// The kind of failure; most kinds include a reason.
+    /// A kind of failure, which includes a reason in most cases.
     @nonexhaustive
     public enum Kind: Hashable, Sendable, Described {
-        /// The text is not a URL, or the URL cannot be requested; ``RequestError/url`` has it in redacted form.
+        /// The text is not a URL, or the URL cannot be requested; ``RequestError/url`` is the redacted text.
         case invalidURL
         /// The request or the session's configuration is invalid, so the request cannot be sent.
         case invalidRequest(InvalidRequestReason)
         /// The parameters could not be encoded.
         case parameterEncoding(ParameterEncodingReason)
-        /// A multipart form could not be encoded; ``RequestError/underlying`` has the error of your own sequence, if it
-        /// failed.
+        /// A multipart form could not be encoded.
+        ///
+        /// If your own sequence failed, ``RequestError/underlying`` is the error of the sequence.
         case multipartEncoding(MultipartEncodingReason)
         /// The body of the request could not be read, or could not be sent as specified.
         case requestBody(RequestBodyReason)
@@ -22,11 +23,11 @@ extension RequestError {
         indirect case retry(original: Kind)
         /// A redirect could not be followed, or is not allowed.
         case redirect(RedirectReason)
-        /// The request may only be answered from the cache, and the cache has no suitable response.
+        /// The cache has no suitable response, and the request must not use the network.
         case cache(CacheReason)
         /// A cookie cannot be stored, or a cookie file cannot be read or written.
         case cookies(CookieReason)
-        /// The server's authentication challenge cannot be answered.
+        /// Bluebonnet cannot respond to the server's authentication challenge.
         case authentication(AuthenticationReason)
         /// The connection could not be made or was lost.
         case connection(ConnectionReason)
@@ -44,13 +45,13 @@ extension RequestError {
         case download(DownloadReason)
         /// The response is not a stream of server-sent events.
         case eventSource(EventSourceReason)
-        /// The reader joined a streamed body too late: its beginning had already been delivered to other readers.
+        /// The reader of a streamed body began too late, after other readers had received the beginning of the body.
         case bodyAlreadyRead
         /// The request was cancelled.
         case cancelled
         /// The session was shut down, or no longer exists.
         case sessionShutDown
-        /// Bluebonnet or libcurl met a condition that should not occur; ``RequestError/detail`` describes it.
+        /// An internal error of Bluebonnet or libcurl; ``RequestError/detail`` describes the error.
         case `internal`
 
         /// The failure in a few words.
@@ -90,7 +91,7 @@ extension RequestError {
         case unsupportedScheme(String)
         /// The method is not a token (RFC 9110 §5.6.2).
         case method(String)
-        /// The name of the header field is not a token (RFC 9110 §5.1).
+        /// The name of a header field is not a token (RFC 9110 §5.1).
         case fieldName(String)
         /// The value of the named header field contains CR, LF or NUL (RFC 9110 §5.5).
         case fieldValue(name: String)
@@ -98,7 +99,8 @@ extension RequestError {
         case bodyDataInGETRequest
         /// The session's configuration contains a file or a value that cannot be used.
         case configuration(String)
-        /// Your own type could not be converted to a request; its error is in ``RequestError/underlying``.
+        /// Your own type could not be converted to a request; ``RequestError/underlying`` is the error of the
+        /// conversion.
         case conversion
 
         /// The reason in a few words.
@@ -130,13 +132,13 @@ extension RequestError {
     public enum MultipartEncodingReason: Hashable, Sendable, Described {
         /// The URL of a part is not a file URL.
         case bodyPartURLInvalid(String)
-        /// The URL of a file has no last component that could serve as the file name.
+        /// The URL of a file does not contain a file name.
         case bodyPartFilenameInvalid(String)
         /// The file does not exist, or access to it is denied.
         case bodyPartFileNotReachable(String)
         /// The path belongs to a directory.
         case bodyPartFileIsDirectory(String)
-        /// The file cannot be read, or is not a regular file; ``RequestError/detail`` has the system's error text.
+        /// The file cannot be read, or is not a regular file; ``RequestError/detail`` contains the system's error text.
         case bodyPartFileUnreadable(String)
         /// The number of bytes in a part differs from the stated length.
         case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
@@ -148,11 +150,11 @@ extension RequestError {
         case boundaryInvalid(String)
         /// A header field of a part is invalid: its name is not a token, or its value contains CR, LF or NUL.
         case bodyPartHeaderInvalid(String)
-        /// A file already exists at the URL that the form should be written to.
+        /// A file already exists at the output URL.
         case outputFileAlreadyExists(String)
-        /// The URL that the form should be written to is not a file URL.
+        /// The output URL is not a file URL.
         case outputFileURLInvalid(String)
-        /// The form could not be written; ``RequestError/detail`` has the system's error text.
+        /// The form could not be written; ``RequestError/detail`` contains the system's error text.
         case outputFileWriteFailed(String)
 
         /// The reason in a few words.
@@ -182,8 +184,8 @@ extension RequestError {
     public enum RequestBodyReason: Hashable, Sendable, Described {
         /// The URL is not a file URL.
         case notAFileURL(String)
-        /// The file cannot be opened or read, or is not a regular file; ``RequestError/detail`` has the system's error
-        /// text.
+        /// The file cannot be opened or read, or is not a regular file; ``RequestError/detail`` contains the system's
+        /// error text.
         case fileUnreadable(path: String)
         /// The path belongs to a directory.
         case fileIsDirectory(path: String)
@@ -191,7 +193,7 @@ extension RequestError {
         case lengthMismatch(expected: Int64, actual: Int64)
         /// The sequence of the body failed; its error is in ``RequestError/underlying``.
         case sequenceFailed
-        /// The body would have to be sent again, but it can be read only once.
+        /// The body had to be sent again, but it can be read only once.
         case notReplayable
 
         /// The reason in a few words.
@@ -214,11 +216,11 @@ extension RequestError {
         case tooMany(limit: Int)
         /// The redirects form a loop: the same request would be sent again.
         case loop(url: String)
-        /// The redirect leads from `https` to `http`, and the session does not allow that.
+        /// The redirect leads from `https` to `http`, and the session does not allow insecure redirects.
         case insecure(url: String)
-        /// The `Location` is not a URL that can be requested.
+        /// The `Location` field does not contain a URL that can be requested.
         case invalidLocation(String)
-        /// The body would have to be sent again, but it can be read only once.
+        /// The body had to be sent again, but it can be read only once.
         case bodyNotReplayable
         /// The redirect handler returned a request that cannot be sent; the reason is in ``RequestError/underlying``.
         case invalidRequest
@@ -236,24 +238,27 @@ extension RequestError {
         }
     }
 
-    /// The reason why the cache cannot answer a request that must not use the network.
+    /// The reason why the cache has no response for a request that must not use the network.
     @nonexhaustive
     public enum CacheReason: Hashable, Sendable, Described {
-        /// No suitable response is stored, or the cache never answers this kind of request.
+        /// No suitable response is stored, or the cache does not apply to this kind of request.
         case notStored
 
         /// The reason in a few words.
         package var text: String { "no stored response can be the answer, and the network must not be asked" }
     }
 
-    /// The reason why an authentication challenge cannot be answered.
+    /// The reason why Bluebonnet cannot respond to an authentication challenge.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable, Described {
-        /// The server offers only Digest algorithms that libcurl does not implement correctly; MD5 and SHA-256 work.
-        case unsupportedDigestAlgorithm(String)
-        /// The server offers only Digest qualities of protection that libcurl does not implement correctly.
+        /// The server's first Digest challenge has an algorithm that libcurl does not implement correctly.
         ///
-        /// The quality `auth` works. The quality `auth-int` works for requests without a body.
+        /// The server offers no other scheme that the credential allows. The algorithms MD5 and SHA-256 work.
+        case unsupportedDigestAlgorithm(String)
+        /// The server's first Digest challenge has a quality of protection that libcurl does not implement correctly.
+        ///
+        /// The server offers no other scheme that the credential allows. The quality `auth` works. The quality
+        /// `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
         /// The installed libcurl supports none of the schemes that the credential allows.
         case unsupportedScheme(String)
@@ -270,10 +275,10 @@ extension RequestError {
         }
     }
 
-    /// The reason why a cookie cannot be stored, or a cookie file cannot be used.
+    /// The reason why a cookie cannot be stored, or why a cookie file cannot be read or written.
     @nonexhaustive
     public enum CookieReason: Hashable, Sendable, Described {
-        /// The session does not keep cookies.
+        /// The session does not store cookies.
         case disabled
         /// The value of `Set-Cookie` is not a cookie, or the URL has no host.
         case malformed
@@ -283,25 +288,26 @@ extension RequestError {
         case invalidValue(name: String)
         /// The path is invalid.
         ///
-        /// It does not begin with a slash, is `//`, is longer than 4,096 bytes, or contains `;` or a control character.
+        /// The path does not begin with a slash, is `//`, has more than 4,096 bytes, or contains `;` or a control
+        /// character.
         case invalidPath(name: String)
         /// The domain is not a host name, or it is an IP address and the cookie includes subdomains.
         case invalidDomain(name: String)
-        /// The name and the value together are larger than 4,096 bytes.
+        /// The name and the value together have more than 4,096 bytes.
         case tooLarge(name: String)
-        /// The cookie would be sent to all hosts below a public suffix, such as `co.uk`.
+        /// The domain is a public suffix, such as `co.uk`, and the cookie includes subdomains.
         case publicSuffix(name: String, domain: String)
         /// The host that set the cookie is not in the cookie's domain.
         case foreignDomain(name: String, domain: String)
-        /// A secure cookie was set over a connection without TLS, by a host other than this machine.
+        /// A secure cookie was set without TLS by a host other than the local machine.
         case insecure(name: String)
-        /// The cookie does not meet the requirements of its name's prefix (`__Secure-` or `__Host-`).
+        /// The cookie violates the rules for the prefix of its name (`__Secure-` or `__Host-`).
         case prefix(name: String)
         /// The URL is not a file URL.
         case notAFileURL(String)
-        /// The cookie file cannot be read; ``RequestError/detail`` has the system's error text.
+        /// The cookie file cannot be read; ``RequestError/detail`` contains the system's error text.
         case fileUnreadable(path: String)
-        /// The cookie file cannot be written; ``RequestError/detail`` has the system's error text.
+        /// The cookie file cannot be written; ``RequestError/detail`` contains the system's error text.
         case fileUnwritable(path: String)
 
         /// The reason in a few words, without the cookie's value.

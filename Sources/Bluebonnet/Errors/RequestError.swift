@@ -1,16 +1,16 @@
 public import FoundationEssentials
 
-/// The error of a failed request: what went wrong, where in Bluebonnet, and for which URL.
+/// The error of a failed request.
 ///
-/// Bluebonnet reports every failure as a `RequestError`. ``kind`` is the kind of failure. If your code caused the
-/// failure, for example in an encoder, a validator or a serializer, ``underlying`` is the error it threw.
+/// Bluebonnet reports every failure as a `RequestError`. ``kind`` is the kind of failure. If your own encoder,
+/// validator or serializer caused the failure, ``underlying`` is the error that it threw.
 ///
-/// The URL is redacted: it shows no user info and no query values, so the error is safe to log.
+/// The URL is redacted: it contains no user info and no query values, so the error is safe to log.
 public struct RequestError: Error, Sendable {
     /// The kind of failure.
     public var kind: Kind { storage.kind }
 
-    /// The error that caused this error, such as an error of your own code or an earlier error of the request.
+    /// The error that caused this error, such as an error from your own code or an earlier error of the request.
     public var underlying: (any Error)? { storage.underlying }
 
     /// A sentence with details, such as libcurl's error text.
@@ -22,7 +22,7 @@ public struct RequestError: Error, Sendable {
     /// The URL of the request without user info and query values, if it was known when the request failed.
     public var url: String? { storage.url }
 
-    /// The number of attempts, including the failed one; 0 if the request failed before its first attempt.
+    /// The number of attempts, including the failed attempt; 0 if the request failed before its first attempt.
     public var attempts: Int { storage.attempts }
 
     /// The response that failed validation or could not be serialized, if there was one.
@@ -30,14 +30,13 @@ public struct RequestError: Error, Sendable {
 
     /// The first 64 KiB of the body of ``response``.
     ///
-    /// If a stream or a download was refused because of its head, the property holds at most the bytes that arrived
-    /// within the next 300 ms.
+    /// If the head of a stream or a download failed validation, the value contains only the bytes that arrived within
+    /// the next 300 milliseconds.
     public var body: Data? { storage.body }
 
     /// The data for resuming the failed download, if it can be resumed.
     ///
-    /// The data contains the URL and the header fields of the request, but no user info and no fields that carry
-    /// secrets.
+    /// The data contains the URL and the header fields of the request, but no user info and no secret fields.
     public var resumeData: Data? { storage.resumeData }
 
     /// The place in the source code where the error was created, as `#fileID:#line`.
@@ -48,7 +47,7 @@ public struct RequestError: Error, Sendable {
         set { box = Box(newValue) }
     }
 
-    /// On the heap, so that copying the error is cheap.
+    /// The parts of the error, which are on the heap so that copying the error is cheap.
     private var box: Box
 
     private final class Box: Sendable {
@@ -77,8 +76,8 @@ public struct RequestError: Error, Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of failure.
-    ///   - detail: Details of the failure. They must not contain secrets.
-    ///   - underlying: The error that caused this one.
+    ///   - detail: Details of the failure, which must not contain secrets; `nil` by default.
+    ///   - underlying: The error that caused this error; `nil` by default.
     ///   - fileID: The file in which the error is created.
     ///   - line: The line on which the error is created.
     public init(
@@ -87,7 +86,7 @@ public struct RequestError: Error, Sendable {
         box = Box(Storage(kind: kind, detail: detail, underlying: underlying, fileID: fileID, line: line))
     }
 
-    /// Creates the error for text that is not a URL; the text is already redacted.
+    /// Creates the error for text that is not a URL and is already redacted.
     package static func invalidURL(
         _ text: String, detail: String? = nil, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
@@ -103,7 +102,9 @@ public struct RequestError: Error, Sendable {
         return error
     }
 
-    /// Returns the error with the circumstances filled in; a method and a URL that it already has stay.
+    /// Returns the error with the method and the URL of a request, and with the number of attempts.
+    ///
+    /// An existing method and an existing URL are kept.
     package func during(_ request: HTTPRequest?, attempts: Int) -> RequestError {
         with { storage in
             storage.method = storage.method ?? request?.method
@@ -112,7 +113,7 @@ public struct RequestError: Error, Sendable {
         }
     }
 
-    /// Returns the error with the response that it is about.
+    /// Returns the error with a response and the beginning of its body.
     package func about(_ response: HTTPResponse?, body: Data?) -> RequestError {
         with { storage in
             storage.response = response
@@ -123,10 +124,10 @@ public struct RequestError: Error, Sendable {
     /// Returns the error with the data for resuming the download.
     package func resumable(with resumeData: Data?) -> RequestError { with { $0.resumeData = resumeData } }
 
-    /// Whether the transport gave up on the request after trying it on several connections.
+    /// Whether the transport failed after it had tried the request on several connections.
     var wasTriedByTransport: Bool { storage.wasTriedByTransport }
 
-    /// This error, marked as one that the transport reports after trying several connections.
+    /// This error, marked as an error that the transport reports after several connections.
     var afterTransportRetries: RequestError { with { $0.wasTriedByTransport = true } }
 
     /// Returns a cancellation error with an earlier error as the underlying error.
@@ -134,7 +135,7 @@ public struct RequestError: Error, Sendable {
         RequestError(.cancelled, underlying: earlier)
     }
 
-    /// Decodes the body of the failed response, for APIs that describe errors in the body.
+    /// Decodes the body of the failed response, for APIs that describe errors in the response body.
     ///
     /// Only the first 64 KiB of a body are available. The method decodes on the caller's thread.
     ///
@@ -142,7 +143,7 @@ public struct RequestError: Error, Sendable {
     ///   - type: The type to decode.
     ///   - decoder: The decoder to use; a `JSONDecoder` by default.
     /// - Returns: The decoded value.
-    /// - Throws: The decoder's error, or this error if it has no body.
+    /// - Throws: The decoder's error, or this error if it has no ``body``.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws -> Value {
@@ -156,7 +157,7 @@ public struct RequestError: Error, Sendable {
     /// Whether the request was cancelled.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// Whether a connection failed, could not be made in time, or was lost.
+    /// Whether a connection could not be made, timed out while connecting, or was lost.
     public var isConnectionFailure: Bool {
         switch kind {
         case .connection, .timedOut(.connect): true
@@ -186,8 +187,9 @@ extension RequestError: SecretKeeping {
         return text
     }
 
-    /// Describes an error without its values: an encoding error contains the value that failed, which may be a
-    /// password.
+    /// Returns the description of an error without its values.
+    ///
+    /// An encoding error contains the value that could not be encoded, which may be a password.
     private static func text(of error: any Error) -> String {
         guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
         let path = context.codingPath.map(\.stringValue).joined(separator: ".")
@@ -196,7 +198,9 @@ extension RequestError: SecretKeeping {
 }
 
 extension RequestError {
-    /// The parts for a mirror without secrets: only the length of the body, and the text of the underlying error.
+    /// The parts for a mirror without secrets.
+    ///
+    /// The mirror shows only the length of the body, and only the text of the underlying error.
     package var shownParts: KeyValuePairs<String, Any> {
         [
             "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.text(of: $0) } as Any,

@@ -1,16 +1,16 @@
-/// A user name and a password that answer the authentication challenges of a server or a proxy (RFC 9110 §11).
+/// A user name and a password for the authentication challenges of a server or a proxy (RFC 9110 §11).
 ///
-/// An HTTP server or proxy receives the credential only after a challenge. The credential of a request is sent only to
-/// the origin of the request. To send a name and a password or a token without a challenge, set a header field:
+/// A server or an HTTP proxy receives the credential only after it has sent a challenge. The credential of a request is
+/// sent only to the origin of the request. To authenticate without a challenge, set the header field
 /// `HTTPHeader.authorization(username:password:)` or `.authorization(bearerToken:)`.
 public struct Credential: Hashable, Sendable {
-    /// The user name; empty for ``negotiate``, which uses the Kerberos tickets of the process's user.
+    /// The user name, which is empty for ``negotiate``.
     public let username: String
 
     /// The password of the user.
     public let password: String
 
-    /// The schemes that may answer a challenge.
+    /// The schemes that may be used.
     public let schemes: Schemes
 
     /// Creates a credential.
@@ -18,23 +18,23 @@ public struct Credential: Hashable, Sendable {
     /// - Parameters:
     ///   - username: The name of the user.
     ///   - password: The password of the user.
-    ///   - schemes: The schemes that may answer a challenge; Basic, Digest and NTLM by default. The strongest scheme
-    ///     that the server offers is used.
+    ///   - schemes: The schemes that may be used; Basic, Digest and NTLM by default. The request uses the strongest of
+    ///     these schemes that the server offers.
     public init(username: String, password: String, schemes: Schemes = [.basic, .digest, .ntlm]) {
         self.username = username
         self.password = password
         self.schemes = schemes
     }
 
-    /// A credential that answers Negotiate challenges (RFC 4559) with the Kerberos tickets of the process's user.
+    /// A credential for the Negotiate scheme (RFC 4559), which uses the Kerberos tickets of the process's user.
     public static var negotiate: Credential { Credential(username: "", password: "", schemes: .negotiate) }
 
     /// A set of HTTP authentication schemes.
     public struct Schemes: OptionSet, Hashable, Sendable {
-        /// The bits of the set; their meaning is internal to Bluebonnet.
+        /// The bits of the set, whose meaning is internal to Bluebonnet.
         public let rawValue: Int
 
-        /// Creates a set from its bits.
+        /// Creates a set of schemes from its bits.
         ///
         /// - Parameter rawValue: The bits of a set.
         public init(rawValue: Int) { self.rawValue = rawValue }
@@ -57,7 +57,7 @@ extension Credential: SecretKeeping {
 
 /// An authentication challenge of a server or a proxy (RFC 9110 §11.3).
 struct Challenge: Equatable {
-    /// A parameter; its name is in lower case, and its value has no quotes.
+    /// A parameter with its name in lower case and its value without quotes.
     struct Parameter: Equatable {
         let name: String
         let value: String
@@ -117,25 +117,25 @@ struct Challenge: Equatable {
 
 /// Decides how the first challenge is handled, as a pure value.
 ///
-/// Libcurl answers challenges by itself, with the strongest scheme that is offered and allowed. This type detects
-/// challenges that libcurl would answer incorrectly, and finds another scheme for them. Libcurl 7.88 has these flaws:
-/// of several Digest challenges, it uses only the first; it treats `SHA-512-256` as `SHA-256`; with `auth-int`, it does
-/// not protect the body.
+/// Libcurl responds to challenges with the strongest scheme that is offered and allowed. This type detects challenges
+/// to which libcurl would respond incorrectly, and selects another scheme for them. Libcurl 7.88 has three flaws. It
+/// uses only the first of several Digest challenges. It treats `SHA-512-256` as `SHA-256`. It does not protect the body
+/// with `auth-int`.
 enum ChallengeDecision: Equatable {
-    /// No challenge can be answered: the response is delivered like any other.
+    /// No allowed scheme is offered, so the response is delivered like any other response.
     case deliver
-    /// Libcurl answers the challenge.
+    /// Libcurl responds to the challenge.
     case answer
-    /// Libcurl would answer incorrectly, so it may answer only with this scheme.
+    /// Libcurl may use only this scheme, because its response with the strongest scheme would be incorrect.
     case answerOnly(Credential.Schemes)
-    /// No scheme gives a correct answer.
+    /// No scheme leads to a correct response.
     case refuse(RequestError.AuthenticationReason)
 
     /// Decides how to handle challenges.
     ///
     /// - Parameters:
     ///   - challenges: The challenges in the order received.
-    ///   - schemes: The schemes that may answer a challenge.
+    ///   - schemes: The schemes that may be used.
     ///   - hasBody: Whether the request has a body.
     init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in
@@ -155,7 +155,7 @@ enum ChallengeDecision: Equatable {
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
     }
 
-    /// The reason why libcurl would answer a Digest challenge incorrectly (RFC 7616 §3.3), if there is one.
+    /// The reason why libcurl's response to a Digest challenge would be incorrect (RFC 7616 §3.3), if there is one.
     private static func flaw(of digest: Challenge, hasBody: Bool) -> RequestError.AuthenticationReason? {
         if let algorithm = digest.parameter("algorithm"), !algorithms.contains(algorithm.lowercased()) {
             return .unsupportedDigestAlgorithm(algorithm)
@@ -182,7 +182,7 @@ extension Credential.Schemes {
         self = known.scheme
     }
 
-    /// The scheme that libcurl prefers among these, if there are any.
+    /// The scheme that libcurl prefers in this set; `nil` if the set is empty.
     var strongest: Credential.Schemes? { Self.all.first { contains($0.scheme) }?.scheme }
 
     /// The names of the schemes.

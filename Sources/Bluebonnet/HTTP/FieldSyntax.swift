@@ -11,8 +11,9 @@ package enum FieldSyntax {
         }
     }
 
-    /// Whether the byte is CR, LF or NUL, which would end a line or a C string and are invalid in values (RFC 9110
-    /// §5.5).
+    /// Whether the byte is CR, LF or NUL, which are invalid in values (RFC 9110 §5.5).
+    ///
+    /// CR and LF would end the line, and NUL would end a C string.
     @inline(__always)
     static func isForbiddenInValue(_ byte: UInt8) -> Bool {
         byte == 0x0a || byte == 0x0d || byte == 0x00
@@ -105,7 +106,9 @@ extension Substring.UTF8View {
         return String(Substring(token)).lowercased()
     }
 
-    /// Takes `=` and the value of a parameter from the front, allowing white space around `=`; `nil` without `=`.
+    /// Takes `=` and the value of a parameter from the front; returns `nil` if there is no `=`.
+    ///
+    /// White space around `=` is allowed.
     mutating func takeParameterValue(until ends: [UInt8]) -> String? {
         var rest = self
         rest.skipWhitespace()
@@ -153,7 +156,7 @@ extension Substring.UTF8View {
 }
 
 extension Collection where SubSequence == Self, Element == UInt8 {
-    /// Cuts the text off at the first such byte and returns the part after it.
+    /// Removes the text from the first occurrence of a byte on, and returns the part after the byte.
     mutating func takeSuffix(after byte: UInt8) -> Self? {
         guard let index = firstIndex(of: byte) else { return nil }
         defer { self = self[..<index] }

@@ -13,13 +13,13 @@ enum HTTPDate {
     ///
     /// - Parameters:
     ///   - text: The value of a field, or an element of it.
-    ///   - now: The current time, which determines the century of a two-digit year: a date more than 50 years in the
+    ///   - now: The current time, which determines the century of a two-digit year. A date more than 50 years in the
     ///     future is treated as a date in the past.
     /// - Returns: The time, or `nil` if the text is not a valid date, such as February 30.
     static func parse(_ text: some StringProtocol, now: Date = Date()) -> Date? {
         var scanner = Scanner(bytes: Array(text.trimmed.utf8))
         let time: Date?
-        // "Sun" also begins "Sunday".
+        // The long names come first, because "Sun" is a prefix of "Sunday".
         if scanner.name(of: longDays) != nil {
             time = scanner.rfc850(now: now)
         } else if scanner.name(of: shortDays) != nil {
@@ -46,7 +46,7 @@ enum HTTPDate {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard day >= 1, day <= lengths[month - 1] else { return nil }
-        // Years that begin in March have the leap day at their end. From year 0 to 1970 there are 719,468 days.
+        // If years begin in March, the leap day is the last day of a year. There are 719,468 days from year 0 to 1970.
         let marchYear = month > 2 ? year : year - 1
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
         let yearOfEra = marchYear - era * 400
@@ -75,7 +75,7 @@ enum HTTPDate {
             guard take(", "), let day = number(2), take("-"), let month = month(), take("-"), let year = number(2),
                 take(" "), let clock = clock(), take(" GMT")
             else { return nil }
-            // Of the years with these two digits, take the latest that is not more than 50 years in the future.
+            // Take the latest year with these two digits that is at most 50 years in the future.
             let present = 1970 + Int(HTTPDate.limited(now.timeIntervalSince1970) / 31_556_952)
             let candidate = present / 100 * 100 + year
             return [candidate + 100, candidate, candidate - 100].lazy

@@ -1,8 +1,9 @@
 import FoundationEssentials
 
-/// The header fields of a request or a response, in order and including repeated fields.
+/// The header fields of a request or a response.
 ///
-/// Names are compared without regard to ASCII case. Each field keeps the case that it was added with.
+/// The collection keeps the order of the fields, and several fields can have the same name. Names are compared without
+/// regard to ASCII case. Each field keeps the original case of its name.
 public struct HTTPHeaders: Sendable {
     private var fields: [HTTPHeader]
 
@@ -11,7 +12,7 @@ public struct HTTPHeaders: Sendable {
         fields = []
     }
 
-    /// Creates a collection of header fields, keeping their order and repetitions.
+    /// Creates a collection of header fields, including repeated names.
     ///
     /// - Parameter headers: The header fields in their order.
     public init(_ headers: [HTTPHeader]) {
@@ -25,7 +26,7 @@ public struct HTTPHeaders: Sendable {
         fields = dictionary.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
     }
 
-    /// Appends a field; existing fields of the same name are kept.
+    /// Appends a field and keeps the existing fields of the same name.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -34,14 +35,14 @@ public struct HTTPHeaders: Sendable {
         fields.append(HTTPHeader(name: name, value: value))
     }
 
-    /// Appends a field; existing fields of the same name are kept.
+    /// Appends a field and keeps the existing fields of the same name.
     ///
     /// - Parameter header: The field to append.
     public mutating func append(_ header: HTTPHeader) {
         fields.append(header)
     }
 
-    /// Appends a field; existing fields of the same name are kept.
+    /// Appends a field and keeps the existing fields of the same name.
     ///
     /// - Parameters:
     ///   - name: The field's name.
@@ -50,14 +51,16 @@ public struct HTTPHeaders: Sendable {
     @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
     public mutating func add(name: String, value: String) { append(name: name, value: value) }
 
-    /// Appends a field; existing fields of the same name are kept.
+    /// Appends a field and keeps the existing fields of the same name.
     ///
     /// - Parameter header: The field.
     @available(*, deprecated, message: "append keeps fields of the same name, update replaces them")
     @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
     public mutating func add(_ header: HTTPHeader) { append(header) }
 
-    /// Replaces all fields of a name with one field at the position of the first, or appends the field.
+    /// Replaces all fields of a name with a single field, or appends the field if there are none.
+    ///
+    /// The new field takes the position of the first replaced field.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -66,7 +69,9 @@ public struct HTTPHeaders: Sendable {
         update(HTTPHeader(name: name, value: value))
     }
 
-    /// Replaces all fields of the same name with a field at the position of the first, or appends the field.
+    /// Replaces all fields of the same name with a single field, or appends the field if there are none.
+    ///
+    /// The new field takes the position of the first replaced field.
     ///
     /// - Parameter header: The new field.
     public mutating func update(_ header: HTTPHeader) {
@@ -101,7 +106,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Returns the values of all fields of a name, joined with `, ` (RFC 9110 §5.3).
     ///
-    /// Joined `Set-Cookie` values cannot be separated again; use ``values(for:)`` for them.
+    /// Use ``values(for:)`` for `Set-Cookie`, because joined `Set-Cookie` values cannot be separated again.
     ///
     /// - Parameter name: The name of the fields, in any case.
     /// - Returns: The joined values, or `nil` if there is no field of this name.
@@ -114,7 +119,7 @@ public struct HTTPHeaders: Sendable {
         return value
     }
 
-    /// Returns the values of all fields of a name, in order.
+    /// Returns the values of all fields of a name, in their order.
     ///
     /// - Parameter name: The name of the fields, in any case.
     /// - Returns: The values; empty if there is no field of this name.
@@ -122,13 +127,15 @@ public struct HTTPHeaders: Sendable {
         fields.filter { $0.name.isSameIgnoringCase(as: name) }.map(\.value)
     }
 
-    /// Returns whether there is a field of a name.
+    /// Returns whether the collection contains a field of a name.
     ///
-    /// - Parameter name: The name to look for, in any case.
+    /// - Parameter name: The name of the field, in any case.
     /// - Returns: Whether there is at least one field of this name.
     public func contains(_ name: String) -> Bool { firstIndex(of: name) != nil }
 
-    /// The joined values of a name; setting a value replaces all fields of the name, and `nil` removes them.
+    /// The values of all fields of a name, joined with `, `.
+    ///
+    /// Setting a value replaces all fields of the name. Setting `nil` removes all fields of the name.
     ///
     /// - Parameter name: The name of the fields, in any case.
     public subscript(name: String) -> String? {
@@ -142,7 +149,9 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The joined values by name, with each name in the case of its first field.
+    /// A dictionary of the joined values by field name.
+    ///
+    /// Each key has the case of the first field of its name.
     public var dictionary: [String: String] {
         var names: [String: String] = [:]
         var values: [String: String] = [:]
@@ -205,15 +214,15 @@ extension HTTPHeaders: Described, CustomReflectable {
         fields.map(\.description).joined(separator: "\n")
     }
 
-    /// A mirror of the fields, without their secrets.
+    /// A mirror of the fields without secrets.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: fields, displayStyle: .collection) }
 }
 
-/// A header field: a name with a value (RFC 9110 §5).
+/// A header field with a name and a value (RFC 9110 §5).
 ///
 /// Two fields are equal if their names are equal without regard to ASCII case and their values are equal.
 public struct HTTPHeader: Sendable {
-    /// The name of the field; its case is not significant.
+    /// The name of the field, whose case is not significant.
     public let name: String
 
     /// The value of the field.
@@ -221,7 +230,7 @@ public struct HTTPHeader: Sendable {
 
     /// Creates a header field.
     ///
-    /// The initializer does not validate the field. A field that cannot be sent fails the request when it starts.
+    /// The initializer does not validate the field. A request with an invalid field fails when the request starts.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -247,9 +256,9 @@ extension HTTPHeader: Hashable {
         left.name.isSameIgnoringCase(as: right.name) && left.value == right.value
     }
 
-    /// Adds the name in lower case and the value to a hasher.
+    /// Hashes the value and, without regard to ASCII case, the name.
     ///
-    /// - Parameter hasher: The hasher to feed.
+    /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) {
         for byte in name.utf8 {
             hasher.combine(FieldSyntax.lowercased(byte))
@@ -291,10 +300,10 @@ extension HTTPHeader {
 
     /// Returns an `Accept-Encoding` field.
     ///
-    /// With this field, a request may receive its body in the content codings that the field names. Bluebonnet decodes
-    /// gzip and deflate, and br and zstd where the system has their libraries. A body in any other coding fails the
-    /// request with `.invalidResponse(.undecodableContent)`. If ``Session/Configuration/decodesContent`` is `false`,
-    /// all bodies stay encoded.
+    /// The server can encode the response body with the content codings in this field. Bluebonnet decodes gzip and
+    /// deflate. Bluebonnet also decodes br and zstd if the system has the libraries for them. A body with any other
+    /// coding fails the request with `.invalidResponse(.undecodableContent)`. If
+    /// ``Session/Configuration/decodesContent`` is `false`, Bluebonnet does not decode bodies.
     ///
     /// - Parameter value: The content codings, such as `gzip`.
     /// - Returns: The `Accept-Encoding` field.
@@ -364,8 +373,8 @@ extension HTTPHeader {
 extension HTTPHeader {
     /// The languages of the process's environment, in order of preference.
     ///
-    /// They are read once, from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG` as in gettext. There are at most six,
-    /// such as `de-DE;q=1.0, en;q=0.9`. If the environment specifies no language, the default is English.
+    /// The value is read once from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG`, as in gettext. It has at most six
+    /// languages, such as `de-DE;q=1.0, en;q=0.9`. If the environment specifies no language, the default is English.
     package static let defaultAcceptLanguage = acceptLanguage(
         languages(in: ProcessInfo.processInfo.environment).enumerated()
             .map { "\($1);q=\($0 == 0 ? "1.0" : "0.\(10 - $0)")" }
@@ -403,7 +412,7 @@ extension HTTPHeader {
         return subtags.joined(separator: "-")
     }
 
-    /// Returns the value of a `User-Agent` field for a program; it does not reveal the operating system.
+    /// Returns the value of a `User-Agent` field for a program, without the name of the operating system.
     package static func userAgent(program: String?) -> String {
         let name = String((program ?? "").split(separator: "/").last ?? "").utf8.map { byte in
             FieldSyntax.isTokenByte(byte) ? Character(UnicodeScalar(byte)) : "_"
@@ -413,7 +422,7 @@ extension HTTPHeader {
 }
 
 extension HTTPHeaders {
-    /// The default fields of every request: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// The default header fields: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public static let `default`: HTTPHeaders = [
         .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
     ]

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// A request: its method, URL, header fields, body and options.
+/// An HTTP request with a method, a URL, header fields, a body and options.
 ///
-/// A request is a value that you can change until you start it. It is validated when it starts.
+/// A request is a value type. Bluebonnet validates a request when the request starts.
 public struct HTTPRequest: Sendable {
     /// The method of the request.
     public var method: HTTPMethod {
@@ -10,29 +10,33 @@ public struct HTTPRequest: Sendable {
         set { parts.method = newValue }
     }
 
-    /// The URL of the request: an absolute `http` or `https` URL.
+    /// The URL of the request, which must be an absolute `http` or `https` URL.
     public var url: URL {
         get { parts.url }
         set { parts.url = newValue }
     }
 
-    /// The header fields of the request; they replace session fields of the same name.
+    /// The header fields of the request, which replace the session's fields of the same name.
     ///
-    /// A field with an empty value is sent with an empty value. `Content-Length` and `Transfer-Encoding` are ignored,
-    /// because libcurl sets them. Several `Cookie` fields are sent as one. `Proxy-Authorization` is sent only to an
-    /// HTTP proxy.
+    /// Fields with an empty value are sent. `Content-Length` and `Transfer-Encoding` are ignored, because libcurl sets
+    /// these fields. Several `Cookie` fields are sent as one field. `Proxy-Authorization` is sent only to an HTTP
+    /// proxy.
     public var headers: HTTPHeaders {
         get { parts.headers }
         set { parts.headers = newValue }
     }
 
-    /// The body of the request; a GET, HEAD or TRACE request must not have one.
+    /// The body of the request, if there is one.
+    ///
+    /// A GET, HEAD or TRACE request must not have a body.
     public var body: RequestBody? {
         get { parts.body }
         set { parts.body = newValue }
     }
 
-    /// The time limits of this request; unset limits are those of the session.
+    /// The time limits of this request.
+    ///
+    /// The session's limits apply where the request does not set a limit.
     public var timeouts: Timeouts {
         get { parts.timeouts ?? .default }
         set { parts.timeouts = newValue.isUnset ? nil : newValue }
@@ -41,44 +45,44 @@ public struct HTTPRequest: Sendable {
     /// The time limits of this request, if any limit is set.
     var ownTimeouts: Timeouts? { parts.timeouts }
 
-    /// The preferred HTTP version; `nil`, the default, uses the session's setting.
+    /// The preferred HTTP version; `nil`, the default, for the session's setting.
     public var httpVersion: HTTPVersionPreference? {
         get { parts.httpVersion }
         set { parts.httpVersion = newValue }
     }
 
-    /// The credential for the server's challenges; with `nil`, the default, a 401 response is delivered like any other.
+    /// The credential for the server's authentication challenges; `nil` by default.
     ///
-    /// A redirect to another origin drops the credential. If the request or the session has an `Authorization` field,
-    /// the credential is not used. User info in the URL is different: it is sent with the Basic scheme, without a
-    /// challenge.
+    /// Without a credential, a 401 response is delivered like any other response. The credential is not used if the
+    /// request or the session has an `Authorization` field, or after a redirect to another origin. User info in the URL
+    /// is sent with the Basic scheme, without a challenge.
     public var credential: Credential? {
         get { parts.credential }
         set { parts.credential = newValue }
     }
 
-    /// Whether to send the session's cookies and to store cookies of the response; `true` by default.
+    /// Whether the request sends the session's cookies and stores cookies from the response; `true` by default.
     public var handlesCookies: Bool {
         get { parts.handlesCookies }
         set { parts.handlesCookies = newValue }
     }
 
-    /// The proxy for this request; `nil`, the default, uses the session's setting.
+    /// The proxy for this request; `nil`, the default, for the session's setting.
     ///
-    /// Redirected requests use the same proxy. If the credential for an HTTP proxy differs from the session's
+    /// Redirects of the request use the same proxy. If the credential for an HTTP proxy differs from the session's
     /// credential, the request uses a separate connection.
     public var proxy: Session.Configuration.Proxy? {
         get { parts.proxy }
         set { parts.proxy = newValue }
     }
 
-    /// The priority among requests on the same HTTP/2 connection; `nil`, the default, means no preference.
+    /// The priority among the requests on the same HTTP/2 connection; `nil`, the default, for no preference.
     public var priority: HTTPPriority? {
         get { parts.priority }
         set { parts.priority = newValue }
     }
 
-    /// How the request uses the session's response cache; `nil`, the default, uses the session's setting.
+    /// The cache policy of the request; `nil`, the default, for the session's setting.
     public var cachePolicy: CachePolicy? {
         get { parts.cachePolicy }
         set { parts.cachePolicy = newValue }
@@ -96,7 +100,7 @@ public struct HTTPRequest: Sendable {
         set { parts.credentialVersion = newValue }
     }
 
-    /// The URL of the first request, which redirects have led to this one; `nil` for a first request.
+    /// The URL of the request before all redirects; `nil` if the request is not the result of a redirect.
     package var firstPartyURL: URL? {
         get { parts.firstPartyURL }
         set { parts.firstPartyURL = newValue }
@@ -113,7 +117,8 @@ public struct HTTPRequest: Sendable {
         box = Box(Parts(method: method, url: url, headers: headers, body: body))
     }
 
-    /// All parts of the request, on the heap: a request is copied about a dozen times, and rarely changed.
+    /// The parts of the request, which are on the heap because a request is copied about a dozen times and rarely
+    /// changed.
     private var box: Box
 
     /// Whether two requests share their storage; a separate request with equal parts is not identical.
@@ -163,8 +168,8 @@ public struct HTTPRequest: Sendable {
     ///   - method: The method of the request; GET by default.
     ///   - headers: The header fields; none by default.
     ///   - body: The body of the request; none by default.
-    /// - Throws: `.invalidURL` if the value is not a URL. A ``RequestError`` of your own conversion is thrown
-    ///   unchanged; any other error becomes the underlying error of `.invalidRequest(.conversion)`.
+    /// - Throws: `.invalidURL` if the value is not a URL. A ``RequestError`` from your own conversion is thrown
+    ///   unchanged. Any other error becomes the underlying error of `.invalidRequest(.conversion)`.
     public init(
         url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil
     ) throws(RequestError) {
@@ -208,38 +213,37 @@ extension HTTPRequest: SecretKeeping {
     }
 }
 
-/// The method of a request, which defines its purpose (RFC 9110 §9).
+/// The method of a request, such as GET or POST (RFC 9110 §9).
 ///
-/// Method names are case-sensitive. Any token is a valid method; constants exist for the common ones.
+/// Method names are case-sensitive. Any token is a valid name. There are constants for the common methods.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-    /// Establishes a tunnel through a proxy.
+    /// The CONNECT method, which establishes a tunnel through a proxy.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
-    /// Deletes the resource.
+    /// The DELETE method, which deletes the resource.
     public static let delete = HTTPMethod(rawValue: "DELETE")
-    /// Fetches a representation of the resource.
+    /// The GET method, which fetches a representation of the resource.
     public static let get = HTTPMethod(rawValue: "GET")
-    /// Fetches the response to a GET request, without its body.
+    /// The HEAD method, which fetches the response to a GET request without the body.
     public static let head = HTTPMethod(rawValue: "HEAD")
-    /// Queries the communication options of the resource.
+    /// The OPTIONS method, which fetches the communication options of the resource.
     public static let options = HTTPMethod(rawValue: "OPTIONS")
-    /// Modifies a part of the resource (RFC 5789).
+    /// The PATCH method, which modifies a part of the resource (RFC 5789).
     public static let patch = HTTPMethod(rawValue: "PATCH")
-    /// Sends data for the resource to process.
+    /// The POST method, which sends data for the resource to process.
     public static let post = HTTPMethod(rawValue: "POST")
-    /// Creates or replaces the resource.
+    /// The PUT method, which creates or replaces the resource.
     public static let put = HTTPMethod(rawValue: "PUT")
-    /// Sends a query in the body; the method is safe and idempotent.
+    /// The QUERY method, which sends a query in the body and is safe and idempotent.
     public static let query = HTTPMethod(rawValue: "QUERY")
-    /// Returns the request as the server received it.
+    /// The TRACE method, which returns the request as the server received it.
     public static let trace = HTTPMethod(rawValue: "TRACE")
 
-    /// The name of the method as it is sent.
+    /// The name of the method.
     public let rawValue: String
 
     /// Creates a method.
     ///
-    /// - Parameter rawValue: The name of the method as it is sent. A request with a name that is not a token fails when
-    ///   it starts.
+    /// - Parameter rawValue: The name of the method. If the name is not a token, the request fails when it starts.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -247,8 +251,8 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     /// Whether the method is a token (RFC 9110 §5.6.2).
     package var isValid: Bool { rawValue.utf8.isToken }
 
-    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2); `false` for unknown
-    /// methods.
+    /// Whether several identical requests have the same effect as a single request (RFC 9110 §9.2.2); `false` for
+    /// unknown methods.
     package var isIdempotent: Bool {
         switch self {
         case .get, .head, .put, .delete, .options, .trace, .query: true
@@ -258,44 +262,45 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
 }
 
 extension HTTPMethod: Described {
-    /// The name of the method as it is sent.
+    /// The name of the method.
     package var text: String { rawValue }
 }
 
 /// The preferred HTTP version of a request.
 @nonexhaustive
 public enum HTTPVersionPreference: Hashable, Sendable {
-    /// HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1.
+    /// HTTP/2 if the TLS handshake negotiates it (ALPN), and HTTP/1.1 otherwise.
     case automatic
     /// HTTP/1.1 only.
     case http1_1
-    /// HTTP/2 without negotiation for requests without TLS (RFC 9113 §3.3).
+    /// HTTP/2 without negotiation for `http` URLs (RFC 9113 §3.3).
     ///
-    /// With TLS, this case is equivalent to ``automatic``: the handshake determines whether the server supports HTTP/2
-    /// (RFC 9113 §3.2).
+    /// For `https` URLs, this case is equivalent to ``automatic``, because the TLS handshake negotiates HTTP/2 (RFC
+    /// 9113 §3.2).
     case http2PriorKnowledge
 }
 
-/// The priority of a request among requests on the same HTTP/2 connection; servers may ignore it.
+/// The priority of a request among the requests on the same HTTP/2 connection.
 ///
-/// A priority is sent in two forms. One is the `Priority` field (RFC 9218), unless the request already has such a field
-/// or the priority is the default. The other is the weight of the HTTP/2 stream (RFC 7540 §5.3.2). RFC 9113 deprecates
-/// the weight, and libcurl releases after 8.14.1 no longer send it.
+/// Servers may ignore the priority. The priority is sent in the `Priority` field (RFC 9218), unless it is the default
+/// or the request already has this field. It is also sent as the weight of the HTTP/2 stream (RFC 7540 §5.3.2). RFC
+/// 9113 deprecates the weight, and libcurl releases after 8.14.1 no longer send the weight.
 public struct HTTPPriority: Hashable, Sendable {
-    /// The urgency of the response, from 0 (most urgent) to 7; servers assume 3 without a priority.
+    /// The urgency of the response, from 0 (most urgent) to 7 (least urgent); the default is 3.
     public let urgency: Int
 
-    /// Whether the response is useful before it is complete, so it may share the connection with equally urgent
-    /// responses.
+    /// Whether the response is useful before it is complete.
+    ///
+    /// Servers can interleave incremental responses of the same urgency.
     public let isIncremental: Bool
 
     /// The share of the connection relative to other requests, from 1 to 256; the default of HTTP/2 is 16.
     package let weight: Int
 
-    /// Creates a priority with an urgency according to RFC 9218, and the corresponding weight.
+    /// Creates a priority with an urgency (RFC 9218) and the corresponding stream weight.
     ///
     /// - Parameters:
-    ///   - urgency: The urgency, from 0 (most urgent) to 7; values outside this range are clamped.
+    ///   - urgency: The urgency, from 0 (most urgent) to 7 (least urgent). Values outside this range are clamped.
     ///   - isIncremental: Whether the response is useful before it is complete; `false` by default.
     public init(urgency: Int, isIncremental: Bool = false) {
         self.urgency = min(7, max(0, urgency))
@@ -313,11 +318,11 @@ public struct HTTPPriority: Hashable, Sendable {
         isIncremental = false
     }
 
-    /// A priority above others: urgency 1, weight 256.
+    /// A high priority with urgency 1 and weight 256.
     public static var high: HTTPPriority { HTTPPriority(urgency: 1) }
-    /// The default priority: urgency 3, weight 16.
+    /// The default priority with urgency 3 and weight 16.
     public static var normal: HTTPPriority { HTTPPriority(urgency: 3) }
-    /// A priority below others: urgency 5, weight 1.
+    /// A low priority with urgency 5 and weight 1.
     public static var low: HTTPPriority { HTTPPriority(urgency: 5) }
 
     /// The weights for the urgencies 0 to 7.
@@ -330,10 +335,10 @@ public struct HTTPPriority: Hashable, Sendable {
     }
 }
 
-/// Time limits for the stages of a request; `nil` means no limit.
+/// The time limits for the stages of a request; a limit of `nil` means no limit.
 ///
-/// Each limit is resolved separately: if a request does not set it, the session's limit applies; if the session does
-/// not set it either, the default applies.
+/// If a request does not set a limit, the session's limit applies. If the session does not set the limit either, the
+/// default applies.
 ///
 /// ```swift
 /// session.request(url) { $0.timeouts.idle = .seconds(5) }
@@ -344,9 +349,10 @@ public struct Timeouts: Hashable, Sendable {
     private var ownIdle: Duration??
     private var ownTotal: Duration??
 
-    /// The limit for waiting until ``Session/Configuration/connectionLimits`` allow a connection; none by default.
+    /// The limit for the time that a request waits for a connection; `nil`, the default, for no limit.
     ///
-    /// The wait counts towards ``total``, but not towards ``connect``.
+    /// A request waits while ``Session/Configuration/connectionLimits`` do not allow another connection. The wait
+    /// counts towards ``total``, but not towards ``connect``.
     public var pool: Duration? {
         get { ownPool ?? nil }
         set { ownPool = .some(newValue) }
@@ -360,21 +366,22 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for a period in which no bytes are sent or received; 60 seconds by default.
     ///
-    /// The timeout is detected up to an eighth of the limit late. Time does not count while the request is suspended,
-    /// or while it waits for a reader of the response body or for the next bytes of the request body.
+    /// The timeout can occur up to one eighth of the limit late. Time does not count while the request is suspended or
+    /// waits for a reader of the response body. It also does not count during a wait for the next bytes of the request
+    /// body.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }
     }
 
-    /// The limit for one exchange as a whole, from its start to the last byte of the body.
+    /// The limit for a whole exchange, from its start to the last byte of the response body.
     ///
-    /// If the limit is not set, it is 10 minutes for an exchange with both bodies in memory, so that a server that
-    /// sends slowly cannot hold a request indefinitely. Streams, downloads, and uploads from files and sequences then
-    /// have no limit. Time in which the request is suspended counts.
+    /// If the limit is not set, exchanges with both bodies in memory have a limit of 10 minutes. A slow server then
+    /// cannot delay a request indefinitely. Streams, downloads, and uploads from files or sequences have no limit by
+    /// default. The time also counts while the request is suspended.
     ///
-    /// Each redirect and each retry is a separate exchange with its own limit, and the delays between them do not
-    /// count. To limit the duration of a request as a whole, cancel the task that awaits it.
+    /// Each redirect and each retry is a separate exchange with its own limit. The delays between exchanges do not
+    /// count. To limit the duration of a whole request, cancel the task that awaits the request.
     public var total: Duration? {
         get { ownTotal ?? nil }
         set { ownTotal = .some(newValue) }
@@ -383,13 +390,15 @@ public struct Timeouts: Hashable, Sendable {
     /// A placeholder for a limit that is not set.
     @usableFromInline static let unset: Duration? = .nanoseconds(-1)
 
-    /// Creates time limits; omitted limits are not set.
+    /// Creates time limits.
+    ///
+    /// Omitted limits are not set.
     ///
     /// - Parameters:
-    ///   - pool: The limit for waiting until a connection is allowed; `nil` for no limit.
+    ///   - pool: The limit for the time that a request waits for a connection; `nil` for no limit.
     ///   - connect: The limit for name lookup, connecting and the TLS handshake together; `nil` for no limit.
     ///   - idle: The limit for a period in which no bytes are sent or received; `nil` for no limit.
-    ///   - total: The limit for the exchange as a whole; `nil` for no limit.
+    ///   - total: The limit for a whole exchange; `nil` for no limit.
     public init(
         pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset, idle: Duration? = Timeouts.unset,
         total: Duration? = Timeouts.unset
@@ -406,7 +415,7 @@ public struct Timeouts: Hashable, Sendable {
     /// Whether no limit is set.
     var isUnset: Bool { self == .default }
 
-    /// The limit for an exchange as a whole, with the default limit for bodies in memory.
+    /// The limit for a whole exchange, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
 
     /// These limits with the `connect` and `idle` limits of another value.

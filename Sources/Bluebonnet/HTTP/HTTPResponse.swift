@@ -1,22 +1,24 @@
 public import FoundationEssentials
 
-/// A response: its status and header fields, without the body (RFC 9110 §3.4).
+/// An HTTP response with a status and header fields, but without the body (RFC 9110 §3.4).
 ///
 /// A response is cheap to copy. Its fields are parsed on first access.
 public struct HTTPResponse: Sendable {
-    /// The URL of the request that the response answers.
+    /// The URL of the request that the response belongs to.
     public var url: URL { answer.url }
 
     /// The head as it was received.
     package var head: ReceivedHead { answer.head }
 
-    /// The responses that redirected the request to this one, in order; their own histories are empty.
+    /// The redirect responses before this response, in order.
+    ///
+    /// The ``history`` of these responses is empty.
     public internal(set) var history: [HTTPResponse] = []
 
     /// Creates a response, for tests and stubs.
     ///
     /// - Parameters:
-    ///   - url: The URL of the request that the response answers.
+    ///   - url: The URL of the request that the response belongs to.
     ///   - statusCode: The status code, such as 200.
     ///   - httpVersion: The HTTP version of the response; HTTP/1.1 by default.
     ///   - headers: The header fields; none by default.
@@ -29,7 +31,9 @@ public struct HTTPResponse: Sendable {
         answer = ResponseStorage(url: url, head: head)
     }
 
-    /// On the heap: a response is copied about a dozen times, and a URL alone has five references.
+    /// The parts of the response, which are on the heap because a response is copied about a dozen times.
+    ///
+    /// A URL alone contains five references.
     private let answer: ResponseStorage
 
     private final class ResponseStorage: Sendable {
@@ -48,10 +52,14 @@ public struct HTTPResponse: Sendable {
     /// The HTTP version of the response.
     public var httpVersion: HTTPVersion { head.httpVersion }
 
-    /// The header fields in the order received; values that are not UTF-8 are decoded as ISO-8859-1.
+    /// The header fields in the order received.
+    ///
+    /// Values that are not valid UTF-8 are decoded as ISO-8859-1.
     public var headers: HTTPHeaders { head.headers }
 
-    /// The text after the status code; `nil` if the server sent none, as always with HTTP/2.
+    /// The reason phrase after the status code; `nil` if the server sent none.
+    ///
+    /// HTTP/2 responses have no reason phrase.
     public var reasonPhrase: String? { head.reasonPhrase }
 
     /// The media type of the body in lower case and without parameters, such as `text/html`.
@@ -84,11 +92,11 @@ extension HTTPResponse: SecretKeeping {
 }
 
 extension HTTPResponse {
-    /// A file name for saving the body, or `nil` if the response suggests none.
+    /// The suggested file name for the body, or `nil` if there is none.
     ///
-    /// The name comes from `Content-Disposition` (RFC 6266), where `filename*` takes precedence over `filename`, or
-    /// otherwise from the last component of the URL's path. It is never a path: only the last component is kept.
-    /// Control characters are removed.
+    /// The name comes from the `Content-Disposition` field (RFC 6266), in which `filename*` takes precedence over
+    /// `filename`. Without a name in this field, the name comes from the path of the URL. Directories and control
+    /// characters are removed from the name.
     public var suggestedFilename: String? {
         let disposition = head.value(for: "Content-Disposition").map { MediaType.parameters(of: $0) } ?? []
         let candidates = [

@@ -1,16 +1,16 @@
-/// A media type or media range: the format of a body, or a range of formats (RFC 9110 §8.3.1, §12.5.1).
+/// A media type such as `text/html`, or a media range such as `image/*` (RFC 9110 §8.3.1, §12.5.1).
 public struct MediaType: Sendable {
-    /// The text before the slash, in lower case; it may be `*` in a range.
+    /// The text before the slash, in lower case; `*` is possible in a media range.
     public let type: String
 
-    /// The text after the slash, in lower case; it may be `*` in a range.
+    /// The text after the slash, in lower case; `*` is possible in a media range.
     public let subtype: String
 
     private let text: String
 
     /// Parses a media type such as `text/html; charset=utf-8`.
     ///
-    /// The result is `nil` if the text does not begin with two tokens separated by a slash.
+    /// The initializer returns `nil` if the text does not begin with two tokens separated by a slash.
     ///
     /// - Parameter text: The value of a `Content-Type` field, or an element of an `Accept` field. Invalid parameters
     ///   are ignored.
@@ -32,11 +32,12 @@ public struct MediaType: Sendable {
         text.utf8.contains(0x3b) ? parameters.first { $0.name.isSameIgnoringCase(as: name) }?.value : nil
     }
 
-    /// Returns whether this media range includes another media type; parameters are ignored.
+    /// Returns whether this media range includes another media type.
     ///
-    /// - Parameter other: The media type to compare; `*` in it matches everything.
-    /// - Returns: Whether the types match and the subtypes match. Two of them match if they are equal, or if one is
-    ///   `*`.
+    /// Parameters are ignored. A `*` in either media type matches everything.
+    ///
+    /// - Parameter other: The media type to compare with.
+    /// - Returns: Whether the types match and the subtypes match.
     public func matches(_ other: MediaType) -> Bool {
         Self.matches(type, other.type) && Self.matches(subtype, other.subtype)
     }
@@ -69,9 +70,9 @@ extension MediaType: Hashable {
             && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
     }
 
-    /// Adds the type and the subtype to a hasher.
+    /// Hashes the type and the subtype.
     ///
-    /// - Parameter hasher: The hasher to feed.
+    /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(subtype)
@@ -83,7 +84,9 @@ struct MediaRange {
     let type: Substring
     let subtype: Substring
 
-    /// Parses the text before the parameters; accepts a bare `*` if requested, which Java's clients send (`*; q=.2`).
+    /// Parses the text before the parameters.
+    ///
+    /// If `orAsterisk` is `true`, a bare `*` is accepted, because Java's clients send `*; q=.2`.
     init?(_ text: Substring, orAsterisk: Bool = false) {
         let bytes = text.utf8
         let start = bytes.firstIndex { !FieldSyntax.isWhitespace($0) } ?? bytes.endIndex

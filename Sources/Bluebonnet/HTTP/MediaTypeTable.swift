@@ -5,7 +5,7 @@ package struct MediaTypeTable: Sendable {
     /// The media type of data with an unknown format (RFC 2046 §4.5.1).
     package static let unknown = "application/octet-stream"
 
-    /// The system's tables over the built-in table.
+    /// The table with the entries of the system's tables and of the built-in table.
     ///
     /// The tables are read on first access, by one thread while other threads wait.
     package static let system = MediaTypeTable(
@@ -19,19 +19,20 @@ package struct MediaTypeTable: Sendable {
     /// lines are skipped.
     ///
     /// - Parameters:
-    ///   - mimeTypes: Lines with a media type and its extensions, as in `/etc/mime.types`. Of several lines for an
-    ///     extension, the last applies.
+    ///   - mimeTypes: Lines with a media type and its extensions, as in `/etc/mime.types`. If several lines have the
+    ///     same extension, the last line applies.
     ///   - globs: Lines with a weight, a media type and a pattern, as in the `globs2` file of the freedesktop.org
-    ///     database. Of several lines for an extension, the first with the greatest weight applies.
+    ///     database. If several lines have the same extension, the first line with the greatest weight applies.
     package init(mimeTypes: Data = Data(), globs: Data = Data()) {
         types = Self.builtIn
         types.merge(Self.parse(globs: globs)) { $1 }
         types.merge(Self.parse(mimeTypes: mimeTypes)) { $1 }
     }
 
-    /// Returns the media type for a file name, by the extension after its last dot, in any case.
+    /// Returns the media type for a file name, based on the extension after the last dot.
     ///
-    /// The result has no charset, because the name does not reveal it.
+    /// The case of the extension is ignored. The result has no charset, because a file name does not reveal the
+    /// charset.
     package func mediaType(ofFileNamed name: String) -> String {
         // A dot at the beginning marks a hidden file.
         guard let dot = name.utf8.lastIndex(of: 0x2e), dot > name.startIndex else { return Self.unknown }

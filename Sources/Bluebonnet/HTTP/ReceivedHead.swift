@@ -2,9 +2,9 @@ import Synchronization
 
 /// The head of a response as it was received; its fields are parsed on demand.
 ///
-/// Most fields of a response are never read. The head therefore stays one buffer: a single value is found by scanning
-/// the buffer, and all fields are parsed on the first access to ``headers``. Lines may end in CRLF or a bare LF. A
-/// folded line (RFC 9112 §5.2) continues the value of the line before it.
+/// Most fields of a response are never read. The head therefore keeps a single buffer. ``value(for:)`` scans the buffer
+/// for a single value. The first access to ``headers`` parses all fields. Lines may end in CRLF or a bare LF. A folded
+/// line (RFC 9112 §5.2) continues the value of the line before it.
 package final class ReceivedHead: Sendable {
     /// The status code, which has three digits.
     package let statusCode: Int
@@ -247,8 +247,9 @@ package struct FieldLine {
         return bytes[content].split(separator: 0x0a).map { Self.text($0) }.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    /// Returns the bytes as text without white space at either end: as UTF-8 if they are valid UTF-8, otherwise as
-    /// ISO-8859-1.
+    /// Returns the bytes as text without white space at either end.
+    ///
+    /// Bytes that are not valid UTF-8 are decoded as ISO-8859-1.
     package static func text(_ bytes: ArraySlice<UInt8>) -> String {
         var range = bytes.startIndex..<bytes.endIndex
         while let last = range.last, FieldSyntax.isWhitespace(bytes[last]) || bytes[last] == 0x0d {

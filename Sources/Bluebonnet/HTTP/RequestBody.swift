@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The body of a request, or the source of its bytes (RFC 9110 §6.4).
+/// The body of a request (RFC 9110 §6.4).
 ///
 /// A body in memory or in a file can be sent again if the request is retried or redirected. A body from a sequence can
 /// be sent again only if the sequence can be created again.
@@ -22,8 +22,9 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from a file while it is sent.
     ///
-    /// The file is opened on the global pool when the request is sent; its size at that time is the `Content-Length`.
-    /// The request fails with `.requestBody(…)` if the file cannot be opened, or if its size changes while it is sent.
+    /// The file is opened on the global pool when the request is sent. The size of the file at that time is the
+    /// `Content-Length`. The request fails with `.requestBody(…)` if the file cannot be opened, or if its size changes
+    /// while it is sent.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: A body that can be sent any number of times.
@@ -31,15 +32,16 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(FileBodySource(url: url)))
     }
 
-    /// Returns a body that is read from a sequence while it is sent, at the speed of the network.
+    /// Returns a body that is read from a sequence while it is sent.
     ///
-    /// The sequence is iterated only once, on the global pool, so the body cannot be sent again.
+    /// The sequence is read as fast as the network accepts the bytes. It is iterated only once, on the global pool, so
+    /// the body cannot be sent again.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
-    ///   - length: The total number of bytes. If it is `nil`, HTTP/1.1 uses the chunked transfer coding (RFC 9112
-    ///     §7.1). If the sequence has a different number of bytes, the request fails with
-    ///     `.requestBody(.lengthMismatch)`.
+    ///   - length: The total number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses
+    ///     the chunked transfer coding (RFC 9112 §7.1). If the sequence has a different number of bytes, the request
+    ///     fails with `.requestBody(.lengthMismatch)`.
     /// - Returns: A body that can be sent once.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil
@@ -47,13 +49,13 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(SequenceSource(once: sequence, length: length)))
     }
 
-    /// Returns a body that is read from a sequence while it is sent, and from a new sequence if it is sent again.
+    /// Returns a body that is read from a new sequence each time the body is sent.
     ///
     /// - Parameters:
-    ///   - length: The total number of bytes in each sequence. If it is `nil`, HTTP/1.1 uses the chunked transfer
-    ///     coding (RFC 9112 §7.1). If a sequence has a different number of bytes, the request fails with
-    ///     `.requestBody(.lengthMismatch)`.
-    ///   - makeSequence: A closure that creates the sequence. It is called on the global pool, each time the body is
+    ///   - length: The total number of bytes in each sequence; `nil`, the default, if the number is unknown. With
+    ///     `nil`, HTTP/1.1 uses the chunked transfer coding (RFC 9112 §7.1). If a sequence has a different number of
+    ///     bytes, the request fails with `.requestBody(.lengthMismatch)`.
+    ///   - makeSequence: A closure that creates the sequence. The closure runs on the global pool each time the body is
     ///     sent.
     /// - Returns: A body that can be sent any number of times.
     public static func stream<Pieces: AsyncSequence & Sendable>(
@@ -62,12 +64,12 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(SequenceSource(length: length, make: makeSequence)))
     }
 
-    /// Returns a multipart form as a body, whose parts are read while it is sent.
+    /// Returns a body that sends a multipart form (RFC 7578).
     ///
-    /// A request with this body has the form's `Content-Type`, unless the request has its own `Content-Type` field. If
-    /// a part cannot be sent, the request fails with `.multipartEncoding(…)`.
+    /// The parts are read while the body is sent. The request sends the `Content-Type` of the form, unless the request
+    /// already has a `Content-Type` field. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
     ///
-    /// - Parameter form: The form to send (RFC 7578).
+    /// - Parameter form: The form to send.
     /// - Returns: A body that can be sent again if all parts can be sent again.
     public static func multipart(_ form: MultipartFormData) -> RequestBody {
         RequestBody(storage: .source(MultipartBodySource(form: form)))
@@ -80,7 +82,7 @@ public struct RequestBody: Sendable {
     /// The bytes of a body in memory; `nil` for all other bodies.
     public var data: Data? { if case .data(let data) = storage { data } else { nil } }
 
-    /// The media type that the body determines, if there is one.
+    /// The media type of a form body; `nil` for all other bodies.
     var contentType: String? {
         if case .source(let source as MultipartBodySource) = storage { source.form.contentType } else { nil }
     }
@@ -140,13 +142,15 @@ package protocol BodyReader {
     mutating func next() async throws -> Data?
 }
 
-/// A body that is ready to send: its first bytes can be read, and its size is known if it can be.
+/// A body that is ready to be read, with its size if the size is known.
 package struct OpenBody: Sendable {
     /// The number of bytes that the reader produces, if it is known.
     package let length: Int64?
-    /// Creates the reader; called once, by the task that reads.
+    /// Creates the reader; the reading task calls this once.
     package let makeReader: @Sendable () -> any BodyReader
-    /// The body as a file, if it is a file: bytes in the system's page cache can be read without blocking.
+    /// The file of the body, if there is one.
+    ///
+    /// Bytes of a file can be read from the system's page cache without blocking.
     let file: FileBody?
 
     package init(length: Int64?, reader: @escaping @autoclosure @Sendable () -> any BodyReader) {
@@ -163,14 +167,14 @@ package struct OpenBody: Sendable {
 }
 
 extension RequestBody {
-    /// The bytes of the body in pieces, as they would be sent; no piece is empty.
+    /// A sequence of the body's bytes in pieces; no piece is empty.
     ///
-    /// Each iteration opens the body again. A body that is not replayable can be opened only once, so reading it this
-    /// way leaves nothing to send. An iteration throws `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot
-    /// be read. It throws the error of a sequence unchanged.
+    /// Each iteration opens the body again. A body that is not replayable can be read only once, so it cannot be sent
+    /// after an iteration. An iteration throws `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot be read.
+    /// Errors of a body's own sequence are thrown unchanged.
     public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }
 
-    /// The bytes of a body in pieces; no piece is empty.
+    /// A sequence of a body's bytes in pieces; no piece is empty.
     package struct Pieces: AsyncSequence, Sendable {
         fileprivate let body: RequestBody
 

@@ -37,11 +37,11 @@ private func redactedPairs(_ query: Substring.UTF8View) -> String {
         .joined(separator: "&")
 }
 
-/// Returns the text before the query without user info, also that of further URLs in the text.
+/// Returns the text before the query without user info, including the user info of further URLs in the text.
 private func withoutUserInfos(_ text: Substring.UTF8View) -> Substring.UTF8View {
     let parts = String(Substring(text)).split(separator: "://", omittingEmptySubsequences: false)
     guard parts.count > 1 else { return withoutUserInfo(text) }
-    // The text before the first "://" is a scheme, or a path or other text that ends with a scheme.
+    // The text before the first "://" ends with a scheme.
     var result = parts[0].contains("/") ? String(Substring(withoutUserInfo(parts[0].utf8))) : String(parts[0])
     for part in parts.dropFirst() { result += String(Substring(withoutUserInfo("://\(part)".utf8[...]))) }
     return Substring(result).utf8
@@ -56,8 +56,8 @@ private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
     guard slash > 0 || hasAuthority else { return text }
     let start = hasAuthority ? slash + 2 : 0
     let end = bytes[start...].firstIndex(of: 0x2f) ?? bytes.endIndex
-    // A path often contains an @. But a slash in a password makes the text an invalid URL, and must not reveal the
-    // password.
+    // A path often contains an @, which is kept. A slash in a password makes the URL invalid, but the password must
+    // stay hidden.
     let authority = bytes[start..<end]
     let isUnusual = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
     guard let sign = bytes[start..<(isUnusual ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }

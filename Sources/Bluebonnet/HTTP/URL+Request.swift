@@ -1,10 +1,9 @@
 package import FoundationEssentials
 
 extension URL {
-    /// Checks that a request can be sent to the URL: that it has the scheme `http` or `https`, a host, and a valid
-    /// port.
+    /// Checks that the URL has the scheme `http` or `https`, a host and, if there is a port, a valid port.
     ///
-    /// The check runs for every request, so it only scans the text, and allocates memory only for an error.
+    /// The check runs for every request. It only scans the text, and allocates memory only for an error.
     package func checkRequestable() throws(RequestError) {
         let text = absoluteString
         let bytes = text.utf8.span
@@ -70,7 +69,8 @@ extension URL {
 
     /// Returns the host without percent-encoding, or `nil` if the result is not a host name.
     ///
-    /// The result is not a name if it is not valid UTF-8, or contains ASCII bytes with another meaning in a URL.
+    /// The result is `nil` if the decoded bytes are not valid UTF-8, or contain ASCII bytes that are not allowed in a
+    /// host name.
     private static func decodedHost(_ text: String, _ syntax: URLSyntax) -> String? {
         let encoded = text.utf8.dropFirst(syntax.host.lowerBound).prefix(syntax.host.count)
         guard let bytes = PercentEncoding.decode(encoded) else { return nil }

@@ -1,18 +1,18 @@
 extension Session {
-    /// Creates a source of server-sent events (WHATWG HTML §9.2), which reconnects when its connection is lost.
+    /// Creates a source of server-sent events that reconnects when its connection is lost (WHATWG HTML §9.2).
     ///
-    /// Nothing is sent until a loop over the source begins. The session's idle and total timeouts do not apply, because
-    /// the connections may be silent for a long time. `requestModifier` can set other timeouts.
+    /// The source connects when a loop over the source begins. The session's idle and total timeouts do not apply,
+    /// because a connection may be silent for a long time. Use `requestModifier` to set other timeouts.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Header fields; they replace session fields of the same name. The source itself sets `Accept`,
-    ///     `Cache-Control` and, if there is an ID to send, `Last-Event-ID`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. The source sets `Accept` and
+    ///     `Cache-Control`. It also sets `Last-Event-ID` if there is an event ID.
     ///   - configuration: The reconnection settings.
-    ///   - requestModifier: A closure that changes the request of each connection, after everything else is set. It
+    ///   - requestModifier: A closure that changes the request of each connection after all fields are set. The closure
     ///     runs on the global pool.
-    /// - Returns: A sequence of events.
+    /// - Returns: A source of events.
     public nonisolated func eventSource(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         configuration: EventSource.Configuration = EventSource.Configuration(),
@@ -26,14 +26,14 @@ extension Session {
 
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing is sent until a loop over the source begins. The session's idle and total timeouts do not apply, because
-    /// the connections may be silent for a long time. Timeouts that the request itself sets do apply.
+    /// The source connects when a loop over the source begins. The session's idle and total timeouts do not apply,
+    /// because a connection may be silent for a long time. The request's own timeouts apply.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each connection.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, for each connection.
     ///   - configuration: The reconnection settings.
-    /// - Returns: A sequence of events.
+    /// - Returns: A source of events.
     public nonisolated func eventSource(
         _ convertible: any HTTPRequestConvertible,
         configuration: EventSource.Configuration = EventSource.Configuration()

@@ -3,23 +3,22 @@ public import FoundationEssentials
 extension Session {
     /// A closure that changes a request before its parameters are encoded.
     ///
-    /// If it throws a ``RequestError``, the request fails with that error. Any other error becomes the underlying error
-    /// of `.invalidRequest(.conversion)`.
+    /// If the closure throws a ``RequestError``, the request fails with this error. Any other error becomes the
+    /// underlying error of `.invalidRequest(.conversion)`.
     public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
 
     /// Creates a request for a URL.
     ///
-    /// Nothing is sent until a serializer is attached. If the URL cannot be converted, the request fails with that
-    /// error.
+    /// By default, the request starts when a serializer is attached. The request fails if the URL cannot be converted.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
-    ///     on the global pool, once for each attempt.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
+    ///     closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -27,29 +26,29 @@ extension Session {
     ) -> DataRequest {
         let request = ComposedRequest(
             url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil)
-        // Evaluated here, where the type is known: a cast for every request would cost more than making it.
+        // Evaluated here, where the type is known, because a cast would cost more than the creation of the request.
         let runsUserCode = request.runsUserCode
         return DataRequest(
             core: RequestCore(
                 convertible: request, runsUserCode: runsUserCode, context: context, interceptor: interceptor))
     }
 
-    /// Creates a request with parameters.
+    /// Creates a request that encodes parameters.
     ///
-    /// Nothing is sent until a serializer is attached. If the URL cannot be converted or the parameters cannot be
-    /// encoded, the request fails with that error.
+    /// By default, the request starts when a serializer is attached. The request fails if the URL cannot be converted
+    /// or the parameters cannot be encoded.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
-    ///     DELETE and in the body for other methods.
-    ///   - headers: Header fields; they replace session fields of the same name.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
-    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
+    ///     DELETE, and to the body for other methods.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
+    ///     the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -64,13 +63,13 @@ extension Session {
 
     /// Creates a request from an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing is sent until a serializer is attached.
+    /// By default, the request starts when a serializer is attached.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -80,21 +79,21 @@ extension Session {
 }
 
 extension Session {
-    /// Creates a request that delivers the response body while it arrives.
+    /// Creates a request that streams the response body.
     ///
-    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
     /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
-    ///     on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
+    ///     closure runs on the global pool, once for each attempt.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -107,24 +106,24 @@ extension Session {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Creates a request with parameters that delivers the response body while it arrives.
+    /// Creates a request that encodes parameters and streams the response body.
     ///
-    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
     /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
-    ///     DELETE and in the body for other methods.
-    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
+    ///     DELETE, and to the body for other methods.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
-    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
+    ///     the global pool, once for each attempt.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -139,19 +138,18 @@ extension Session {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Creates a request, from an ``HTTPRequest`` or your own request type, that delivers the response body while it
-    /// arrives.
+    /// Creates a streaming request from an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
     /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
@@ -166,18 +164,18 @@ extension Session {
 extension Session {
     /// Creates a request that writes the response body to a file.
     ///
-    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
-    /// asks for a response without a content coding, because a coded download could not be resumed. An
-    /// `Accept-Encoding` field in `headers` overrides this.
+    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
+    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
+    /// `Accept-Encoding` field in `headers` overrides this field.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Header fields; they replace session fields of the same name.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
-    ///     on the global pool, once for each attempt.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
+    ///     closure runs on the global pool, once for each attempt.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
@@ -191,23 +189,23 @@ extension Session {
             interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request with parameters that writes the response body to a file.
+    /// Creates a request that encodes parameters and writes the response body to a file.
     ///
-    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
-    /// asks for a response without a content coding, because a coded download could not be resumed. An
-    /// `Accept-Encoding` field in `headers` overrides this.
+    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
+    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
+    /// `Accept-Encoding` field in `headers` overrides this field.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
-    ///     DELETE and in the body for other methods.
-    ///   - headers: Header fields; they replace session fields of the same name.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
-    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
-    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
+    ///     DELETE, and to the body for other methods.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
+    ///     the global pool, once for each attempt.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download<Parameters: Encodable & Sendable>(
@@ -222,17 +220,17 @@ extension Session {
                 encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request, from an ``HTTPRequest`` or your own request type, that writes the response body to a file.
+    /// Creates a download request from an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
-    /// asks for a response without a content coding, because a coded download could not be resumed. An
-    /// `Accept-Encoding` field of the request overrides this.
+    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
+    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
+    /// `Accept-Encoding` field of the converted request overrides this field.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
@@ -243,20 +241,20 @@ extension Session {
             convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
-    /// Creates a request that resumes a download that failed or was cancelled, in this process or an earlier one.
+    /// Creates a request that resumes a failed or cancelled download, even from an earlier process.
     ///
-    /// The request asks for the missing part (RFC 9110 §14), on condition that the resource has not changed. If the
-    /// resource has changed, or if the partial file no longer exists, the whole file is downloaded. After another
-    /// interruption, the download resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. Nothing is
-    /// sent until a serializer is attached.
+    /// The request fetches only the missing part if the resource has not changed (RFC 9110 §14). If the resource has
+    /// changed, or if the partial file no longer exists, the request downloads the whole file. After another
+    /// interruption, the download resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. By
+    /// default, the request starts when a serializer is attached.
     ///
     /// - Parameters:
-    ///   - resumeData: The value of ``DownloadRequest/resumeData`` of the earlier download. Any other data fails the
-    ///     request with `.download(.resumeDataInvalid)`.
-    ///   - headers: Header fields to add to those of the first request; they replace fields of the same name. Resume
-    ///     data contains no secrets, so pass `Authorization` and similar fields here.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - resumeData: The ``DownloadRequest/resumeData`` of the earlier download. With other data, the request fails
+    ///     with `.download(.resumeDataInvalid)`.
+    ///   - headers: Header fields to add to the fields of the first request. They replace fields of the same name.
+    ///     Resume data contains no secrets, so pass `Authorization` and similar fields here.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A request that uploads a body; it is an ordinary ``DataRequest``.
+/// A ``DataRequest`` that uploads a body.
 public typealias UploadRequest = DataRequest
 
 extension Session {
@@ -8,18 +8,18 @@ extension Session {
 
     /// Creates a request that sends bytes in memory.
     ///
-    /// Nothing is sent until a serializer is attached.
+    /// By default, the request starts when a serializer is attached.
     ///
     /// - Parameters:
     ///   - data: The bytes to send.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
-    ///     set one.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
+    ///     if you set the field.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -30,21 +30,22 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Creates a request that sends a file, which is read while it is sent.
+    /// Creates a request that sends a file.
     ///
-    /// Nothing is sent until a serializer is attached. If the file cannot be read, the request fails with
-    /// `.requestBody(…)`. The memory use does not depend on the size of the file.
+    /// By default, the request starts when a serializer is attached. The file is read while it is sent, so the memory
+    /// use does not depend on the size of the file. If the file cannot be read, the request fails with
+    /// `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
-    ///     set one.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
+    ///     if you set the field.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -55,23 +56,24 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Creates a request that sends the bytes of a sequence, as fast as the network accepts them.
+    /// Creates a request that sends the bytes of a sequence.
     ///
-    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
-    /// request cannot be sent again. ``RequestBody/stream(length:_:)`` makes a body that can be sent again.
+    /// By default, the request starts when a serializer is attached. The sequence is read as fast as the network
+    /// accepts the bytes. It is iterated only once, on the global pool, so the request cannot be sent again.
+    /// ``RequestBody/stream(length:_:)`` creates a body that can be sent again.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, which can be of any size.
-    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
-    ///     chunks (RFC 9112 §7.1).
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - sequence: The pieces of the body, which can have any size.
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. With `nil`, HTTP/1.1 uses the
+    ///     chunked transfer coding (RFC 9112 §7.1).
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
-    ///     set one.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
+    ///     if you set the field.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -85,18 +87,18 @@ extension Session {
 
     /// Creates a request that sends a body of any kind.
     ///
-    /// Nothing is sent until a serializer is attached.
+    /// By default, the request starts when a serializer is attached.
     ///
     /// - Parameters:
     ///   - body: The body to send.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. Apart from forms, no `Content-Type` is
-    ///     sent unless you set one.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
+    ///     for a form, or if you set the field.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -111,18 +113,18 @@ extension Session {
 
     // MARK: With a request
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is bytes in memory.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with bytes in memory as the body.
     ///
-    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
-    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - data: The bytes to send.
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -130,18 +132,18 @@ extension Session {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a file.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a file as the body.
     ///
-    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
-    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when a serializer is attached. The file replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read, the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -149,21 +151,22 @@ extension Session {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is the bytes of a sequence.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with the bytes of a sequence as the
+    /// body.
     ///
-    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
-    /// request cannot be sent again. Any body that the request already has is replaced. The method comes from the
-    /// request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when a serializer is attached. The sequence is iterated only once, on the global
+    /// pool, so the request cannot be sent again. The sequence replaces the body of the converted request. If the
+    /// method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, which can be of any size.
-    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
-    ///     chunks (RFC 9112 §7.1).
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - sequence: The pieces of the body, which can have any size.
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. With `nil`, HTTP/1.1 uses the
+    ///     chunked transfer coding (RFC 9112 §7.1).
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible,
@@ -172,18 +175,18 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with a body of any kind.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a body of any kind.
     ///
-    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
-    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - body: The body to send.
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, with convertible: any HTTPRequestConvertible,
@@ -193,7 +196,7 @@ extension Session {
     }
 }
 
-/// A request whose body is replaced with another one.
+/// A request whose body is replaced.
 private struct UploadingRequest: HTTPRequestConvertible {
     let body: RequestBody
     let convertible: any HTTPRequestConvertible
@@ -206,22 +209,22 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Creates a request that sends a multipart form that a closure fills (RFC 7578).
+    /// Creates a request that sends a multipart form filled by a closure (RFC 7578).
     ///
-    /// Nothing is sent until a serializer is attached. The parts are read while they are sent. If a part is invalid or
-    /// cannot be read, the request fails with `.multipartEncoding(…)`.
+    /// By default, the request starts when a serializer is attached. The parts are read while they are sent. If a part
+    /// is invalid or cannot be read, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///   - multipartFormData: A closure that appends the parts to an empty form. The closure runs before this method
     ///     returns.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
-    ///     replaces the form's.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` field replaces
+    ///     the `Content-Type` of the form.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
@@ -235,20 +238,20 @@ extension Session {
 
     /// Creates a request that sends a multipart form (RFC 7578).
     ///
-    /// Nothing is sent until a serializer is attached. The parts are read while they are sent, so the memory use does
-    /// not depend on their sizes. If a part is invalid or cannot be read, the request fails with
-    /// `.multipartEncoding(…)`.
+    /// By default, the request starts when a serializer is attached. The parts are read while they are sent, so the
+    /// memory use does not depend on the size of the form. If a part is invalid or cannot be read, the request fails
+    /// with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form to send.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
+    ///   - multipartFormData: The form to send (RFC 7578).
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
-    ///     replaces the form's.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` field replaces
+    ///     the `Content-Type` of the form.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     It runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for each attempt.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -260,21 +263,21 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a form that a closure fills (RFC
-    /// 7578).
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form that a closure
+    /// fills.
     ///
-    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
-    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
-    /// it.
+    /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The form sets the `Content-Type`, unless the converted request already
+    /// has the field.
     ///
     /// - Parameters:
-    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///   - multipartFormData: A closure that appends the parts to an empty form. The closure runs before this method
     ///     returns.
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible,
@@ -283,19 +286,19 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a multipart form (RFC 7578).
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form as the body.
     ///
-    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
-    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
-    /// it.
+    /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The form sets the `Content-Type`, unless the converted request already
+    /// has the field.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form to send.
-    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
-    ///     called on the global pool, once for each attempt.
-    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
-    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - multipartFormData: The form to send (RFC 7578).
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
+    ///     is called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible,

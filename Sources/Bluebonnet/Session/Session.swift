@@ -1,41 +1,42 @@
-/// Creates requests, and holds their common settings and shared connections.
+/// An object that creates requests, and that holds their common settings and shared connections.
 ///
-/// Create one session for each set of common settings, and keep it: connections are reused only within a session. You
-/// can release a session while requests are running; they finish first, then its connections are closed.
+/// Create one session for each set of common settings, and keep the session. Connections are reused only within a
+/// session. You can release a session while its requests are running. The connections are closed after the last request
+/// has finished.
 ///
-/// Requests are created by `nonisolated` methods, and each request is an actor itself. No code that waits runs on the
-/// session's own actor.
+/// The methods that create requests are `nonisolated`, so you can call them from any isolation. Requests do not run on
+/// the actor of the session.
 public actor Session {
     /// The shared session, which has the default configuration and lives as long as the process.
     public static let `default` = Session()
 
     nonisolated let context: SessionContext
 
-    /// Waits for a duration; a test that controls the time sets its own function.
+    /// Waits for a duration; tests replace the function to control the time.
     package nonisolated var sleep: @Sendable (Duration) async throws -> Void { context.sleep }
 
     /// Creates a session.
     ///
-    /// No connection is opened and no thread is started before the first request.
+    /// The session starts its thread and opens connections only when a request starts.
     ///
     /// - Parameters:
     ///   - configuration: The settings for requests and connections.
-    ///   - interceptor: An interceptor that adapts every request before it is sent, and decides about retries when one
-    ///     fails. It runs before the request's own interceptors. The default is `nil`.
-    ///   - serverTrustManager: A manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
-    ///     certificates against the authorities of ``Configuration/tls-swift.property``. If the transport does not
-    ///     support a manager (``Transport/evaluateServers(using:)``), all requests fail.
+    ///   - interceptor: An interceptor that adapts all requests and decides about retries; `nil` by default. It runs
+    ///     before the interceptors of a request.
+    ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; `nil` by default. With `nil`,
+    ///     libcurl verifies certificates with the authorities of ``Configuration/tls-swift.property``. All requests
+    ///     fail if ``Transport/evaluateServers(using:)`` of the transport returns `false` for the manager.
     ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler. With
     ///     `nil`, the default, redirects are followed.
     ///   - cachedResponseHandler: The handler that decides which responses are cached, for requests without their own
-    ///     handler; `nil` by default. With a handler but without a cache in the configuration, the session gets its own
+    ///     handler; `nil` by default. If there is a handler but no cache in the configuration, the session creates a
     ///     ``ResponseCache`` in memory.
-    ///   - eventMonitors: The monitors that receive the events of every request; none by default. They are retained as
-    ///     long as the session.
+    ///   - eventMonitors: The monitors that receive the events of all requests; none by default. The session retains
+    ///     the monitors.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached or its first reader
-    ///     begins; `true` by default. With `false`, a request starts when you call its `resume()`.
-    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The transport is shut down with
-    ///     the session.
+    ///     begins; `true` by default. With `false`, a request starts when you call `resume()`.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The session shuts down the
+    ///     transport.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
@@ -63,7 +64,7 @@ public actor Session {
         return RequestError(.trust(.notEvaluated), detail: "the session's transport does not ask a manager")
     }
 
-    /// Creates another handle on the shared state of a session, for interceptors that run after the session was
+    /// Creates another handle for the shared state of a session, for interceptors that run after the session was
     /// released.
     init(of context: SessionContext) {
         self.context = context
@@ -77,7 +78,7 @@ public actor Session {
     /// The settings for requests and connections.
     public nonisolated var configuration: Configuration { context.configuration }
 
-    /// The interceptor that runs before the requests' own interceptors.
+    /// The interceptor that runs before the interceptors of requests.
     public nonisolated var interceptor: (any RequestInterceptor)? { context.interceptor }
 
     /// The handler that decides about redirects, for requests without their own handler.
@@ -97,16 +98,17 @@ public actor Session {
     /// Whether a request starts when its first serializer is attached or its first reader begins.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 
-    /// The executor on which the transport runs, for tasks that make many requests in sequence; `nil` if it has none.
+    /// The executor on which the transport runs; `nil` if the transport has no executor.
     ///
-    /// A task that prefers this executor saves two switches between threads for each request, and must not block.
+    /// A task that makes many requests in sequence can prefer this executor. Each request then saves two thread
+    /// switches. Such a task must not block.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
 
     // MARK: All requests
 
     /// Calls a closure with the requests that are running or awaited.
     ///
-    /// The closure runs in the caller's isolation. Requests may begin and end while it runs.
+    /// The closure runs in the caller's isolation. Requests may begin and end while the closure runs.
     ///
     /// - Parameter perform: A closure that receives the requests, in the order of their creation.
     /// - Returns: The closure's result.
@@ -118,9 +120,9 @@ public actor Session {
         try perform(context.requests.sorted { $0.id.number < $1.id.number })
     }
 
-    /// Cancels every request that was created so far, and returns when all of them have finished.
+    /// Cancels all existing requests and waits until they have finished.
     ///
-    /// Requests that are created during this call are neither cancelled nor awaited.
+    /// Requests that are created during this call are not affected.
     public func cancelAllRequests() async {
         context.cancelAll()
         await context.drained()
@@ -128,11 +130,11 @@ public actor Session {
 
     /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
-    /// Requests that start later, and requests that have not been started, fail with `.sessionShutDown`. If the calling
-    /// task is cancelled, the remaining requests are cancelled too, so that this method returns soon.
+    /// Requests that have not started yet and later requests fail with `.sessionShutDown`. If the calling task is
+    /// cancelled, the running requests are cancelled too.
     ///
-    /// Before this method returns, it waits until the event monitors have received all earlier events. It does not wait
-    /// for them if the calling task is cancelled or runs the code of a monitor.
+    /// The method also waits until the event monitors have received all earlier events. It does not wait for the
+    /// monitors if the calling task is cancelled or runs the code of a monitor.
     public func shutdown() async {
         await context.shutDown()
     }

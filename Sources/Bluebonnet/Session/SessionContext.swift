@@ -1,18 +1,20 @@
 import Synchronization
 
-/// The part of a session that its requests need; it lives until the last request has finished.
+/// The part of a session that its requests need.
+///
+/// The context exists until the last request has finished.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
     /// The transport of the session's requests, including its cache if it has one.
     let transport: any Transport
     let interceptor: (any RequestInterceptor)?
-    /// The adapters of the session's interceptor, which run before a request's own.
+    /// The adapters of the session's interceptor, which run before the adapters of a request.
     let adapters: [any RequestAdapter]
-    /// The retriers of the session's interceptor, which run before a request's own.
+    /// The retriers of the session's interceptor, which run before the retriers of a request.
     let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
     let eventMonitors: [any RequestEventHandler]
-    /// Reports events to the monitors; `nil` if there are none.
+    /// Reports events to the monitors; `nil` if there are no monitors.
     let events: EventDispatcher?
     let cachedResponseHandler: (any CachedResponseHandler)?
     /// Whether the session has a cache.
@@ -57,13 +59,14 @@ final class SessionContext: Sendable {
         }
     }
 
-    /// The session, or another handle on the shared state if the session was released before its requests.
+    /// The session, or another handle for the shared state if the session was released before its requests.
     var session: Session { owner.withLock { $0.session } ?? Session(of: self) }
 
     func setSession(_ session: Session) { owner.withLock { $0.session = session } }
 
-    /// The number of times that all requests were cancelled; a request that was created before and begins later is
-    /// cancelled too.
+    /// The number of times that all requests were cancelled.
+    ///
+    /// A request that was created before a cancellation is cancelled even if it begins later.
     var cancellationEpoch: Int { epoch.load(ordering: .acquiring) }
 
     /// The default header fields.

@@ -9,7 +9,8 @@ package enum ResponseValidator: Sendable {
     case statusCodes(StatusCodes)
     /// Accepts these content types, such as `application/json`, `text/*` or `*/*`.
     case contentTypes([String])
-    /// Accepts the content types that the `Accept` field of the request names; all of them if it names none.
+    /// Accepts the content types in the `Accept` field of the request, or all content types if the field is missing or
+    /// empty.
     case accepted
     /// Accepts the responses that a closure accepts.
     case custom(Check)
@@ -41,17 +42,16 @@ package enum ResponseValidator: Sendable {
 extension RequestError {
     /// Returns the error of a request if its validator threw or returned an error of any type.
     ///
-    /// A thrown ``RequestError`` may belong to another request. Its kind, URL and status would say nothing about this
-    /// request.
+    /// A thrown ``RequestError`` is also wrapped, because it may belong to another request.
     package static func wrappingValidator(_ error: any Error) -> RequestError {
         RequestError(.validation(.customValidationFailed), underlying: error)
     }
 }
 
 extension [ResponseValidator] {
-    /// Runs the validators in order, until one refuses the response.
+    /// Runs the validators in order until a validator refuses the response.
     ///
-    /// - Throws: The error of that validator, with the response and the first 64 KiB of the body.
+    /// - Throws: The error of the validator, with the response and the first 64 KiB of the body.
     package func run(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
         for validator in self {
             do {
@@ -68,8 +68,7 @@ package enum StatusCodes: Hashable, Sendable {
     case range(Range<Int>)
     case set(Set<Int>)
 
-    /// The maximum number of elements to read from a sequence: more than there are status codes, in case the sequence
-    /// is endless.
+    /// The maximum number of elements to read from a sequence, which may be infinite.
     static let sequenceLimit = 10_000
 
     init(_ codes: some Sequence<Int>) {
@@ -97,8 +96,8 @@ package enum StatusCodes: Hashable, Sendable {
 enum ContentTypeRule {
     /// Checks the media type of a response that has a body.
     ///
-    /// Parameters such as `q` are ignored. A response without a media type, or with a malformed one, passes only if
-    /// every type is acceptable.
+    /// Parameters such as `q` are ignored. A response without a valid media type is accepted only if every type is
+    /// acceptable.
     static func check(_ response: HTTPResponse, acceptable: [String]) throws(RequestError) {
         let mediaType = mediaType(of: response)
         guard !acceptable.contains(where: { accepts(Substring($0), mediaType) }) else { return }
@@ -137,5 +136,5 @@ enum ContentTypeRule {
     }
 }
 
-/// The result of a validator: success, or the error with which it refuses the response.
+/// The result of a validator: success, or the error for a refused response.
 public typealias ValidationResult = Result<Void, any Error>

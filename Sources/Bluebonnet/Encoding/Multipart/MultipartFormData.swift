@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// A form with fields and files, sent as `multipart/form-data` (RFC 7578).
+/// A form with fields and files that is sent as `multipart/form-data` (RFC 7578).
 ///
-/// The form is a value type: appending to a copy does not change the original. Parts are sent in the order in which
-/// they were appended. Files and sequences are read piece by piece while they are sent, so neither the form nor its
-/// files have to fit into memory. The form is checked when it is opened, encoded or written. It then reports the first
-/// invalid part, such as one with a missing file or with a name that cannot be sent.
+/// The form is a value type, so appending to a copy does not change the original. The parts are sent in the order in
+/// which they were appended. Files and sequences are read in pieces while the form is sent, so large files do not have
+/// to fit into memory. The form is validated when it is sent, encoded or written. Validation fails for the first
+/// invalid part, such as a part with a missing file or an invalid header field.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -15,24 +15,24 @@ public import FoundationEssentials
 ///
 /// ### How names are written
 ///
-/// The names of fields and files are written as browsers write them, by the HTML standard's "multipart/form-data
-/// encoding algorithm". They are in UTF-8, with `"` as `%22`, CR as `%0D` and LF as `%0A`. Nothing else is changed. In
-/// field names, but not in file names, a lone CR or LF first becomes CR LF. `filename*` is never sent, because RFC
-/// 7578 §4.2 forbids it.
+/// The names of fields and files are encoded in the same way as in browsers. The HTML standard defines this encoding as
+/// the "multipart/form-data encoding algorithm". Names are in UTF-8, and `"` becomes `%22`, CR becomes `%0D`, and LF
+/// becomes `%0A`. All other characters are unchanged. In field names, but not in file names, a lone CR or LF first
+/// becomes CR LF. `filename*` is never sent, because RFC 7578 §4.2 forbids it.
 ///
-/// This encoding is ambiguous, because percent signs and backslashes are not escaped. Yet servers are tested with it,
-/// and they disagree about all alternatives. Bluebonnet is tested with these Python parsers:
+/// This encoding is ambiguous, because percent signs and backslashes are not escaped. However, servers are tested with
+/// this encoding, and they disagree about all alternatives. Bluebonnet is tested with these Python parsers:
 /// - `multipart` decodes all three escapes.
 /// - `werkzeug` decodes only `%22`.
-/// - `python-multipart` and the standard library's `email` decode none.
+/// - `python-multipart` and the standard library's `email` decode no escapes.
 ///
-/// The parsers that decode `%22` also do so if the original name contains `%22`. All except `multipart` treat a
-/// backslash before a quote, or before any character, as an escape. Names should therefore not end with a backslash.
+/// The parsers that decode `%22` also decode a `%22` in the original name. All parsers except `multipart` treat a
+/// backslash before a quote as an escape. Names should therefore not end with a backslash.
 public struct MultipartFormData: Sendable {
     /// The boundary that separates the parts.
     public let boundary: String
 
-    /// Whether the boundary was chosen by the user, and may occur in a part.
+    /// Whether the boundary was passed by the user, so it may occur in a part.
     private let isBoundaryChosen: Bool
     private var parts: [MultipartPart] = []
 
@@ -44,9 +44,10 @@ public struct MultipartFormData: Sendable {
 
     /// Creates an empty form with a custom boundary.
     ///
-    /// The boundary is checked when the form is opened. It must have 1 to 70 ASCII letters, digits, spaces and
-    /// `'()+_,-./:=?`, and must not end with a space (RFC 2046 §5.1.1). While the parts are read, they are searched
-    /// for the boundary, which must not occur in them. A random boundary does not need this search.
+    /// The boundary must have 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a space
+    /// (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
+    /// encoded or written. While the parts are read, they are searched for a custom boundary. A random boundary does
+    /// not need this search.
     ///
     /// - Parameter boundary: The boundary, without the hyphens before and after it.
     public init(boundary: String) {
@@ -56,7 +57,7 @@ public struct MultipartFormData: Sendable {
 
     /// Returns a boundary that almost certainly does not occur in any part.
     ///
-    /// - Returns: A boundary with 128 random bits. It is a token, so it needs no quotes.
+    /// - Returns: A boundary with 128 random bits, which is a token and needs no quotes.
     package static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
@@ -66,12 +67,13 @@ public struct MultipartFormData: Sendable {
 
     /// Whether the form can be sent a second time, for example after a redirect.
     ///
-    /// It is `false` if a part is a sequence that was appended directly, instead of through a closure that creates it.
+    /// The value is `false` if a part is a sequence that can be read only once. A sequence that a closure creates can
+    /// be read again.
     public var isReplayable: Bool { parts.allSatisfy(\.isReplayable) }
 
     /// The size of the form in bytes, including delimiters and header fields.
     ///
-    /// Each call looks up the sizes of the files on the calling thread. The value is `nil` if a part is a sequence
+    /// Each access reads the sizes of the files on the calling thread. The value is `nil` if a part is a sequence
     /// without a given length, or if the form cannot be sent.
     public var contentLength: Int64? {
         guard let length = try? length() else { return nil }
@@ -80,7 +82,7 @@ public struct MultipartFormData: Sendable {
 
     /// Returns the size of the form in bytes, including delimiters and header fields.
     ///
-    /// Each call looks up the sizes of the files on the calling thread.
+    /// Each call reads the sizes of the files on the calling thread.
     ///
     /// - Returns: The size in bytes, or `nil` if a part is a sequence without a given length.
     /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or for the boundary.
@@ -90,9 +92,9 @@ public struct MultipartFormData: Sendable {
 
     /// Checks all parts and prepares the form for reading.
     ///
-    /// Every file is opened once as a check, and closed again. Its size must not change from then on. A sequence that
-    /// can only be read once is used up by the first reader that requests a piece. Must not be called on the event
-    /// loop.
+    /// The method opens and closes every file once as a check. The sizes of the files must not change afterwards. The
+    /// first reader that requests a piece claims all sequences that can be read only once. The method must not be
+    /// called on the event loop.
     ///
     /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or for the boundary.
     package func open() throws(RequestError) -> OpenBody {
@@ -126,7 +128,7 @@ public struct MultipartFormData: Sendable {
             let delimiter = index == 0 ? boundary.opening : boundary.delimiter
             let (sum, isTooLarge) = length.addingReportingOverflow(
                 total + Int64(delimiter.utf8.count + part.head.count))
-            // The given lengths add up to more than an `Int64` can hold.
+            // The sum of the given lengths overflows an `Int64`.
             guard !isTooLarge else { return nil }
             total = sum
         }
@@ -137,7 +139,7 @@ public struct MultipartFormData: Sendable {
 extension MultipartFormData {
     /// Appends a text field.
     ///
-    /// The text is sent unchanged, as UTF-8 and without a `Content-Type`, which means `text/plain` (RFC 7578 §4.4).
+    /// The text is sent as UTF-8. The part has no `Content-Type`, so its media type is `text/plain` (RFC 7578 §4.4).
     ///
     /// - Parameters:
     ///   - text: The value of the field.
@@ -151,10 +153,11 @@ extension MultipartFormData {
     /// - Parameters:
     ///   - data: The bytes of the field or file.
     ///   - name: The name of the field.
-    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
-    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
+    ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
+    ///     type is `text/plain` (RFC 7578 §4.4).
     ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed; nor is `Content-Type`, if there is a media type.
+    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -166,9 +169,9 @@ extension MultipartFormData {
 
     /// Appends a file with its own name.
     ///
-    /// The file name is the last component of the URL. The media type depends on the extension, by the system's table
-    /// (`/etc/mime.types`, the shared MIME database) or a small built-in table. If the extension is unknown, it is
-    /// `application/octet-stream`. The file is not accessed before the form is opened.
+    /// The file name is the last component of the URL. The media type depends on the file extension. It comes from the
+    /// system's tables (`/etc/mime.types` and the shared MIME database) or from a small built-in table. If the
+    /// extension is unknown, the media type is `application/octet-stream`. This method does not access the file.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file.
@@ -179,7 +182,7 @@ extension MultipartFormData {
 
     /// Appends a file with a custom name and media type.
     ///
-    /// The file is not accessed before the form is opened.
+    /// This method does not access the file.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file.
@@ -196,20 +199,22 @@ extension MultipartFormData {
             .file(fileURL, namesItself: false))
     }
 
-    /// Appends a field or a file with bytes from a sequence that can be read only once.
+    /// Appends a field or a file with bytes from a sequence that is read only once.
     ///
-    /// Only one copy of the form can then be opened, and only once. It cannot be sent again after a redirect or for a
-    /// retry. If a sequence ends early because its task was cancelled, the form ends with `.cancelled`.
+    /// The form, including all its copies, can then be sent, encoded or written only once. It cannot be sent again
+    /// after a redirect or for a retry. If the sequence ends early because its task was cancelled, the form fails with
+    /// `.cancelled`.
     ///
     /// - Parameters:
-    ///   - sequence: The chunks. Iteration begins when the part is sent.
-    ///   - length: The number of bytes of the sequence. If it is `nil`, the length of the whole form is unknown. A
-    ///     sequence with a different number of bytes is an error.
+    ///   - sequence: The chunks of the part. Iteration begins when the part is sent.
+    ///   - length: The number of bytes of the sequence. If it is `nil`, the length of the whole form is unknown. If the
+    ///     sequence has a different number of bytes, the form fails.
     ///   - name: The name of the field.
-    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
-    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
+    ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
+    ///     type is `text/plain` (RFC 7578 §4.4).
     ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed; nor is `Content-Type`, if there is a media type.
+    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
     public mutating func append<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -219,17 +224,19 @@ extension MultipartFormData {
             .sequence(SequenceSource(once: sequence, length: length)))
     }
 
-    /// Appends a field or a file with bytes from a sequence that can be created any number of times.
+    /// Appends a field or a file with bytes from a sequence that a closure creates each time the form is sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes of each sequence. If it is `nil`, the length of the whole form is unknown. A
-    ///     sequence with a different number of bytes is an error.
+    ///   - length: The number of bytes of each sequence. If it is `nil`, the length of the whole form is unknown. If a
+    ///     sequence has a different number of bytes, the form fails.
     ///   - name: The name of the field.
-    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
-    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
+    ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
+    ///     type is `text/plain` (RFC 7578 §4.4).
     ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed; nor is `Content-Type`, if there is a media type.
-    ///   - make: Returns a new sequence of all chunks. Called when the part is sent, outside the caller's actor.
+    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
+    ///   - make: A closure that returns a new sequence of all chunks. The closure is called when the part is sent,
+    ///     outside the caller's actor.
     public mutating func append<S: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:], _ make: @escaping @Sendable () -> S
@@ -241,19 +248,19 @@ extension MultipartFormData {
 }
 
 extension MultipartFormData {
-    /// Returns the whole form in memory.
+    /// Returns the bytes of the whole form.
     ///
-    /// Runs on the global pool. Use it for small forms; it is not needed for sending a form.
+    /// The method runs on the global pool. Use it only for small forms. It is not needed to send a form.
     ///
     /// - Returns: The bytes of the form.
-    /// - Throws: ``RequestError`` with `.multipartEncoding` for the first part that cannot be sent, or with
-    ///   `.cancelled`.
+    /// - Throws: A ``RequestError`` with `.multipartEncoding` for the first part that cannot be sent, or with
+    ///   `.cancelled` if the task is cancelled.
     @concurrent
     public func encode() async throws(RequestError) -> Data {
         let body = try open()
         var reader = body.makeReader()
         var bytes = Data()
-        // A sequence may state any length, so memory is not reserved for all of it in advance.
+        // The stated length of a sequence may be wrong, so only a limited amount of memory is reserved.
         bytes.reserveCapacity(Int(min(body.length ?? 0, Self.reservationLimit)))
         while let piece = try await reader.nextPiece() { bytes.append(piece) }
         return bytes
@@ -261,20 +268,21 @@ extension MultipartFormData {
 
     /// Writes the form to a new file, piece by piece.
     ///
-    /// Runs on the global pool. An existing file is not changed. If writing fails, the new file is removed.
+    /// The method runs on the global pool. It does not replace an existing file. If writing fails, the method removes
+    /// the new file.
     ///
     /// - Parameter fileURL: The URL of the file to create.
-    /// - Throws: ``RequestError`` with `.multipartEncoding`: `.outputFileAlreadyExists`, `.outputFileURLInvalid`,
-    ///   `.outputFileWriteFailed`, or the error of the first part that cannot be sent. If the task is cancelled,
-    ///   ``RequestError`` with `.cancelled`.
+    /// - Throws: A ``RequestError`` with `.multipartEncoding` if a part cannot be sent or the file cannot be written,
+    ///   or with `.cancelled` if the task is cancelled. The reasons for the file are `.outputFileAlreadyExists`,
+    ///   `.outputFileURLInvalid` and `.outputFileWriteFailed`.
     @concurrent
     public func write(to fileURL: URL) async throws(RequestError) {
         guard fileURL.isFileURL else {
             throw RequestError(.multipartEncoding(.outputFileURLInvalid(fileURL.redactedDescription)))
         }
         let path = fileURL.path(percentEncoded: false)
-        // The file is created before the form is opened. If that fails, a sequence that can be read only once is not
-        // used up.
+        // The file is created before the form is opened. If creating the file fails, no sequence that can be read only
+        // once is claimed.
         let file = try Self.writing(to: path) { () throws(SystemError) in
             try OpenFile.creating(path, mode: 0o666)
         }
@@ -291,7 +299,7 @@ extension MultipartFormData {
         }
     }
 
-    /// The maximum number of bytes that are reserved before any have been read.
+    /// The maximum number of bytes that are reserved before reading begins.
     private static let reservationLimit: Int64 = 16 << 20
 
     private static func writing<Value>(

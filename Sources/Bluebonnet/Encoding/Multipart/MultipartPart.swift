@@ -22,7 +22,7 @@ struct MultipartPart: Sendable {
 
     /// Checks the part and completes its properties.
     ///
-    /// A file is opened and closed again, because a form may have more files than a process may have open descriptors.
+    /// The method closes a file again, because a form may have more files than a process may have open descriptors.
     func prepared() throws(RequestError) -> PreparedMultipartPart {
         var head = head
         let length: Int64?
@@ -93,9 +93,9 @@ struct MultipartPartHead {
 
     /// Returns a name as it is written between quotes.
     ///
-    /// The rule is the HTML standard's "multipart/form-data encoding algorithm". A quote becomes `%22`, CR becomes
-    /// `%0D`, and LF becomes `%0A`. Nothing else is changed. In field names, but not in file names, a lone CR or LF
-    /// first becomes CR LF.
+    /// The encoding is the HTML standard's "multipart/form-data encoding algorithm". A quote becomes `%22`, CR becomes
+    /// `%0D`, and LF becomes `%0A`. All other characters are unchanged. In field names, but not in file names, a lone
+    /// CR or LF first becomes CR LF.
     static func escaped(_ text: String, isFieldName: Bool) -> String {
         guard text.utf8.contains(where: { $0 == 0x22 || $0 == 0x0d || $0 == 0x0a }) else { return text }
         var bytes: [UInt8] = []

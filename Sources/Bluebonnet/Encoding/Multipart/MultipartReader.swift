@@ -1,9 +1,11 @@
 import FoundationEssentials
 
-/// Produces the bytes of a form, part after part; only one file or sequence is open at a time.
+/// Produces the bytes of a form, one part after the other.
 ///
-/// Runs where it is called: on the global pool. If a part does not match its announced length, the reader throws
-/// before the delimiter after that part. The server then cannot mistake the received bytes for the whole form.
+/// Only one file or sequence is open at a time.
+///
+/// The reader runs on the global pool, where its caller runs. If a part does not have its announced length, the reader
+/// throws before the delimiter after the part. The server then cannot mistake the received bytes for the whole form.
 struct MultipartReader: BodyReader {
     private let boundary: MultipartBoundary
     private let parts: [PreparedMultipartPart]
@@ -14,7 +16,7 @@ struct MultipartReader: BodyReader {
     private var hasBegun = false
     private var isClosed = false
 
-    /// Creates a reader of a form; it searches the parts for the boundary if the boundary may occur there.
+    /// Creates a reader of a form that searches the parts for the boundary if requested.
     init(boundary: MultipartBoundary, parts: [PreparedMultipartPart], searchesBoundary: Bool) {
         self.boundary = boundary
         self.parts = parts
@@ -57,7 +59,8 @@ struct MultipartReader: BodyReader {
     }
 
     private mutating func readContent() async throws(RequestError) {
-        // Taken out during the call: if it fails, the file is closed at once, even if the reader is retained.
+        // The content is taken out during the call. If the call fails, the file is closed at once, even if the reader
+        // is retained.
         guard var content = content.take() else { return }
         guard let piece = try await content.next() else { return }
         guard search?.finds(in: piece) != true else {
@@ -101,7 +104,7 @@ private struct MultipartContentReader {
     }
 }
 
-/// Joins small pieces into larger ones, and passes large ones through, in order.
+/// Joins small pieces into larger pieces, and passes large pieces through, in their order.
 ///
 /// A piece may be appended only after ``takeReady()`` has returned `nil`.
 struct PieceBuffer: Sendable {
@@ -170,14 +173,14 @@ struct MultipartBoundary {
 
 /// Searches bytes that arrive in pieces for a boundary, across the ends of pieces.
 ///
-/// The boundary counts wherever `--` precedes it. Some parsers accept LF instead of CR LF before a delimiter. All
-/// parsers recognize the boundary at the start of a line, regardless of the text after it (RFC 2046 §5.1.1).
+/// The search finds the boundary wherever `--` precedes it. Some parsers accept LF instead of CR LF before a delimiter.
+/// All parsers recognize the boundary at the start of a line, regardless of the text after it (RFC 2046 §5.1.1).
 struct BoundarySearch: Sendable {
     private let pattern: [UInt8]
     /// The failure function of the Knuth–Morris–Pratt algorithm.
     ///
-    /// For each number of matched bytes, it has the length of the longest prefix of the pattern that is also a suffix
-    /// of the match.
+    /// For each number of matched bytes, the function is the length of the longest proper prefix of the match that is
+    /// also its suffix.
     private let borders: [Int]
     private var matched = 0
 

@@ -2,14 +2,14 @@ extension Session.Configuration {
     /// The IP versions that connections use.
     @nonexhaustive
     public enum AddressFamily: Hashable, Sendable {
-        /// IPv6 and IPv4, whichever connects first (RFC 8305).
+        /// IPv6 and IPv4; the first successful connection is used (RFC 8305).
         ///
-        /// The first address from name lookup gets a head start. The system decides which address is first, in
-        /// `/etc/gai.conf` (RFC 6724).
+        /// The IP version of the first address from name lookup is tried first. `/etc/gai.conf` determines the order of
+        /// the addresses (RFC 6724).
         case any
-        /// Only IPv4.
+        /// IPv4 only.
         case ipv4
-        /// Only IPv6.
+        /// IPv6 only.
         case ipv6
     }
 }

@@ -1,23 +1,23 @@
 extension Session.Configuration {
-    /// The storage for alternative services (RFC 7838): other hosts and ports that serve the same resources.
+    /// The storage for alternative services, which are other hosts and ports for the same resources (RFC 7838).
     ///
-    /// A host names its services in the `Alt-Svc` field of a response over TLS. Later connections then go to one of
-    /// them, whose certificate must be valid for the host of the URL. If the service cannot be reached, the request
-    /// fails.
+    /// A server lists its alternative services in the `Alt-Svc` field of a response over TLS. Later connections go to
+    /// an alternative service. Its certificate must be valid for the host of the URL. If the service cannot be reached,
+    /// the request fails.
     ///
-    /// Each libcurl handle has its own storage. A session has as many handles as it has had requests running at the
-    /// same time. Each handle may have to learn a service separately. Services for HTTP/1.1 and HTTP/2 are used;
-    /// Debian's libcurl does not support HTTP/3.
+    /// Each libcurl handle has its own storage, so each handle must receive the `Alt-Svc` field before it uses a
+    /// service. Concurrent requests use different handles. Services for HTTP/1.1 and HTTP/2 are supported. Debian's
+    /// libcurl does not support services for HTTP/3.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// Alternative services are not used.
         case off
-        /// Alternative services are remembered until the session ends.
+        /// Alternative services are stored in memory until the session ends.
         case memory
-        /// Alternative services are remembered until the session ends, in addition to those in the file at a path.
+        /// Alternative services are read from the file at a path, and stored in memory until the session ends.
         ///
-        /// The file has the format of `curl --alt-svc`. Each handle reads it, on the loop's thread. It is never
-        /// written.
+        /// The file has the format of `curl --alt-svc`. Each libcurl handle reads the file on the thread of the event
+        /// loop. The file is never written.
         case file(String)
     }
 }

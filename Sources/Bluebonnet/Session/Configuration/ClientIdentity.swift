@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
 extension Session.Configuration.TLS {
-    /// The certificate and the key with which a client authenticates itself.
+    /// A client certificate and its private key.
     ///
-    /// The identity in `TLS.clientIdentity` is sent to every server that requests a certificate, so use it in a session
-    /// for those servers only. `TLS.clientIdentities` selects the servers by host. Files are read when a connection is
-    /// made. Descriptions contain neither the key nor the passphrase.
+    /// `TLS.clientIdentity` is sent to every server that requests a client certificate. `TLS.clientIdentities` selects
+    /// the certificate by host. Files are read when a connection is made. The description of an identity contains
+    /// neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.
         enum Source: Hashable, Sendable {

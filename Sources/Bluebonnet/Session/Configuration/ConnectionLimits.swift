@@ -3,31 +3,31 @@ extension Session.Configuration {
     public struct ConnectionLimits: Hashable, Sendable {
         /// The maximum number of connections to one host, at least 1; `nil`, the default, for no limit.
         ///
-        /// Further requests wait for a connection. The wait counts towards ``Timeouts/pool`` and ``Timeouts/total``,
-        /// but not towards ``Timeouts/connect``.
+        /// If the limit is reached, requests wait for a free connection. The wait counts towards ``Timeouts/pool`` and
+        /// ``Timeouts/total``, but not towards ``Timeouts/connect``.
         public var perHost: Int?
 
         /// The maximum number of connections to all hosts together, at least 1; `nil`, the default, for no limit.
         public var total: Int?
 
-        /// The maximum number of open connections after a request has ended, at least 1; 1,024 by default.
+        /// The maximum number of connections that stay open, at least 1; 1,024 by default.
         ///
-        /// Connections in use count as well. Above the limit, the connection that has been idle for longest is closed.
+        /// Connections in use count too. If there are more connections after a request has ended, the connection with
+        /// the longest idle time is closed.
         public var idle = 1024
 
-        /// The time after which an idle connection is no longer reused, at least 1 second; 118 seconds by default, as
-        /// in libcurl.
+        /// The idle time after which a connection is no longer reused, at least 1 second; 118 seconds by default, as in
+        /// libcurl.
         ///
-        /// A fraction of a second is dropped.
+        /// Fractions of a second are ignored.
         public var idleLifetime: Duration = .seconds(118)
 
         /// The age at which a connection is no longer reused, at least 1 second; `nil`, the default, for no limit.
         ///
-        /// A fraction of a second is dropped.
+        /// Fractions of a second are ignored.
         public var lifetime: Duration?
 
-        /// Creates the default limits: 1,024 open connections, and 118 seconds before an idle connection is no longer
-        /// reused.
+        /// Creates the default limits.
         public init() {}
     }
 }

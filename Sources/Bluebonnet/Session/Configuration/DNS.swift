@@ -1,27 +1,27 @@
 extension Session.Configuration {
-    /// Settings that override name lookup.
+    /// The settings that override name lookup.
     public struct DNS: Hashable, Sendable {
-        /// The addresses of hosts, by `host:port`; empty by default.
+        /// The IP addresses of hosts by `host:port`; empty by default.
         ///
-        /// These hosts are not looked up. With `["example.com:443": ["127.0.0.1", "::1"]]`, requests to
-        /// `https://example.com` go to the local machine. The name in TLS and in the `Host` field does not change. The
-        /// host `*` stands for every host without its own entry.
+        /// For these hosts, there is no name lookup. With `["example.com:443": ["127.0.0.1", "::1"]]`, requests to
+        /// `https://example.com` go to the local machine. TLS and the `Host` field still use the name in the URL. The
+        /// host `*` matches all hosts without their own entry.
         public var overrides: [String: [String]] = [:]
 
-        /// The hosts and ports to connect to instead, by the `host:port` that they replace; empty by default.
+        /// The replacements for hosts and ports, by the original `host:port`; empty by default.
         ///
-        /// The new host is looked up. In a key, an empty host or port matches all hosts or ports. In a value, an empty
-        /// host or port means that of the URL. The name in TLS and in the `Host` field does not change. IPv6 addresses
-        /// are written in brackets.
+        /// Connections go to the replacement, whose name is looked up. An empty host or port in a key matches all hosts
+        /// or ports. An empty host or port in a value stands for the host or port in the URL. TLS and the `Host` field
+        /// still use the name in the URL. IPv6 addresses are written in brackets.
         public var connectTo: [String: String] = [:]
 
-        /// The DNS servers, as `address` or `address:port`; empty, the default, for those of the system.
+        /// The DNS servers, as `address` or `address:port`; empty, the default, for the system's servers.
         ///
-        /// This requires a libcurl that was built with c-ares, unlike Debian's. Without c-ares, requests fail with
-        /// `.invalidRequest(.configuration)`, whose text names this option.
+        /// This option requires libcurl with c-ares, which Debian's libcurl does not use. Without c-ares, requests fail
+        /// with `.invalidRequest(.configuration)`.
         public var servers: [String] = []
 
-        /// Creates the default settings, which override nothing.
+        /// Creates the default settings.
         public init() {}
     }
 }

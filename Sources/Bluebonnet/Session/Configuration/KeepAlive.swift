@@ -1,7 +1,7 @@
 extension Session.Configuration {
-    /// The settings of TCP keep-alive probes, which detect a peer that is no longer there (RFC 9293 §3.8.4).
+    /// The settings of TCP keep-alive probes, which detect dead connections (RFC 9293 §3.8.4).
     ///
-    /// Both times must be from 1 to 32,767 seconds; a fraction of a second is dropped.
+    /// Both times must be from 1 to 32,767 seconds. Fractions of a second are ignored.
     public struct KeepAlive: Hashable, Sendable {
         /// The idle time of a connection before the first probe; 60 seconds by default.
         public var idle: Duration
@@ -9,7 +9,7 @@ extension Session.Configuration {
         /// The time between two probes; 60 seconds by default.
         public var interval: Duration
 
-        /// Creates settings for keep-alive probes.
+        /// Creates the settings of keep-alive probes.
         ///
         /// - Parameters:
         ///   - idle: The idle time of a connection before the first probe; 60 seconds by default.
