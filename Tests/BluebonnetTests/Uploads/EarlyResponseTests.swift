@@ -6,8 +6,8 @@ import Testing
 
 /// Responses that arrive while the body is being sent (RFC 9110 §7.5, RFC 9112 §9.5).
 ///
-/// Without ``UnreadResponses``, the response of a server that resets the connection at once is sometimes lost. Without
-/// ``RefusedUploads``, an HTTP/2 server often closes the connection after it has refused a body.
+/// Without ``UnreadResponses``, the response of a server that resets the connection at once is sometimes lost.
+/// Without ``RefusedUploads``, an HTTP/2 server often closes the connection after it has refused a body.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
     /// The action of a server after its response.
     enum ConnectionEnd: CaseIterable {
