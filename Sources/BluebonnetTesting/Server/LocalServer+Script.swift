@@ -62,7 +62,7 @@ extension LocalServer.Script.Step {
     ///
     /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
     /// - Returns: The new step.
-    package static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
+    public static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
     /// Creates a step that sends bytes, and is done when the socket has accepted all bytes.
     ///

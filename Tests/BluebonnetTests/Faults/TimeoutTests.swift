@@ -224,6 +224,9 @@ import Testing
     }
 }
 
+/// Waiting for a free connection.
+///
+/// Without ``PendingConnectTime``, libcurl 8.8.0 and later end requests that have waited longer than the connect limit.
 @Suite(.timeLimit(.minutes(1))) struct WaitingTimeoutTests {
     @Test func `requests that wait for a connection time out at the same time`() async throws {
         let server = try await LocalServer.scripted(.stall)

@@ -215,9 +215,8 @@ final class TransferOptions {
     }
 
     private func applyTimeouts(_ timeouts: Timeouts, to easy: EasyHandle) {
-        // 0 would select libcurl's default of 300 seconds. Libcurl 8.8 and later also count the wait for a connection
-        // as connecting, so the engine checks the limit itself if a transfer may have to wait.
-        let connect = limitsConnections ? nil : timeouts.connect
+        let connect = PendingConnectTime.isLeftToLibcurl(mayWait: limitsConnections) ? timeouts.connect : nil
+        // 0 would select libcurl's default of 300 seconds.
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect?.milliseconds ?? Int(Int32.max))
         if let total = timeouts.total { easy.set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
     }
