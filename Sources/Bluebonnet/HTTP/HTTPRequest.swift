@@ -377,8 +377,8 @@ public struct Timeouts: Hashable, Sendable {
     /// The limit for a whole exchange, from its start to the last byte of the response body.
     ///
     /// If the limit is not set, exchanges with both bodies in memory have a limit of 10 minutes. A slow server then
-    /// cannot delay a request indefinitely. Streams, downloads, and uploads from files or sequences have no limit by
-    /// default. The time also counts while the request is suspended.
+    /// cannot delay a request indefinitely. Streams, downloads, and uploads of files, sequences or multipart forms
+    /// have no limit by default. The time also counts while the request is suspended.
     ///
     /// Each redirect and each retry is a separate exchange with its own limit. The delays between exchanges do not
     /// count. To limit the duration of a whole request, cancel the task that awaits the request.

@@ -199,7 +199,7 @@ struct BodyReading: Sendable {
     /// Adds a reader and then starts the request, so that the reader receives the whole body.
     func begin() -> StreamReader {
         let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
-        // A task that is already cancelled will not read anything. Other readers may go on.
+        // A task that is already cancelled will not read anything. Other readers continue.
         if cancelsRequest, Task.isCancelled { reader.leave() } else { request.core.observe(request) }
         return reader
     }
