@@ -19,6 +19,10 @@ nonisolated extension DataStreamRequest {
     /// The handler receives the next piece after it has returned. A slow handler therefore slows down the transfer, and
     /// memory use stays bounded. The size of the pieces depends on the network.
     ///
+    /// A request can have several handlers. A handler that is added after the first bytes were delivered only receives
+    /// the completion, with an error of the kind `.bodyAlreadyRead`. To add handlers reliably, use a session with
+    /// `startRequestsImmediately: false`, and call `resume()` after the last one.
+    ///
     /// If the handler throws, the request is cancelled. The completion then has an error of the kind
     /// `.serialization(.customSerializationFailed)` with the handler's error as its underlying error.
     ///
