@@ -111,9 +111,10 @@ extension DownloadRequest {
 
         /// Resumes an interrupted download automatically.
         ///
-        /// If part of the body has arrived, another attempt requests the rest after these interruptions: a failed or
-        /// lost connection, a connect or idle timeout, and a body that ends early. After five attempts in a row that
-        /// each receive less than 1 KiB, the download is no longer resumed automatically.
+        /// If part of the body has arrived, another attempt requests the rest after these interruptions: a host name
+        /// that cannot be resolved, a refused or lost connection, a failed HTTP/2 connection or stream, a connect or
+        /// idle timeout, and a body that ends early. After five attempts in a row that each receive less than 1 KiB,
+        /// the download is no longer resumed automatically.
         ///
         /// The delay before an attempt is 0.5 seconds. It doubles with each attempt that receives less than 1 KiB. Each
         /// delay is extended by a random amount of up to half.

@@ -95,7 +95,7 @@ public actor Session {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
 
-    /// Whether a request starts when its first serializer is attached or its first reader begins.
+    /// Whether requests start automatically: with the first serializer or the first reader.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 
     /// The executor on which the transport runs; `nil` if the transport has no executor.

@@ -22,7 +22,7 @@ public protocol ServerTrustEvaluating: Sendable {
 /// A type that decides asynchronously whether a server is trusted.
 ///
 /// The handshake is aborted, and the evaluator runs on the global pool. If the evaluator accepts the server, the
-/// connection is opened again. The session remembers the result for five minutes, for the same host and the same
+/// connection is opened again. The session remembers an acceptance for five minutes, for the same host and the same
 /// contents of the ``ServerTrust``.
 ///
 /// If other requests connect to the same server during the evaluation, they wait for its result. If all of them are

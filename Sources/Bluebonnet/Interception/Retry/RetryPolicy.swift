@@ -159,7 +159,7 @@ public struct RetryPolicy: RequestInterceptor {
         self.budget = budget
     }
 
-    /// Returns the request unchanged, and adds a first attempt to the budget, if there is one.
+    /// Returns the request unchanged, and counts its first attempt towards the budget of retries.
     ///
     /// - Parameters:
     ///   - request: The request that is about to be sent.

@@ -3,8 +3,8 @@ public import FoundationEssentials
 extension Session.Configuration.TLS {
     /// A client certificate and its private key.
     ///
-    /// `TLS.clientIdentity` is sent to every server that requests a client certificate. `TLS.clientIdentities` selects
-    /// the certificate by host. Files are read when a connection is made. The description of an identity contains
+    /// `TLS.clientIdentities` selects the certificate by host. `TLS.clientIdentity` is sent to all other servers that
+    /// request a client certificate. Files are read when a connection is made. The description of an identity contains
     /// neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.
