@@ -150,9 +150,9 @@ import Testing
     func `readers that begin after the head was awaited get the whole body`(first: Kind, second: Kind) async throws {
         let gate = Gate()
         gate.open()
-        let server = try await server(gate)
+        let server = try await server([gate])
         let session = TestHarness.session()
-        let task = session.streamRequest(server.url("/a")).streamTask()
+        let task = session.streamRequest(server.url("/0")).streamTask()
         _ = try await task.response
         for await progress in task.request.downloadProgressUpdates() where progress.completed > 0 { break }
         let readers = (first.sequence(of: task)(), second.sequence(of: task)())
@@ -167,28 +167,31 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    private func server(_ gate: Gate) async throws -> LocalServer {
+    /// A server whose bodies have two parts; the second part of `/0`, `/1` and so on waits for the gate of that number.
+    private func server(_ gates: [Gate]) async throws -> LocalServer {
         try await LocalServer { router in
-            router.get("/a") { _ in
-                .stream { writer in
-                    try await writer.write("data:1\n\n")
-                    await gate.wait()
-                    try await writer.write("data:2\n\n")
+            for (number, gate) in gates.enumerated() {
+                router.get("/\(number)") { _ in
+                    .stream { writer in
+                        try await writer.write("data:1\n\n")
+                        await gate.wait()
+                        try await writer.write("data:2\n\n")
+                    }
                 }
             }
         }
     }
 
     private func forEachRow(_ body: (DataStreamTask, Gate, Moment, Creation) async throws -> Void) async throws {
-        for moment in Moment.allCases {
-            for creation in Creation.allCases {
-                let gate = Gate()
-                let server = try await server(gate)
-                let session = TestHarness.session()
-                try await body(session.streamRequest(server.url("/a")).streamTask(), gate, moment, creation)
-                try await TestHarness.end(session, server)
-            }
+        let rows = Moment.allCases.flatMap { moment in Creation.allCases.map { (moment, $0) } }
+        let gates = rows.map { _ in Gate() }
+        let server = try await server(gates)
+        let session = TestHarness.session()
+        for (number, (moment, creation)) in rows.enumerated() {
+            let task = session.streamRequest(server.url("/\(number)")).streamTask()
+            try await body(task, gates[number], moment, creation)
         }
+        try await TestHarness.end(session, server)
     }
 
     /// Runs both readers, checks the first, and returns the second with the error that ended it.
