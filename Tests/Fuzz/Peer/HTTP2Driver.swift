@@ -42,7 +42,7 @@ final class HTTP2Driver: Driver {
             case 0: extra.append(.goAway(last: 0, 0))
             case 1: extra.append(.windowUpdate(0, 0x7FFF_FFFF))
             case 2: extra = [HTTP2Frame(kind: .settings, stream: 1, payload: [1])]
-            case 3: text = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
+            case 3: text = "HTTP/1.1 400 Bad Request\r\nX-Greeting: 1\r\nContent-Length: 0\r\n\r\n"
             default: extra.append(HTTP2Frame(kind: .data, stream: 1, payload: [1, 2, 3]))
             }
         }
