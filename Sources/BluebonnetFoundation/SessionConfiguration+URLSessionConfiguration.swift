@@ -10,11 +10,12 @@ extension Session.Configuration {
     /// - `httpAdditionalHeaders`: These fields replace Bluebonnet's default fields with the same names.
     /// - `timeoutIntervalForRequest`: The connect timeout and the idle timeout. A value of zero or less, or of ten
     ///   years or more, means no timeout.
-    /// - `timeoutIntervalForResource`: The total timeout of an exchange. The same values mean no timeout.
+    /// - `timeoutIntervalForResource`: The total timeout of an exchange. A value of zero or less, or
+    ///   of ten years or more, means no timeout.
     /// - `httpMaximumConnectionsPerHost`: The limit of connections to a host, if the value is above zero.
     /// - `httpCookieAcceptPolicy`: The cookie policy. If `httpShouldSetCookies` is `false` or `httpCookieStorage` is
-    ///   `nil`, the session does not store or send cookies. The session does not use the storage itself. Copy its
-    ///   cookies to the session's `cookies` instead.
+    ///   `nil`, the session does not store or send cookies. The cookies in the storage are not used. Copy
+    ///   them to the session's `cookies` instead.
     /// - `connectionProxyDictionary`: The proxy, with the `ExceptionsList`, the user name and the password of the
     ///   dictionary. `nil` selects the proxy of the environment, and an empty dictionary selects no proxy. A session
     ///   has one proxy. The HTTPS proxy takes precedence over the HTTP proxy, and the HTTP proxy over the SOCKS proxy.

@@ -222,7 +222,7 @@ extension HTTPHeaders: Described, CustomReflectable {
 ///
 /// Two fields are equal if their names are equal without regard to ASCII case and their values are equal.
 public struct HTTPHeader: Sendable {
-    /// The name of the field, whose case is not significant.
+    /// The name of the field; its case is not significant.
     public let name: String
 
     /// The value of the field.

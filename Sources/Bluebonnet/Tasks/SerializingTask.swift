@@ -69,7 +69,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     /// Cancels the request.
     ///
-    /// The partial file of a download is kept, so that the download can be resumed.
+    /// The partial file of a download is kept if the download can be resumed.
     public func cancel() { request.cancel() }
 
     /// Suspends the request until ``resume()`` is called.

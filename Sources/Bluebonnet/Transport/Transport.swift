@@ -251,7 +251,7 @@ public final class ExchangeOutcome: Sendable {
     /// The metrics of the exchange; `nil` if the transport does not measure them.
     public let metrics: TransferMetrics?
 
-    /// The source of the response; `.network` if the response was not stored in a cache.
+    /// The source of the response; `.network` if it did not come from a cache.
     public let source: ResponseSource
 
     /// Creates an outcome.

@@ -145,7 +145,7 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
-    ///   - host: The host of the request, which the warning contains.
+    ///   - host: The host, which the warning names.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
