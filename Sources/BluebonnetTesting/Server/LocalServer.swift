@@ -4,8 +4,8 @@ public import FoundationEssentials
 /// An HTTP/1.1 server for tests, which runs in the test's process and listens on 127.0.0.1.
 ///
 /// A server listens on a free port. Its responses come from routes, which are closures or fixed responses, or from
-/// scripts. A script specifies every byte that the server sends and the time of sending, so a test can simulate any faulty server. The
-/// server records the requests that it receives.
+/// scripts. A script specifies every byte that the server sends and the time of sending, so a test can simulate any
+/// faulty server. The server records the requests that it receives.
 ///
 /// ```swift
 /// let server = try await LocalServer { router in
