@@ -214,7 +214,7 @@ extension HTTPHeaders: Described, CustomReflectable {
         fields.map(\.description).joined(separator: "\n")
     }
 
-    /// A mirror of the fields without secrets.
+    /// A mirror of all fields; the values of secret fields are hidden.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: fields, displayStyle: .collection) }
 }
 

@@ -251,7 +251,7 @@ extension Session {
     /// - Parameters:
     ///   - resumeData: The ``DownloadRequest/resumeData`` of the earlier download. With other data, the request fails
     ///     with `.download(.resumeDataInvalid)`.
-    ///   - headers: Header fields to add to the fields of the first request. They replace fields of the same name.
+    ///   - headers: Header fields to add to those of the earlier download's request. They replace fields of the same name.
     ///     Resume data contains no secrets, so pass `Authorization` and similar fields here.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.

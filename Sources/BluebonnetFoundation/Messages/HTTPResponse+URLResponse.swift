@@ -51,8 +51,7 @@ extension SerializedResponse {
 }
 
 extension Request {
-    /// Returns a sequence of the requests that are sent as Foundation `URLRequest`s, one for each attempt and each
-    /// redirect.
+    /// Returns a sequence of the sent requests, converted to `URLRequest`s: one for each attempt and each redirect.
     ///
     /// The sequence begins with the latest `URLRequest`, if there is one, and ends when this request ends. The sequence
     /// does not start this request.

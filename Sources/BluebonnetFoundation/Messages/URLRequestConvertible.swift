@@ -114,9 +114,9 @@ extension URLRequest {
 extension HTTPRequest {
     /// The connect and idle timeout in seconds; 60 if the request uses the timeouts of the session.
     ///
-    /// Setting this property replaces the request's `timeouts` with this connect and idle timeout. The other timeouts
-    /// come from the session. The value 60 selects the session's timeouts only; see `HTTPRequest.init(_:)`. If the
-    /// connect timeout and the idle timeout differ, this property returns the idle timeout.
+    /// Setting this property sets the connect timeout and the idle timeout. The request's `pool` and `total` timeouts do
+    /// not change. If you set 60, the connect and idle timeouts come from the session; see `HTTPRequest.init(_:)`. If
+    /// the connect timeout and the idle timeout differ, this property returns the idle timeout.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = timeouts.connectingAndIdling(like: TimeInterval.timeouts(newValue)) }

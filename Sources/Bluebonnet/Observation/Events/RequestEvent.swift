@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// An event in the life of a request.
 ///
-/// ``EventMonitor`` describes the order of the events and has a method for each event. A ``DataStreamRequest`` or
-/// ``DownloadRequest`` with a body also has the events `didCreateUploadable` and `didFailToCreateUploadable`, for which
-/// ``EventMonitor`` has no methods.
+/// ``EventMonitor`` describes the order of the events and has a method for each event. There is one exception:
+/// ``EventMonitor`` has the methods for `didCreateUploadable` and `didFailToCreateUploadable` only for a
+/// ``DataRequest``. A ``DataStreamRequest`` or ``DownloadRequest`` with a body has these events, too.
 @nonexhaustive
 public indirect enum RequestEvent: Sendable {
     // MARK: All requests
