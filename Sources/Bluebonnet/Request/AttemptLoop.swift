@@ -190,8 +190,7 @@ struct AttemptLoop: ~Copyable {
         return validate(await core.nextOutcome())
     }
 
-    /// Runs the validators on the head of a stream or a download, and returns the error of the first validator that
-    /// fails.
+    /// Runs the validators on the head of a stream or a download; returns the first error.
     private func verdict(on response: HTTPResponse) -> RequestError? {
         guard core.sink.pausesBody else { return nil }
         let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
@@ -236,8 +235,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 6: Validate
 
-    /// Returns the result of an attempt from the error of the transport, a cancellation of the request, and the
-    /// validators.
+    /// Combines the transport's error, a cancellation of the request, and the result of the validators.
     ///
     /// - Parameters:
     ///   - outcome: The outcome that the transport reported.
@@ -311,9 +309,7 @@ struct AttemptLoop: ~Copyable {
         return core.machine.withLock { $0.record.response != nil }
     }
 
-    /// Calls the retriers of the session and of the request, and waits for the delay of a retry.
-    ///
-    /// The caller ensures that the retriers are called once for each failure.
+    /// Calls the retriers, and waits for the delay of a retry; to be called once for each failure.
     private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
         let failed = attempt.failing(with: error)
         let finished = Decision.finished(failed)
@@ -497,9 +493,7 @@ extension HTTPResponse {
 }
 
 extension RequestError {
-    /// Returns whether the attempt failed because the body cannot be sent again.
-    ///
-    /// Another attempt would fail in the same way.
+    /// Whether the body cannot be sent again, so that another attempt would fail in the same way.
     fileprivate func isUnreplayableBody(after earlier: RequestError?) -> Bool {
         earlier != nil && kind == .requestBody(.notReplayable)
     }

@@ -197,9 +197,7 @@ final class Connection {
         context.loop.setInterest(wanted, of: socket.descriptor)
     }
 
-    /// Closes the connection after a delay in which the client can read all bytes.
-    ///
-    /// If the server closed the socket with unread bytes, the system would reset the connection.
+    /// Closes the connection after a delay, because closing a socket with unread bytes would reset the connection.
     private func drain() {
         abandonBody()
         guard !peerHasEnded else { return close() }
@@ -374,9 +372,7 @@ final class Connection {
 
     // MARK: Answering with whole responses and with streamed bodies
 
-    /// Begins the response of a route.
-    ///
-    /// The route then writes a streamed body with ``writeBody(_:_:)``.
+    /// Begins the response of a route, which then writes a streamed body with ``writeBody(_:_:)``.
     func answer(_ response: LocalServer.Response, counting sent: ByteCount) {
         bodySent = sent
         answer(response)

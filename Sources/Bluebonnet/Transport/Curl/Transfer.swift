@@ -38,9 +38,7 @@ final class Transfer {
     var lastSentBytes: Int64 = 0
     /// The number of bytes that libcurl had received at the last check, before decoding.
     var lastReceivedBytes: Int64 = 0
-    /// Whether libcurl has not run since the transfer was added.
-    ///
-    /// In this case, the handle's information is still that of its last transfer.
+    /// Whether the handle's information is that of an earlier transfer, because libcurl has not run since.
     var isFresh = true
     /// Whether bytes were sent or received that have not been reported to the observer yet.
     var hasUnreportedProgress = false
@@ -160,10 +158,7 @@ final class Transfer {
 
     // MARK: Events from libcurl's callbacks
 
-    /// Called when libcurl is about to send the request on the connection with these endpoints; returns whether it may
-    /// send it.
-    ///
-    /// Libcurl may send the request more than once.
+    /// Called each time libcurl is about to send the request on a connection; returns whether it may send it.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
@@ -207,9 +202,7 @@ final class Transfer {
         }
     }
 
-    /// Makes libcurl pass head lines to the write callback before it stores them, until a field is stored.
-    ///
-    /// See ``FoldedFirstField``.
+    /// Passes head lines to the write callback until libcurl has stored a field; see ``FoldedFirstField``.
     private func awaitFirstField() {
         firstField.requestBegins(isHTTP2: easy?.speaksHTTP2OverTLS == true)
         easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
