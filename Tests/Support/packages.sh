@@ -11,7 +11,7 @@ readonly TLS_PACKAGES=(ca-certificates openssl)
 
 # The proxies that the tests go through, and a Kerberos realm with a web server that uses it.
 # shellcheck disable=SC2034 # used by Tests/run
-readonly PROXY_PACKAGES=(tinyproxy-bin microsocks nghttp2-proxy)
+readonly PROXY_PACKAGES=(tinyproxy-bin microsocks haproxy)
 # shellcheck disable=SC2034 # used by Tests/run
 readonly KERBEROS_PACKAGES=(krb5-kdc krb5-admin-server krb5-user apache2-bin libapache2-mod-auth-gssapi)
 

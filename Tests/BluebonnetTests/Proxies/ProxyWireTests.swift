@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Requests through real proxies: tinyproxy, nghttpx, microsocks, Apache.
+/// Requests through real proxies: tinyproxy, haproxy, microsocks, Apache.
 @Suite(.timeLimit(.minutes(1))) struct ProxyWireTests {
     typealias Proxy = Session.Configuration.Proxy
 

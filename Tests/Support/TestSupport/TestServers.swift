@@ -54,7 +54,7 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same for the user `user` with the password `secret` alone, by Basic.
     case proxyWithPassword = "BLUEBONNET_PROXY_AUTH"
 
-    /// nghttpx in front of ``proxy``: a proxy that is spoken to by TLS.
+    /// haproxy in front of ``proxy``: a proxy that is spoken to by TLS.
     case secureProxy = "BLUEBONNET_PROXY_TLS"
 
     /// The same for clients with a certificate of ``TestCertificates/authority`` only.

@@ -19,14 +19,26 @@ CONFIGURATION
     start_server "$name" "${ports[$name]}" tinyproxy -d -c "$file"
 }
 
-# start_front NAME CERTIFICATE [OPTIONS]: connections to tinyproxy are hardly kept, since that ends them at any moment,
-# and a request that is sent on one then is answered with 502.
-start_front() {
-    local name=$1 certificate=$2
-    shift 2
-    start_server "$name" "${ports[$name]}" nghttpx --conf=/dev/null --http2-proxy --single-process --workers=1 \
-        --frontend="127.0.0.1,${ports[$name]}" --backend="127.0.0.1,${ports[tinyproxy]}" --accesslog-file=/dev/null \
-        --backend-connections-per-host=1000 --backend-keep-alive-timeout=1ms "$@" "$certificate.key" "$certificate.pem"
+# Fronts of tinyproxy for clients that come by TLS, the second for those with a certificate. Each connection has one of
+# its own behind it: tinyproxy ends its connections at any moment, so that none can be kept for another client.
+start_fronts() {
+    local certificate=$1 file=$servers_directory/haproxy.conf
+    cat "$certificate.pem" "$certificate.key" >"$servers_directory/haproxy.pem"
+    cat >"$file" <<CONFIGURATION
+defaults
+    mode tcp
+    timeout connect 10s
+    timeout client 60s
+    timeout server 60s
+    default_backend tinyproxy
+frontend everyone
+    bind 127.0.0.1:${ports[haproxy]} ssl crt $servers_directory/haproxy.pem
+frontend clients
+    bind 127.0.0.1:${ports[haproxy_client]} ssl crt $servers_directory/haproxy.pem ca-file ${certificate%/*}/ca.pem verify required
+backend tinyproxy
+    server tinyproxy 127.0.0.1:${ports[tinyproxy]}
+CONFIGURATION
+    start_server haproxy "${ports[haproxy]}" haproxy -db -f "$file"
 }
 
 # Named after their ports; TestServers.swift says what each one is.
@@ -34,9 +46,7 @@ start_proxies() {
     local python=$1 certificate=$servers_directory/certificates/server
     start_tinyproxy tinyproxy
     start_tinyproxy tinyproxy_auth "BasicAuth user secret"
-    # The fronts of the first one for those who come by TLS, the second with a certificate.
-    start_front nghttpx "$certificate"
-    start_front nghttpx_client "$certificate" --verify-client --verify-client-cacert="${certificate%/*}/ca.pem"
+    start_fronts "$certificate"
     start_server microsocks "${ports[microsocks]}" microsocks -i 127.0.0.1 -p "${ports[microsocks]}" -b 127.0.0.2
     start_server microsocks_auth "${ports[microsocks_auth]}" microsocks -i 127.0.0.1 \
         -p "${ports[microsocks_auth]}" -b 127.0.0.2 -u user -P secret
@@ -47,8 +57,8 @@ start_proxies() {
 export_proxies() {
     export BLUEBONNET_PROXY=http://127.0.0.1:${ports[tinyproxy]}
     export BLUEBONNET_PROXY_AUTH=http://127.0.0.1:${ports[tinyproxy_auth]}
-    export BLUEBONNET_PROXY_TLS=https://127.0.0.1:${ports[nghttpx]}
-    export BLUEBONNET_PROXY_TLS_CLIENT=https://127.0.0.1:${ports[nghttpx_client]}
+    export BLUEBONNET_PROXY_TLS=https://127.0.0.1:${ports[haproxy]}
+    export BLUEBONNET_PROXY_TLS_CLIENT=https://127.0.0.1:${ports[haproxy_client]}
     export BLUEBONNET_SOCKS=socks5h://127.0.0.1:${ports[microsocks]}
     export BLUEBONNET_SOCKS_AUTH=socks5h://127.0.0.1:${ports[microsocks_auth]}
     export BLUEBONNET_SOCKS_ECHO=socks5h://127.0.0.1:${ports[socks_echo]}

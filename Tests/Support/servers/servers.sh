@@ -140,7 +140,7 @@ start_servers() {
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
         h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
-        tinyproxy tinyproxy_auth nghttpx nghttpx_client
+        tinyproxy tinyproxy_auth haproxy haproxy_client
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
         staple ocsp ocsp_openssl recorder "${CHAINS[@]/#/chain-}")
     local free
