@@ -3,9 +3,10 @@ import FoundationEssentials
 
 /// The transfers that wait for a free connection, and which of them libcurl has to retry.
 ///
-/// All versions of libcurl keep one list of waiting transfers for all hosts. When a transfer ends, libcurl retries only
-/// the first of them. If that one waits for another host, the free connection remains unused until another transfer
-/// ends. The engine therefore adds the transfer that can use the connection to libcurl again. Libcurl then retries it.
+/// Every libcurl from 7.88 to 8.20 keeps one list of waiting transfers for all hosts. When a transfer ends, libcurl
+/// retries only the first of them. If that one waits for another host, the free connection remains unused until another
+/// transfer ends. The engine therefore adds the transfer that can use the connection to libcurl again, and libcurl
+/// retries it.
 struct WaitingTransfers {
     /// The transfers to one origin.
     private struct Host {
