@@ -69,13 +69,20 @@ struct WaitingTransfersTableTests {
     private func list(perHost: Int?, total: Int? = nil, _ urls: [String]) throws -> WaitingTransfers {
         var limits = Session.Configuration.ConnectionLimits()
         (limits.perHost, limits.total) = (perHost, total)
-        var list = try #require(WaitingTransfers(limits))
+        var list = try #require(WaitingTransfers(limits, version: 0x07_58_01))
         for (id, url) in urls.enumerated() { list.added(TransferID(id), to: try #require(URL(string: url))) }
         return list
     }
 
     @Test func `sessions without limits have no list`() {
-        #expect(WaitingTransfers(Session.Configuration.ConnectionLimits()) == nil)
+        #expect(WaitingTransfers(Session.Configuration.ConnectionLimits(), version: 0x07_58_01) == nil)
+    }
+
+    @Test(arguments: [(0x08_0d_00, true), (0x08_0e_00, false), (0x08_0f_00, false), (0x08_10_00, true)])
+    func `only versions of libcurl that retry one transfer have a list`(version: UInt32, has: Bool) {
+        var limits = Session.Configuration.ConnectionLimits()
+        limits.perHost = 1
+        #expect((WaitingTransfers(limits, version: version) != nil) == has)
     }
 
     @Test func `a released connection is for the oldest transfer to the same host`() throws {

@@ -3,10 +3,10 @@ import FoundationEssentials
 
 /// The transfers that wait for a free connection, and which of them libcurl has to retry.
 ///
-/// Every libcurl from 7.88 to 8.20 keeps one list of waiting transfers for all hosts. When a transfer ends, libcurl
-/// retries only the first of them. If that one waits for another host, the free connection remains unused until another
-/// transfer ends. The engine therefore adds the transfer that can use the connection to libcurl again, and libcurl
-/// retries it.
+/// Libcurl keeps one list of waiting transfers for all hosts. When a transfer ends, libcurl before 8.14 and since 8.16
+/// retries only the first of them (8.14 and 8.15 retry all). If that one waits for another host, the free connection
+/// remains unused until another transfer ends. The engine therefore adds the transfer that can use the connection to
+/// libcurl again, and libcurl retries it.
 struct WaitingTransfers {
     /// The transfers to one origin.
     private struct Host {
@@ -27,9 +27,11 @@ struct WaitingTransfers {
     /// How many transfers have released their connections since the last retry.
     private var releases: [Origin: Int] = [:]
 
-    /// Creates an empty list; returns `nil` if there are no limits, so that no transfer ever waits.
-    init?(_ limits: Session.Configuration.ConnectionLimits) {
-        guard limits.perHost != nil || limits.total != nil else { return nil }
+    /// Creates an empty list; returns `nil` if libcurl retries all transfers, or if no transfer ever waits, since there
+    /// are no limits.
+    init?(_ limits: Session.Configuration.ConnectionLimits, version: UInt32 = Libcurl.version) {
+        let retriesAll = (0x08_0e_00..<0x08_10_00).contains(version)
+        guard !retriesAll, limits.perHost != nil || limits.total != nil else { return nil }
         self.limits = limits
     }
 
