@@ -12,6 +12,8 @@ final class LoopTurnState {
     var progressed: [Transfer] = []
     /// The transfers whose heads must be reported to their observers.
     var withHeads: [Transfer] = []
+    /// The transfers that wait for a connection, if the session limits its connections.
+    var waiting: WaitingTransfers?
     /// The session's cookies, if it keeps any.
     var cookieJar: CookieJar?
     /// The transfers whose request bodies are refused while libcurl waits for more bytes of them.

@@ -34,9 +34,8 @@ final class Transfer {
     var easy: EasyHandle?
     var multi: MultiHandle?
 
-    /// The number of bytes that libcurl had sent at the last check.
+    /// The numbers of bytes that libcurl had sent and received at the last check, before decoding.
     var lastSentBytes: Int64 = 0
-    /// The number of bytes that libcurl had received at the last check, before decoding.
     var lastReceivedBytes: Int64 = 0
     /// Whether the handle's information is that of an earlier transfer, because libcurl has not run since.
     var isFresh = true
@@ -137,16 +136,15 @@ final class Transfer {
     /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
-        guard isGuarded else { return }
+        turn.waiting?.left(id)
+        if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
-        multi?.floods.transferEnded()
     }
 
     /// Restarts a transfer once after its whole HTTP/2 connection failed; returns whether it was restarted.
     ///
-    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2). After
-    /// a GOAWAY frame, any unprocessed request could be sent again (RFC 9113 §6.8), but libcurl does not report which
-    /// requests were processed.
+    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2):
+    /// libcurl does not report which requests the server had processed before a GOAWAY frame (RFC 9113 §6.8).
     func takeRestartAfterLoss() -> Bool {
         guard !hasLostConnection, responseBuffer.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
@@ -162,6 +160,7 @@ final class Transfer {
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
+        turn.waiting?.connected(id)
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -181,6 +180,7 @@ final class Transfer {
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
     func connectionBegins() {
+        turn.waiting?.connected(id)
         guard let check = limits.connectionBegan(at: turn.now) else { return }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
     }

@@ -12,7 +12,6 @@ import Glibc
 /// 1. Commands such as start, cancel, suspend and resume arrive as work for the loop.
 /// 2. When sockets and timers are ready, the engine calls libcurl. Libcurl's callbacks record their results in
 ///    ``Transfer``.
-/// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and calls all observers.
 /// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and notifies all observers.
 // Safety: the actor keeps its executor alive; the context of a finished transfer is its handle, which is kept until
 // `finish`.
@@ -62,6 +61,7 @@ actor TransferEngine: EventLoopClient {
         manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
         shared = LoopTurnState(highWatermark: configuration.bodyHighWatermark)
+        shared.waiting = WaitingTransfers(configuration.connectionLimits)
         cookieAndHSTSStore = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
@@ -264,6 +264,7 @@ actor TransferEngine: EventLoopClient {
         transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
+        shared.waiting?.added(transfer.id, to: transfer.request.url)
     }
 
     /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).
@@ -312,6 +313,7 @@ extension TransferEngine {
         cookieJar?.settle()
         reportHeads()
         reportProgress()
+        retryWaiting()
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
         guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty else {

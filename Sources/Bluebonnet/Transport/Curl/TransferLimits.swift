@@ -28,6 +28,8 @@ struct TransferLimits: Equatable {
 
     let timeouts: Timeouts
     private(set) var startedAt: Int64
+    /// The time before a waiting transfer was added to libcurl again, which libcurl does not count.
+    private(set) var uncounted = Duration.zero
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
     private let pool: Int64?
@@ -60,6 +62,9 @@ struct TransferLimits: Equatable {
     mutating func added(at now: Int64, mayWait: Bool) {
         phase = mayWait ? .waiting(since: now) : .connecting(since: now)
     }
+
+    /// Called when the transfer, which still waits, was added to libcurl again.
+    mutating func retried(at now: Int64) { uncounted = .nanoseconds(now - startedAt) }
 
     /// Called when a connection is looked up or opened for the transfer, also after the request was sent on another;
     /// returns the time of the next check, if that is earlier than before.

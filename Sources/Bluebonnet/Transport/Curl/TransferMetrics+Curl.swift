@@ -5,14 +5,15 @@ extension TransferMetrics {
     init(of transfer: Transfer, _ easy: EasyHandle) {
         self.init()
         guard !transfer.isFresh else { return }
+        func duration(_ info: CURLINFO) -> Duration? { easy.duration(info).map { $0 + transfer.limits.uncounted } }
         isReusedConnection = transfer.resends.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0
         if !isReusedConnection {
-            nameLookup = easy.duration(CURLINFO_NAMELOOKUP_TIME_T)
-            connect = easy.duration(CURLINFO_CONNECT_TIME_T)
-            tlsHandshake = easy.duration(CURLINFO_APPCONNECT_TIME_T)
+            nameLookup = duration(CURLINFO_NAMELOOKUP_TIME_T)
+            connect = duration(CURLINFO_CONNECT_TIME_T)
+            tlsHandshake = duration(CURLINFO_APPCONNECT_TIME_T)
         }
-        requestStart = transfer.wasSent ? easy.duration(CURLINFO_PRETRANSFER_TIME_T) : nil
-        total = easy.duration(CURLINFO_TOTAL_TIME_T) ?? .zero
+        requestStart = transfer.wasSent ? duration(CURLINFO_PRETRANSFER_TIME_T) : nil
+        total = duration(CURLINFO_TOTAL_TIME_T) ?? .zero
         // Libcurl's own value (STARTTRANSFER) is the time of the first sent byte if there is a request body.
         firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
