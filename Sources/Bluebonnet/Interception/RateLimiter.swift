@@ -8,8 +8,8 @@ package import FoundationEssentials
 /// A waiting request does not block a thread, and the wait does not count towards any timeout. The wait ends early if
 /// the request is cancelled.
 ///
-/// Make the limiter the last adapter. Anything that other adapters add to a request, such as a token, is then still
-/// fresh when the request is sent. Several sessions may share one limiter.
+/// Add the limiter before adapters that add a token or another value that expires. The value is then fresh when the
+/// request is sent. Several sessions may share one limiter.
 public final class RateLimiter: RequestInterceptor {
     private struct LimiterState {
         var state: RateLimiterState
