@@ -53,6 +53,7 @@ import Testing
             "0.1 seconds")
         #expect(error.isTimeout && !error.isConnectionFailure)
         let answer = await task.response
+        #expect(try #require(answer.metrics).total >= Self.short, "the time in which nothing arrived counts")
         #expect(answer.response?.statusCode == (sent.hasPrefix(Self.head) ? 200 : nil))
         #expect(answer.data?.count == (sent.hasPrefix(Self.head) ? sent.utf8.count - Self.head.utf8.count : nil))
         try await TestHarness.end(session, server)

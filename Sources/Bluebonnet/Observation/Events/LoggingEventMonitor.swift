@@ -12,7 +12,8 @@
 public struct LoggingEventMonitor: RequestEventHandler {
     /// The levels of detail.
     public enum Level: Hashable, Sendable {
-        /// Writes lines for exchanges, redirects, retries, suspensions, cancellations and the end of each request.
+        /// Writes lines for exchanges, redirects, retries, suspensions, cancellations, failed serializers and the end of
+        /// each request.
         case brief
         /// Writes the lines of `brief`, with the header fields of requests and responses.
         case headers
@@ -66,6 +67,9 @@ public struct LoggingEventMonitor: RequestEventHandler {
             line(request, request.request, "will be tried again\(delay): \(error)")
         case .didSuspend: line(request, nil, "was suspended")
         case .didCancel: line(request, nil, "was cancelled")
+        case .didParseResponse(let outcome), .didParseStream(let outcome):
+            // A failed request has its own line.
+            if let error = outcome.error, request.error == nil { line(request, nil, "serialization failed: \(error)") }
         case .didFinish: line(request, nil, request.error.map { "failed: \($0)" } ?? "finished")
         default: break
         }

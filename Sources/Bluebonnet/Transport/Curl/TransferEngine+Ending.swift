@@ -80,7 +80,7 @@ extension TransferEngine {
         }
         let outcome = ExchangeOutcome(
             response: transfer.response, body: transfer.responseBuffer.body,
-            error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
+            error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0, now: shared.now) }
         )
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)

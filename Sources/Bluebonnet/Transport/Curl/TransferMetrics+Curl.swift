@@ -2,7 +2,7 @@ import CCurl
 
 extension TransferMetrics {
     /// Reads libcurl's measurements of a transfer that has ended.
-    init(of transfer: Transfer, _ easy: EasyHandle) {
+    init(of transfer: Transfer, _ easy: EasyHandle, now: Int64) {
         self.init()
         guard !transfer.isFresh else { return }
         func duration(_ info: CURLINFO) -> Duration? { easy.duration(info).map { $0 + transfer.limits.uncounted } }
@@ -13,7 +13,8 @@ extension TransferMetrics {
             tlsHandshake = duration(CURLINFO_APPCONNECT_TIME_T)
         }
         requestStart = transfer.wasSent ? duration(CURLINFO_PRETRANSFER_TIME_T) : nil
-        total = duration(CURLINFO_TOTAL_TIME_T) ?? .zero
+        // Libcurl's own value is the time of its last step, which can be long before the transfer was cancelled.
+        total = max(duration(CURLINFO_TOTAL_TIME_T) ?? .zero, .nanoseconds(now - transfer.limits.startedAt))
         // Libcurl's own value (STARTTRANSFER) is the time of the first sent byte if there is a request body.
         firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)

@@ -65,6 +65,18 @@ import Testing
         #expect(lines.contains { $0.contains("Authorization: <redacted>") } == (level == .headers))
     }
 
+    @Test func `A serializer that fails has a line, unless the request itself failed`() async throws {
+        let transport = StubTransport()
+        transport.stub(nil, "/", .text("not JSON"))
+        let session = session(.brief, transport)
+        for path in ["", "missing"] {
+            _ = await session.request("http://stub.test/\(path)").validate().serializingDecodable(Int.self).response
+        }
+        await session.shutdown()
+        let failures = written().filter { $0.hasPrefix("serialization failed: ") }
+        #expect(failures.count == 1 && failures[0].contains("GET http://stub.test/]"), "\(written())")
+    }
+
     @Test func `A redirect, a cancellation and a suspension are logged as a line`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/a", .response(status: 302, headers: ["Location": "/b?c=d"]))
