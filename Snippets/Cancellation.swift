@@ -19,10 +19,12 @@ enum Cancellation {
         try await withoutTheRequest(session, server)
         try await heldBack(session, server)
         try await all(session, server)
+        try await asAWhole(session, server)
         // snippet.shutdown
         await session.shutdown()
         // snippet.end
         await afterShutdown(session, server)
+        await withDeadline(server)
     }
 
     static func byTask(_ session: Session, _ server: LocalServer) async throws {
@@ -91,6 +93,33 @@ enum Cancellation {
     static func afterShutdown(_ session: Session, _ server: LocalServer) async {
         let result = await session.request(server.url("/quick")).serializingString().result
         print("Its session was shut down:    \(result)")
+    }
+
+    static func asAWhole(_ session: Session, _ server: LocalServer) async throws {
+        // snippet.whole
+        let request = session.request(server.url("/slow"), interceptor: RetryPolicy())
+        let limit = Task {
+            try await Task.sleep(for: .milliseconds(200))
+            request.cancel()
+        }
+        let result = await request.serializingString().result
+        limit.cancel()
+        // snippet.end
+        print("It took too long as a whole:  \(result)")
+    }
+
+    static func withDeadline(_ server: LocalServer) async {
+        let session = Session()
+        let held = session.streamRequest(server.url("/slow")).streamTask().streamingData()
+        // snippet.deadline
+        let deadline = Task {
+            try await Task.sleep(for: .milliseconds(200))
+            await session.cancelAllRequests()
+        }
+        await session.shutdown()
+        deadline.cancel()
+        // snippet.end
+        withExtendedLifetime(held) { print("The shutdown did not wait longer.") }
     }
 }
 

@@ -41,7 +41,9 @@ extension String: URLConvertible {
     /// - Returns: The parsed URL.
     /// - Throws: A ``RequestError`` with `.invalidURL` and the redacted text if the text is not a URL.
     public func asURL() throws(RequestError) -> URL {
-        guard let url = URL(string: self) else { throw RequestError.invalidURL(redactedURL(self)) }
+        guard let url = URL(string: self) else {
+            throw RequestError.invalidURL(redactedURL(self), detail: isEmpty ? "the text is empty" : nil)
+        }
         return url
     }
 }

@@ -63,7 +63,7 @@ extension RequestError {
             case .multipartEncoding(let reason): reason.description
             case .requestBody(let reason): reason.description
             case .adaptation: "an adapter failed"
-            case .retry(let original): "a retrier gave another error than: \(original)"
+            case .retry(let original): "a retrier replaced the error of a failure: \(original)"
             case .redirect(let reason): reason.description
             case .cache(let reason): reason.description
             case .cookies(let reason): reason.description

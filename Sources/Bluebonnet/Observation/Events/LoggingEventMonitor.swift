@@ -54,7 +54,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
             let attempt = task.attempt > 1 && !task.isRedirect ? ", attempt \(task.attempt)" : ""
             line(request, task.request, "sent" + attempt, task.request.headers)
         case .didCompleteTask(let task, let error):
-            let duration = task.metrics.map { " after \($0.total)" } ?? ""
+            let duration = task.metrics.map { " after \($0.total.rounded)" } ?? ""
             let status = task.response.map { "answered with \($0.statusCode)" }
             let failure = error.map { "failed\(duration): \($0)" }
             let end = [status.map { error == nil ? $0 + duration : $0 }, failure].compactMap(\.self)
@@ -63,7 +63,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
         case .didFailToCreateRequest(let error): line(request, nil, "cannot be sent: \(error)")
         case .didFailToAdaptRequest(let initial, let error): line(request, initial, "cannot be sent: \(error)")
         case .willRetry(let error, let delay):
-            let delay = delay.map { " after \($0)" } ?? ""
+            let delay = delay.map { " after \($0.rounded)" } ?? ""
             line(request, request.request, "will be tried again\(delay): \(error)")
         case .didSuspend: line(request, nil, "was suspended")
         case .didCancel: line(request, nil, "was cancelled")
@@ -82,6 +82,11 @@ public struct LoggingEventMonitor: RequestEventHandler {
         }
         write(String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.isBreak ? " " : $0 })))
     }
+}
+
+extension Duration {
+    /// The duration in steps of a tenth of a millisecond.
+    fileprivate var rounded: Duration { .microseconds(nanoseconds / 100_000 * 100) }
 }
 
 extension Unicode.Scalar.Properties {

@@ -113,10 +113,10 @@ struct TransferLimits: Equatable {
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
-        case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"
-        case .connect: "there was no connection after \(timeouts.connect ?? .zero)"
-        case .idle: "no data was sent or received for \(timeouts.idle ?? .zero)"
-        case .total: "the exchange did not finish within \(Duration.nanoseconds(total ?? 0))"
+        case .pool: "there was no free connection after \(timeouts.pool ?? .zero), the pool limit"
+        case .connect: "there was no connection after \(timeouts.connect ?? .zero), the connect limit"
+        case .idle: "no data was sent or received for \(timeouts.idle ?? .zero), the idle limit"
+        case .total: "the exchange did not finish within \(Duration.nanoseconds(total ?? 0)), the total limit"
         }
     }
 
