@@ -70,6 +70,7 @@ struct `Conformance of URLs` {
             case .invalidURL, .invalidRequest(.unsupportedScheme): break
             default: Issue.record("\(text): \(String(describing: response.error))")
             }
+            #expect(response.error?.detail == "the text is empty" || !text.isEmpty)
         }
     }
 }

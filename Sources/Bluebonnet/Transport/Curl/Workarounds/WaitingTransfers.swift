@@ -4,9 +4,9 @@ import FoundationEssentials
 /// The transfers that wait for a free connection, and which of them libcurl has to retry.
 ///
 /// Libcurl keeps one list of waiting transfers for all hosts. When a transfer ends, libcurl before 8.14 and since 8.16
-/// retries only the first of them (8.14 and 8.15 retry all). If that one waits for another host, the free connection
-/// remains unused until another transfer ends. The engine therefore adds the transfer that can use the connection to
-/// libcurl again, and libcurl retries it.
+/// retries only the first of them (8.14 and 8.15 retry all). If this transfer waits for another host, the free
+/// connection remains unused until another transfer ends. The engine therefore adds the transfer that can use the
+/// connection to libcurl again, and libcurl retries it.
 struct WaitingTransfers {
     /// The transfers to one origin.
     private struct Host {
@@ -67,8 +67,8 @@ struct WaitingTransfers {
 
     /// Returns the transfers that can use the connections released since the last call.
     ///
-    /// Without a total limit, these are the oldest waiting transfers to the same hosts. With a total limit, a connection
-    /// may go to any host that has not reached its own limit, and the oldest transfer gets it.
+    /// Without a total limit, these are the oldest waiting transfers to the same hosts. With a total limit, a
+    /// connection may go to any host that has not reached its own limit, and the oldest transfer gets it.
     mutating func takeRetries() -> [TransferID] {
         guard !releases.isEmpty else { return [] }
         let released = exchange(&releases, with: [:])
