@@ -246,7 +246,8 @@ extension RequestError {
     public enum CacheReason: Hashable, Sendable, Described {
         /// The session has no cache, or the cache cannot answer the request.
         ///
-        /// The cache has no suitable response, or the request is of a kind for which the cache is not used.
+        /// The cache has no suitable response, or the session does not use the cache for such a request. Streams and
+        /// downloads, for example, never receive stored responses.
         case notStored
 
         /// The reason in a few words.

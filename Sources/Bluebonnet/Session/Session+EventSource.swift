@@ -8,7 +8,7 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - headers: Header fields, which replace the session's fields of the same name. The source sets `Accept` and
-    ///     `Cache-Control`. It also sets `Last-Event-ID` after it has received an event with an ID.
+    ///     `Cache-Control`. It also sets `Last-Event-ID` if an earlier event or `configuration` contained an event ID.
     ///   - configuration: The reconnection settings.
     ///   - requestModifier: A closure that changes the request of each connection, after the source has set all fields.
     ///     The closure runs on the global pool.

@@ -243,7 +243,7 @@ extension Session {
             convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
-    /// Creates a request that resumes a failed or cancelled download of this process or an earlier process.
+    /// Creates a request that resumes a failed or cancelled download, from this process or an earlier process.
     ///
     /// If the resource has not changed, the request fetches only the missing bytes (RFC 9110 §14). If the resource has
     /// changed, or if the partial file no longer exists, the request downloads the whole file. If the download is

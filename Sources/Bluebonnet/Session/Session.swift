@@ -4,8 +4,8 @@
 /// session. You can release a session while its requests are running. The session then closes its connections after the
 /// last request has finished.
 ///
-/// The methods that create requests are `nonisolated`, so you can call them from any actor or task without `await`. The
-/// session's actor does not run the requests, so it does not delay them.
+/// The methods that create requests are `nonisolated`, so you can call them from any actor or task without `await`.
+/// Requests do not run on the actor of the session.
 public actor Session {
     /// The shared session, which has the default configuration and lives as long as the process.
     public static let `default` = Session()
@@ -136,9 +136,8 @@ public actor Session {
     /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
     /// way. If the calling task is cancelled, the session cancels the running requests.
     ///
-    /// The method also waits until the event monitors have received all earlier events. It does not wait for the
-    /// monitors if the calling task is cancelled. If a monitor's own code calls the method, it does not wait for the
-    /// monitors either.
+    /// The method also waits until the event monitors have received all earlier events. The method does not wait for
+    /// the monitors if the calling task is cancelled, or if a monitor's own code calls the method.
     public func shutdown() async {
         await context.shutDown()
     }

@@ -6,9 +6,9 @@ extension Session.Configuration {
     /// the service cannot be made, the request fails.
     ///
     /// Each request runs on a libcurl handle, and a later request can use the same handle again. Each handle has its
-    /// own storage. It uses a service only after the handle itself has received the `Alt-Svc` field. Concurrent
-    /// requests use different handles, so each of them may have to receive the field. Services for HTTP/1.1 and HTTP/2
-    /// are used. Services for HTTP/3 are ignored.
+    /// own storage. A handle learns a service only from an `Alt-Svc` field that it receives itself, or from the file of
+    /// ``file(_:)``. Concurrent requests use different handles, so each of these handles must learn the service.
+    /// Services for HTTP/1.1 and HTTP/2 are used. Services for HTTP/3 are ignored.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// Alternative services are not used.

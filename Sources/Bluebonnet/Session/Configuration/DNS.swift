@@ -11,9 +11,9 @@ extension Session.Configuration {
         /// The hosts and ports to connect to instead of the original `host:port`; empty by default.
         ///
         /// Keys are original hosts and ports, and values are their replacements. Connections go to the replacement. If
-        /// the replacement host is a name, the session looks up that name. An empty host or port in a key matches all
-        /// hosts or ports. An empty host or port in a value stands for the host or port in the URL. TLS and the `Host`
-        /// field still use the name in the URL. Write IPv6 addresses in brackets.
+        /// the replacement host is a name, the session looks up that name. In a key, an empty host matches all hosts,
+        /// and an empty port matches all ports. In a value, an empty host or port stands for the host or port in the
+        /// URL. TLS and the `Host` field still use the name in the URL. Write IPv6 addresses in brackets.
         public var connectTo: [String: String] = [:]
 
         /// The DNS servers, as `address` or `address:port`; empty, the default, for the system's servers.

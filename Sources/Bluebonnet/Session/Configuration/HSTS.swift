@@ -1,9 +1,10 @@
 extension Session.Configuration {
     /// The storage for hosts that require TLS (HTTP Strict Transport Security, RFC 6797).
     ///
-    /// A host requires TLS if it sends the `Strict-Transport-Security` field in a response over TLS. Later requests to
-    /// `http` URLs of the host use `https` instead. The URL of the response then has the scheme `https`. If the URL
-    /// contains a port, the port does not change. IP addresses are never stored.
+    /// A host requires TLS if it sends the `Strict-Transport-Security` field in a response over TLS. If the field
+    /// contains `includeSubDomains`, the host's subdomains also require TLS. Later requests to `http` URLs of these
+    /// hosts use `https` instead. The URL of the response then has the scheme `https`. If the URL contains a port, the
+    /// port does not change. IP addresses are never stored.
     ///
     /// A redirect from `https` to an `http` URL counts as insecure even if the host requires TLS. The session refuses
     /// such a redirect if ``RedirectLimits/allowsInsecure`` is `false`.
