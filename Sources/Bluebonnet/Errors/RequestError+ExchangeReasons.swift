@@ -62,6 +62,8 @@ extension RequestError {
     }
 
     /// The reason why the server was not trusted, or TLS could not be set up.
+    ///
+    /// The server can also be an HTTPS proxy.
     @nonexhaustive
     public enum TrustReason: Hashable, Sendable, Described {
         /// A certificate of the server has expired or is not valid yet.
@@ -221,7 +223,7 @@ extension RequestError {
     /// The reason why a response could not be converted to a value.
     @nonexhaustive
     public enum SerializationReason: Hashable, Sendable, Described {
-        /// The body is empty, but the method and the status code do not allow an empty body.
+        /// The body is empty, but neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
         /// The response may have an empty body, but the type of the result has no value for an empty body.
         case invalidEmptyResponse(type: String)
@@ -256,7 +258,9 @@ extension RequestError {
         case destinationExists(path: String)
         /// The destination is a directory.
         case destinationIsDirectory(path: String)
-        /// The partial file cannot be created; ``RequestError/detail`` contains the system's error text.
+        /// The partial file cannot be created, for example because its directory does not exist.
+        ///
+        /// ``RequestError/detail`` contains the system's error text.
         case cannotCreateFile(path: String)
         /// The partial file cannot be written, for example because the disk is full; ``RequestError/detail`` contains
         /// the system's error text.
@@ -290,7 +294,7 @@ extension RequestError {
     /// The reason why a response is not a stream of server-sent events.
     @nonexhaustive
     public enum EventSourceReason: Hashable, Sendable, Described {
-        /// The status code is not 200.
+        /// The status code is neither 200 nor 204.
         case unacceptableStatusCode(Int)
         /// The content type is not `text/event-stream`.
         case unacceptableContentType(String?)

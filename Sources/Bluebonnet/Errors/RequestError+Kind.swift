@@ -31,7 +31,7 @@ extension RequestError {
         case cache(CacheReason)
         /// A cookie cannot be stored, or a cookie file cannot be read or written.
         case cookies(CookieReason)
-        /// Bluebonnet cannot respond to the server's authentication challenge with the request's credential.
+        /// Bluebonnet cannot respond to the authentication challenge of the server or the proxy.
         case authentication(AuthenticationReason)
         /// The connection could not be made or was lost.
         case connection(ConnectionReason)
@@ -257,15 +257,15 @@ extension RequestError {
     /// The reason why Bluebonnet cannot respond to an authentication challenge.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable, Described {
-        /// The server's first Digest challenge requires an algorithm that libcurl does not implement correctly.
+        /// The first Digest challenge requires an algorithm that libcurl does not implement correctly.
         ///
-        /// The server offers no other scheme that the credential allows. The algorithms MD5 and SHA-256 work.
+        /// The server or the proxy offers no other scheme that the credential allows. The algorithms MD5 and SHA-256
+        /// work.
         case unsupportedDigestAlgorithm(String)
-        /// The server's first Digest challenge requires a quality of protection that libcurl does not implement
-        /// correctly.
+        /// The first Digest challenge requires a quality of protection that libcurl does not implement correctly.
         ///
-        /// The server offers no other scheme that the credential allows. The quality `auth` works. The quality
-        /// `auth-int` works only for requests without a body.
+        /// The server or the proxy offers no other scheme that the credential allows. The quality `auth` works. The
+        /// quality `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
         /// The installed libcurl supports none of the schemes that the credential allows.
         case unsupportedScheme(String)
