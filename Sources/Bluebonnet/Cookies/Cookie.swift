@@ -40,12 +40,14 @@ public struct Cookie: Hashable, Sendable {
     /// The attribute is stored, but Bluebonnet does not use it.
     public var isHTTPOnly: Bool
 
-    /// The expiry date, which is stored in whole seconds; `nil` for a session cookie.
+    /// The expiry date; `nil` for a session cookie.
+    ///
+    /// A session stores the date in whole seconds.
     public var expires: Date?
 
     /// Creates a cookie.
     ///
-    /// The cookie is validated when it is added to a session.
+    /// The initializer does not validate the cookie. A session validates the cookie when you add it to the session.
     ///
     /// - Parameters:
     ///   - name: The name of the cookie.
@@ -154,8 +156,8 @@ extension Cookie {
     /// Reads a line of a Netscape cookie file, as written by libcurl and browser tools.
     ///
     /// - Parameter line: Seven fields separated by tabs: the domain, whether subdomains are included, the path, whether
-    ///   the cookie is secure, the expiry date in seconds since 1970 or 0, the name, and the value. `#HttpOnly_` may
-    ///   precede them.
+    ///   the cookie is secure, the expiry date in seconds since 1970 or 0, the name, and the value. The line may begin
+    ///   with `#HttpOnly_`.
     package init?(netscapeLine line: some StringProtocol) {
         var line = Substring(line)
         while let last = line.utf8.last, last == 0x0a || last == 0x0d { line = Substring(line.utf8.dropLast()) }

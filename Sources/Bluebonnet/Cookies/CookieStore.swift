@@ -1,11 +1,11 @@
 public import FoundationEssentials
 import Glibc
 
-/// A handle for the cookies of a session.
+/// Reads, sets, deletes, loads and saves the cookies of a session.
 ///
-/// A session stores and sends cookies automatically. Use the store to read, set, delete, load and save cookies
-/// yourself. You can keep the store and use it from any task. The store reads and changes the cookies on the session's
-/// event loop. After the session was shut down or released, all methods throw `.sessionShutDown`.
+/// A session stores and sends cookies automatically. Use the store to access the cookies yourself. You can keep the
+/// store and use it from any task. The store reads and changes the cookies on the session's event loop. After the
+/// session was shut down or released, all methods throw `.sessionShutDown`.
 ///
 /// A session has no cookies if its policy is ``Session/Configuration/Cookies/Policy-swift.enum/never``, or if its
 /// transport does not support cookies. In this case, reading returns an empty array, deleting does nothing, and setting
@@ -43,7 +43,7 @@ public struct CookieStore: Sendable {
 
     /// Stores a cookie, and replaces a stored cookie with the same name, domain and path.
     ///
-    /// If the cookie has expired, the stored cookie is deleted.
+    /// If the new cookie has expired, the session deletes the stored cookie and does not store the new cookie.
     ///
     /// - Parameter cookie: The cookie to store.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie cannot be
@@ -230,7 +230,7 @@ extension Session.Configuration {
     /// the oldest cookies of the site. If there are too many cookies in total, the session first deletes cookies of
     /// sites that have not set a cookie for a long time.
     public struct Cookies: Hashable, Sendable {
-        /// The policy for the sites that may set and receive cookies; ``Policy/always`` by default.
+        /// The policy that decides which sites may set and receive cookies; ``Policy/always`` by default.
         public var policy: Policy = .always
 
         /// The initial cookies of the session; none by default.
@@ -242,14 +242,14 @@ extension Session.Configuration {
         /// Creates the default settings.
         public init() {}
 
-        /// The policy for the sites that may set and receive cookies.
+        /// A policy that decides which sites may set and receive cookies.
         @nonexhaustive
         public enum Policy: Hashable, Sendable {
             /// All hosts may set and receive cookies.
             case always
             /// Only the site of the original request may set and receive cookies.
             ///
-            /// If the request is redirected to other sites, these sites may not set or receive cookies. A site is a
+            /// If the request is redirected to other sites, these sites cannot set or receive cookies. A site is a
             /// domain directly below a public suffix, such as `example.co.uk`, with its subdomains.
             case firstPartyOnly
             /// The session does not store or send cookies.

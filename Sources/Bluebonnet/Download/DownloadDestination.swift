@@ -4,17 +4,21 @@ import Glibc
 extension DownloadRequest {
     /// The destination of a downloaded file.
     ///
-    /// The body is written to a hidden partial file, which is moved to the destination when it is complete and valid.
-    /// The destination therefore never contains an incomplete file. For ``file(_:options:)``, the partial file is
-    /// `.name.part` in the directory of the destination. If another download uses this name, the partial file has a
-    /// unique name. For ``directory(_:options:)``, the partial file has a unique name in the directory. For the other
-    /// destinations, it is in the temporary directory.
+    /// A download first writes the body to a hidden partial file. When the body is complete and valid, the download
+    /// moves the partial file to the destination. The destination therefore never contains an incomplete file. The
+    /// location of the partial file depends on the destination:
+    ///
+    /// - ``file(_:options:)``: `.name.part` in the directory of the destination, where `name` is the name of the file.
+    ///   If another download already uses this partial file, the new partial file has a unique name.
+    /// - ``directory(_:options:)``: a file with a unique name in this directory.
+    /// - Other destinations: a file with a unique name in the temporary directory.
     ///
     /// If the download can be resumed, the data for resuming is stored in a second file, such as `.name.part.resume`. A
-    /// later process can use it to resume the download. Written bytes are not flushed to the disk.
+    /// later process can resume the download with this file. Bluebonnet does not flush written bytes to the disk
+    /// (`fsync`), so a file can be incomplete after a power failure.
     ///
-    /// The permissions of the file depend on the umask of the process. A file in the temporary directory is readable
-    /// only by its owner.
+    /// The permissions of the file depend on the umask of the process. Only the owner can read a file in the temporary
+    /// directory.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)
@@ -38,9 +42,10 @@ extension DownloadRequest {
 
         /// Returns a destination in a directory, with the file name that the response suggests.
         ///
-        /// The name is a safe form of ``HTTPResponse/suggestedFilename``. The file is always directly in the directory
-        /// and is not hidden. If the name is already in use, a number is added, as in `report 2.pdf`. With
-        /// `removePreviousFile`, the existing file is replaced instead.
+        /// The name comes from ``HTTPResponse/suggestedFilename``. Unsafe characters are removed, and a long name is
+        /// shortened. The file is always directly in the directory and is not hidden. If the name is already in use, a
+        /// number is added, as in `report 2.pdf`. With ``DownloadRequest/Options/removePreviousFile``, the existing
+        /// file is replaced instead.
         ///
         /// - Parameters:
         ///   - url: The URL of the directory.
@@ -52,7 +57,7 @@ extension DownloadRequest {
 
         /// A new file in the temporary directory.
         ///
-        /// The file is readable only by its owner. You are responsible for deleting it.
+        /// Only the owner can read the file. Delete the file yourself when you no longer need it.
         public static var temporary: Destination { temporary(options: []) }
 
         /// Returns a destination for a new file in the temporary directory.
@@ -66,13 +71,15 @@ extension DownloadRequest {
         /// Returns a destination that a closure chooses when the body is complete.
         ///
         /// The partial file is in the temporary directory. If the destination is on a different file system, the
-        /// partial file is copied to a hidden file next to the destination, which is then moved to the destination.
+        /// download copies the partial file to a hidden file next to the destination. It then moves the hidden file to
+        /// the destination.
         ///
         /// - Parameters:
         ///   - options: The options for interruptions; none by default. The closure returns the other options.
-        ///   - chooser: A closure that returns the URL of the file, and the options for directories and an existing
-        ///     file. It receives the URL of the partial file and the head of the response. It runs on the global pool,
-        ///     or on the executor that the awaiting task prefers. It must not change or move the partial file.
+        ///   - chooser: A closure that receives the URL of the partial file and the head of the response. The closure
+        ///     returns the URL of the destination, and the options for directories and an existing file. The closure
+        ///     must not change or move the partial file. The closure runs on the global pool. If the task that awaits
+        ///     the download prefers another executor, the closure runs on that executor.
         /// - Returns: The destination that the closure chooses.
         public static func custom(
             options: Options = [],
@@ -106,24 +113,31 @@ extension DownloadRequest {
         ///
         /// A directory is never replaced. If the destination is a symbolic link, the link is replaced instead of its
         /// target. Without this option, a download to ``DownloadRequest/Destination/file(_:options:)`` fails if the
-        /// file exists. It fails before it sends a request.
+        /// file exists. The download then fails before it sends a request.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
 
         /// Resumes an interrupted download automatically.
         ///
-        /// If part of the body has arrived, another attempt requests the rest after these interruptions: a host name
-        /// that cannot be resolved, a refused or lost connection, a failed HTTP/2 connection or stream, a connect or
-        /// idle timeout, and a body that ends early. After five attempts in a row that each receive less than 1 KiB,
-        /// the download is no longer resumed automatically.
+        /// If part of the body has arrived before an interruption, another attempt requests the rest. These failures
+        /// are interruptions:
         ///
-        /// The delay before an attempt is 0.5 seconds. It doubles with each attempt that receives less than 1 KiB. Each
-        /// delay is extended by a random amount of up to half.
+        /// - The host name cannot be resolved.
+        /// - The connection is refused or lost.
+        /// - The HTTP/2 connection or stream fails.
+        /// - The connect timeout or the idle timeout expires.
+        /// - The body ends too early.
         ///
-        /// A download to a named file also continues the partial file of an earlier download of the same URL, from this
-        /// process or another process.
+        /// The download stops resuming after five attempts in a row that each receive less than 1 KiB.
         ///
-        /// Resuming requires a response with a strong validator (RFC 9110 §8.8.1). Without a strong validator, the
-        /// download cannot be resumed, and the next attempt or download starts from the beginning.
+        /// The delay before an attempt is 0.5 seconds. The delay doubles after each attempt in a row that receives less
+        /// than 1 KiB. A random time is added to each delay. This time is at most half of the delay.
+        ///
+        /// A download to ``DownloadRequest/Destination/file(_:options:)`` also continues the partial file of an earlier
+        /// download of the same URL. The earlier download can be from this process or another process.
+        ///
+        /// Resuming requires a response with a strong validator, such as a strong `ETag` (RFC 9110 §8.8.1). Without a
+        /// strong validator, the download cannot be resumed, and the next attempt or download starts from the
+        /// beginning.
         public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
 }

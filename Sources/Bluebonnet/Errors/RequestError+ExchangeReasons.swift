@@ -47,7 +47,7 @@ extension RequestError {
         case connect
         /// No bytes were sent or received for too long; see ``Timeouts/idle``.
         case idle
-        /// The whole exchange took too long; see ``Timeouts/total``.
+        /// Sending the request and receiving the whole response took too long; see ``Timeouts/total``.
         case total
 
         /// The time limit in a few words.
@@ -62,34 +62,44 @@ extension RequestError {
     }
 
     /// The reason why the server was not trusted, or TLS could not be set up.
+    ///
+    /// The server can also be an HTTPS proxy.
     @nonexhaustive
     public enum TrustReason: Hashable, Sendable, Described {
-        /// The certificate has expired or is not valid yet.
+        /// A certificate of the server has expired or is not valid yet.
         case certificateExpired
-        /// The certificate is not signed by a trusted authority.
+        /// The server's certificate is not signed by a trusted authority.
         case untrustedIssuer
-        /// The certificate is self-signed.
+        /// The server's certificate is self-signed and not trusted.
         case selfSigned
-        /// The certificate was issued for other hosts.
+        /// The server's certificate was issued for other hosts.
         case hostMismatch
-        /// Verifying the certificate chain would take more than 100 signature checks.
+        /// The verification of the server's certificate chain would need more than 100 signature checks.
         case chainTooLong
-        /// The certificate was refused for another reason; ``RequestError/detail`` describes the reason.
+        /// The server's certificate was refused for another reason; ``RequestError/detail`` describes the reason.
         case certificateRefused
-        /// The handshake failed, for example because there is no common version or cipher, or because the server sent
-        /// an alert.
+        /// The TLS handshake failed.
+        ///
+        /// For example, the client and the server have no version or cipher in common, or the server sent an alert.
         case handshake
         /// The server requires a client certificate, but the client sent none.
         case clientCertificateRequired
-        /// The server refused the client's certificate, or refused a client without a certificate.
+        /// The server refused the client's certificate.
+        ///
+        /// Some servers report the same error if the client sent no certificate.
         case clientCertificateRefused
-        /// A certificate, private key, authority, revocation list or cipher in the configuration cannot be used.
+        /// The configuration contains a certificate, key, authority, revocation list or cipher that cannot be used.
         case configuration
         /// The session's ``ServerTrustManager`` requires evaluators for all hosts, but has no evaluator for the host.
         case noRequiredEvaluator(host: String)
-        /// There are no pinned certificates, or the given file or data contains no valid certificate.
+        /// No certificate was found.
+        ///
+        /// No certificate is pinned for the host, or a file, a directory or data that you passed contains no valid
+        /// certificate.
         case noCertificatesFound
-        /// There are no pinned public keys, or the given file or data contains no valid public key.
+        /// No public key was found.
+        ///
+        /// No public key is pinned for the host, or a pin or a text that you passed contains no valid public key.
         case noPublicKeysFound
         /// None of the server's certificates is pinned.
         case certificatePinningFailed
@@ -99,7 +109,7 @@ extension RequestError {
         case revocationCheckFailed(RevocationReason)
         /// A custom evaluator refused the server; its error is in ``RequestError/underlying``.
         case customEvaluationFailed
-        /// The evaluator could not run, so nothing was sent.
+        /// The server's trust could not be evaluated, so the request was not sent.
         case notEvaluated
 
         /// The reason in a few words.
@@ -132,7 +142,7 @@ extension RequestError {
     public enum RevocationReason: Hashable, Sendable, Described {
         /// The certificate was revoked.
         case revoked
-        /// The responder does not know the certificate (`unknown`, RFC 6960 §2.2).
+        /// The OCSP server does not know the certificate (`unknown`, RFC 6960 §2.2).
         case unknown
         /// No revocation information about the certificate was received.
         case noResponse
@@ -140,7 +150,7 @@ extension RequestError {
         case stale
         /// The signer of the OCSP response or the revocation list is not authorized.
         case untrustedResponse
-        /// The OCSP response may be a replay, because it lacks the nonce of the request.
+        /// The OCSP response does not contain the nonce of the request, so it may be a copy of an old response.
         case replayedResponse
 
         /// The reason in a few words.
@@ -161,11 +171,11 @@ extension RequestError {
     public enum InvalidResponseReason: Hashable, Sendable, Described {
         /// The status line, a header field or the framing of the body violates the HTTP specification.
         case malformed
-        /// The head of the response is larger than the limit in bytes.
+        /// The head of the response has more bytes than the limit.
         case headTooLarge(limit: Int)
-        /// The decoded body is larger than the limit in bytes.
+        /// The decoded body has more bytes than the limit.
         case bodyTooLarge(limit: Int64)
-        /// The body ended too early.
+        /// The body ended before all of its bytes had arrived.
         case truncated
         /// The body cannot be decoded with the content codings in `Content-Encoding`.
         case undecodableContent
@@ -213,11 +223,11 @@ extension RequestError {
     /// The reason why a response could not be converted to a value.
     @nonexhaustive
     public enum SerializationReason: Hashable, Sendable, Described {
-        /// The body is empty, although neither the method nor the status code allows an empty body.
+        /// The body is empty, but neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
-        /// The body is empty, which is allowed, but the type has no value for an empty body.
+        /// The response may have an empty body, but the type of the result has no value for an empty body.
         case invalidEmptyResponse(type: String)
-        /// The body is not text in the named encoding.
+        /// The body is not valid text in this encoding.
         case stringSerializationFailed(encoding: String)
         /// The body is not valid JSON.
         case jsonSerializationFailed
@@ -248,7 +258,9 @@ extension RequestError {
         case destinationExists(path: String)
         /// The destination is a directory.
         case destinationIsDirectory(path: String)
-        /// The partial file cannot be created; ``RequestError/detail`` contains the system's error text.
+        /// The partial file cannot be created, for example because its directory does not exist.
+        ///
+        /// ``RequestError/detail`` contains the system's error text.
         case cannotCreateFile(path: String)
         /// The partial file cannot be written, for example because the disk is full; ``RequestError/detail`` contains
         /// the system's error text.
@@ -258,9 +270,9 @@ extension RequestError {
         case cannotMoveFile(from: String, to: String)
         /// The downloaded file cannot be read; ``RequestError/detail`` contains the system's error text.
         case cannotReadFile(path: String)
-        /// The data passed to resume a download is not valid resume data.
+        /// The data that you passed to resume a download is not valid resume data.
         case resumeDataInvalid
-        /// The response to the resume request contains neither the rest of the body nor the whole body.
+        /// The download was to be resumed, but the response contains neither the missing bytes nor the whole body.
         case cannotResume(statusCode: Int)
 
         /// The reason in a few words.
@@ -282,7 +294,7 @@ extension RequestError {
     /// The reason why a response is not a stream of server-sent events.
     @nonexhaustive
     public enum EventSourceReason: Hashable, Sendable, Described {
-        /// The status code is not 200.
+        /// The status code is neither 200 nor 204.
         case unacceptableStatusCode(Int)
         /// The content type is not `text/event-stream`.
         case unacceptableContentType(String?)

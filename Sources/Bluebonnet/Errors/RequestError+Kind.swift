@@ -1,8 +1,10 @@
 extension RequestError {
-    /// A kind of failure, which includes a reason in most cases.
+    /// The kind of a failure; most kinds include a reason.
     @nonexhaustive
     public enum Kind: Hashable, Sendable, Described {
-        /// The text is not a URL, or the URL cannot be requested; ``RequestError/url`` is the redacted text.
+        /// The text is not a URL, or the URL cannot be requested.
+        ///
+        /// ``RequestError/url`` is the text without secrets.
         case invalidURL
         /// The request or the session's configuration is invalid, so the request cannot be sent.
         case invalidRequest(InvalidRequestReason)
@@ -14,9 +16,11 @@ extension RequestError {
         case multipartEncoding(MultipartEncodingReason)
         /// The body of the request could not be read, or could not be sent as specified.
         case requestBody(RequestBodyReason)
-        /// An adapter failed; ``RequestError/underlying`` is its error, and ``RequestError/detail`` names the adapter.
+        /// A ``RequestAdapter`` failed.
+        ///
+        /// ``RequestError/underlying`` is the error of the adapter, and ``RequestError/detail`` names the adapter.
         case adaptation
-        /// A retrier replaced the error of the request.
+        /// A ``RequestRetrier`` replaced the error of the request.
         ///
         /// ``RequestError/underlying`` is the new error, and ``RequestError/detail`` names the retrier. `original` is
         /// the kind of the replaced error.
@@ -27,7 +31,7 @@ extension RequestError {
         case cache(CacheReason)
         /// A cookie cannot be stored, or a cookie file cannot be read or written.
         case cookies(CookieReason)
-        /// Bluebonnet cannot respond to the server's authentication challenge.
+        /// Bluebonnet cannot respond to the authentication challenge of the server or the proxy.
         case authentication(AuthenticationReason)
         /// The connection could not be made or was lost.
         case connection(ConnectionReason)
@@ -45,11 +49,11 @@ extension RequestError {
         case download(DownloadReason)
         /// The response is not a stream of server-sent events.
         case eventSource(EventSourceReason)
-        /// The reader of a streamed body began too late, after other readers had received the beginning of the body.
+        /// A loop over a streamed body began too late, because other loops had already received the first bytes.
         case bodyAlreadyRead
         /// The request was cancelled.
         case cancelled
-        /// The session was shut down, or no longer exists.
+        /// The session of the request was shut down, or no longer exists.
         case sessionShutDown
         /// An internal error of Bluebonnet or libcurl; ``RequestError/detail`` describes the error.
         case `internal`
@@ -99,8 +103,7 @@ extension RequestError {
         case bodyDataInGETRequest
         /// The session's configuration contains a file or a value that cannot be used.
         case configuration(String)
-        /// Your own type could not be converted to a request; ``RequestError/underlying`` is the error of the
-        /// conversion.
+        /// Your own code could not create the request; ``RequestError/underlying`` is the error of your code.
         case conversion
 
         /// The reason in a few words.
@@ -140,15 +143,15 @@ extension RequestError {
         case bodyPartFileIsDirectory(String)
         /// The file cannot be read, or is not a regular file; ``RequestError/detail`` contains the system's error text.
         case bodyPartFileUnreadable(String)
-        /// The number of bytes in a part differs from the stated length.
+        /// The number of bytes in a part differs from the length that you stated.
         case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
         /// The sequence of a part failed; its error is in ``RequestError/underlying``.
         case bodyPartSequenceFailed(name: String)
-        /// The sequence of a part has already been read, and can be read only once.
+        /// The sequence of a part can be read only once, and it has already been read.
         case bodyPartNotReplayable(name: String)
         /// The boundary is invalid (RFC 2046 §5.1.1), or occurs in the bytes of a part.
         case boundaryInvalid(String)
-        /// A header field of a part is invalid: its name is not a token, or its value contains CR, LF or NUL.
+        /// The name of a part's header field is not a token, or the value contains CR, LF or NUL.
         case bodyPartHeaderInvalid(String)
         /// A file already exists at the output URL.
         case outputFileAlreadyExists(String)
@@ -189,7 +192,7 @@ extension RequestError {
         case fileUnreadable(path: String)
         /// The path belongs to a directory.
         case fileIsDirectory(path: String)
-        /// The number of bytes differs from the stated length, or the size of the file changed while it was sent.
+        /// The number of bytes differs from the length that you stated, or the file's size changed during the upload.
         case lengthMismatch(expected: Int64, actual: Int64)
         /// The sequence of the body failed; its error is in ``RequestError/underlying``.
         case sequenceFailed
@@ -214,7 +217,7 @@ extension RequestError {
     public enum RedirectReason: Hashable, Sendable, Described {
         /// The request was redirected more often than the limit allows.
         case tooMany(limit: Int)
-        /// The redirects form a loop: the same request would be sent again.
+        /// The redirects form a loop, so the same request would be sent again and again.
         case loop(url: String)
         /// The redirect leads from `https` to `http`, and the session does not allow insecure redirects.
         case insecure(url: String)
@@ -241,7 +244,10 @@ extension RequestError {
     /// The reason why the cache has no response for a request that must not use the network.
     @nonexhaustive
     public enum CacheReason: Hashable, Sendable, Described {
-        /// No suitable response is stored, or the cache does not apply to this kind of request.
+        /// The session has no cache, or the cache cannot answer the request.
+        ///
+        /// The cache has no suitable response, or the session does not use the cache for such a request. Streams and
+        /// downloads, for example, never receive stored responses.
         case notStored
 
         /// The reason in a few words.
@@ -251,14 +257,15 @@ extension RequestError {
     /// The reason why Bluebonnet cannot respond to an authentication challenge.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable, Described {
-        /// The server's first Digest challenge has an algorithm that libcurl does not implement correctly.
+        /// The first Digest challenge requires an algorithm that libcurl does not implement correctly.
         ///
-        /// The server offers no other scheme that the credential allows. The algorithms MD5 and SHA-256 work.
+        /// The server or the proxy offers no other scheme that the credential allows. The algorithms MD5 and SHA-256
+        /// work.
         case unsupportedDigestAlgorithm(String)
-        /// The server's first Digest challenge has a quality of protection that libcurl does not implement correctly.
+        /// The first Digest challenge requires a quality of protection that libcurl does not implement correctly.
         ///
-        /// The server offers no other scheme that the credential allows. The quality `auth` works. The quality
-        /// `auth-int` works only for requests without a body.
+        /// The server or the proxy offers no other scheme that the credential allows. The quality `auth` works. The
+        /// quality `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
         /// The installed libcurl supports none of the schemes that the credential allows.
         case unsupportedScheme(String)
@@ -299,7 +306,7 @@ extension RequestError {
         case publicSuffix(name: String, domain: String)
         /// The host that set the cookie is not in the cookie's domain.
         case foreignDomain(name: String, domain: String)
-        /// A secure cookie was set without TLS by a host other than the local machine.
+        /// The cookie has the `Secure` attribute, but a host other than the local machine set it without TLS.
         case insecure(name: String)
         /// The cookie violates the rules for the prefix of its name (`__Secure-` or `__Host-`).
         case prefix(name: String)

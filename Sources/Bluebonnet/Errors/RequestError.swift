@@ -10,7 +10,7 @@ public struct RequestError: Error, Sendable {
     /// The kind of failure.
     public var kind: Kind { storage.kind }
 
-    /// The error that caused this error, such as an error from your own code or an earlier error of the request.
+    /// The error that caused this error, such as an error from your own code or an earlier error of the same request.
     public var underlying: (any Error)? { storage.underlying }
 
     /// A sentence with details, such as libcurl's error text.
@@ -22,21 +22,23 @@ public struct RequestError: Error, Sendable {
     /// The URL of the request without user info and query values, if it was known when the request failed.
     public var url: String? { storage.url }
 
-    /// The number of attempts, including the failed attempt; 0 if the request failed before its first attempt.
+    /// The number of times that the request was tried, including retries; 0 if it failed before the first attempt.
     public var attempts: Int { storage.attempts }
 
-    /// The response that failed validation or could not be serialized, if there was one.
+    /// The received response that caused the failure, such as a response that validation refused; `nil` if there is
+    /// none.
     public var response: HTTPResponse? { storage.response }
 
     /// The first 64 KiB of the body of ``response``.
     ///
-    /// If the head of a stream or a download failed validation, the value contains only the bytes that arrived within
-    /// the next 300 milliseconds.
+    /// For a stream or a download, validation checks the head before the body arrives. If validation refuses the head,
+    /// the value contains only the bytes that arrive within the next 300 milliseconds.
     public var body: Data? { storage.body }
 
     /// The data for resuming the failed download, if it can be resumed.
     ///
-    /// The data contains the URL and the header fields of the request, but no user info and no secret fields.
+    /// The data contains the URL and the header fields of the request, but no user info and no fields with secrets,
+    /// such as `Authorization`.
     public var resumeData: Data? { storage.resumeData }
 
     /// The place in the source code where the error was created, as `#fileID:#line`.
@@ -93,7 +95,7 @@ public struct RequestError: Error, Sendable {
         RequestError(.invalidURL, detail: detail, fileID: fileID, line: line).with { $0.url = text }
     }
 
-    /// The number of bytes of a failed response's body that an error keeps.
+    /// The maximum number of bytes that an error keeps of the body of a failed response.
     package static let bodyLimit = 64 * 1024
 
     private func with(_ change: (inout Storage) -> Void) -> RequestError {
@@ -104,7 +106,7 @@ public struct RequestError: Error, Sendable {
 
     /// Returns the error with the method and the URL of a request, and with the number of attempts.
     ///
-    /// An existing method and an existing URL are kept.
+    /// If the error already has a method or a URL, that value does not change.
     package func during(_ request: HTTPRequest?, attempts: Int) -> RequestError {
         with { storage in
             storage.method = storage.method ?? request?.method
@@ -157,7 +159,7 @@ public struct RequestError: Error, Sendable {
     /// Whether the request was cancelled.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// Whether a connection could not be made, timed out while connecting, or was lost.
+    /// Whether the connection was lost, or could not be made, for example within the time limit.
     public var isConnectionFailure: Bool {
         switch kind {
         case .connection, .timedOut(.connect): true

@@ -1,17 +1,17 @@
 extension Session {
-    /// Creates a source of server-sent events that reconnects when its connection is lost (WHATWG HTML §9.2).
+    /// Creates a source of server-sent events, which reconnects when its connection is lost (WHATWG HTML §9.2).
     ///
-    /// The source connects when a loop over the source begins. The session's idle and total timeouts do not apply,
-    /// because a connection may be silent for a long time. Use `requestModifier` to set other timeouts.
+    /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
+    /// not apply, because a connection may be silent for a long time. Use `requestModifier` to set other timeouts.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - headers: Header fields, which replace the session's fields of the same name. The source sets `Accept` and
-    ///     `Cache-Control`. It also sets `Last-Event-ID` if there is an event ID.
+    ///     `Cache-Control`. It also sets `Last-Event-ID` if an earlier event or `configuration` contained an event ID.
     ///   - configuration: The reconnection settings.
-    ///   - requestModifier: A closure that changes the request of each connection after all fields are set. The closure
-    ///     runs on the global pool.
+    ///   - requestModifier: A closure that changes the request of each connection, after the source has set all fields.
+    ///     The closure runs on the global pool.
     /// - Returns: A source of events.
     public nonisolated func eventSource(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -26,12 +26,12 @@ extension Session {
 
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
-    /// The source connects when a loop over the source begins. The session's idle and total timeouts do not apply,
-    /// because a connection may be silent for a long time. The request's own timeouts apply.
+    /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
+    /// not apply, because a connection may be silent for a long time. The timeouts that the request itself sets apply.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, for each connection.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The source calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for each connection.
     ///   - configuration: The reconnection settings.
     /// - Returns: A source of events.
     public nonisolated func eventSource(

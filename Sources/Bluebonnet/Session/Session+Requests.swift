@@ -3,13 +3,15 @@ public import FoundationEssentials
 extension Session {
     /// A closure that changes a request before its parameters are encoded.
     ///
-    /// If the closure throws a ``RequestError``, the request fails with this error. Any other error becomes the
-    /// underlying error of `.invalidRequest(.conversion)`.
+    /// If the closure throws a ``RequestError``, the request fails with this error. If the closure throws another
+    /// error, the request fails with `.invalidRequest(.conversion)`. ``RequestError/underlying`` is then the error of
+    /// the closure.
     public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
 
     /// Creates a request for a URL.
     ///
-    /// By default, the request starts when a serializer is attached. The request fails if the URL cannot be converted.
+    /// By default, the request starts when you call its first `serializing…` method. The request fails if `convertible`
+    /// is not a valid URL.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -18,7 +20,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for each attempt.
+    ///     closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -35,8 +37,8 @@ extension Session {
 
     /// Creates a request that encodes parameters.
     ///
-    /// By default, the request starts when a serializer is attached. The request fails if the URL cannot be converted
-    /// or the parameters cannot be encoded.
+    /// By default, the request starts when you call its first `serializing…` method. The request fails if `convertible`
+    /// is not a valid URL, or if the parameters cannot be encoded.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -48,7 +50,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for each attempt.
+    ///     the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -63,11 +65,11 @@ extension Session {
 
     /// Creates a request from an ``HTTPRequest`` or your own request type.
     ///
-    /// By default, the request starts when a serializer is attached.
+    /// By default, the request starts when you call its first `serializing…` method.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -81,8 +83,8 @@ extension Session {
 extension Session {
     /// Creates a request that streams the response body.
     ///
-    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
-    /// sequences.
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or when you begin to read
+    /// one of the task's sequences.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -93,7 +95,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for each attempt.
+    ///     closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -108,8 +110,8 @@ extension Session {
 
     /// Creates a request that encodes parameters and streams the response body.
     ///
-    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
-    /// sequences.
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or when you begin to read
+    /// one of the task's sequences.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -123,7 +125,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for each attempt.
+    ///     the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -140,12 +142,12 @@ extension Session {
 
     /// Creates a streaming request from an ``HTTPRequest`` or your own request type.
     ///
-    /// By default, the request starts when you await the response of its ``DataStreamTask`` or read one of the task's
-    /// sequences.
+    /// By default, the request starts when you await the response of its ``DataStreamTask`` or when you begin to read
+    /// one of the task's sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
@@ -164,9 +166,9 @@ extension Session {
 extension Session {
     /// Creates a request that writes the response body to a file.
     ///
-    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
-    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
-    /// `Accept-Encoding` field in `headers` overrides this field.
+    /// By default, the request starts when you call its first `serializing…` method. Only downloads with the GET method
+    /// can be resumed. The request sends `Accept-Encoding: identity`, because a compressed download cannot be resumed.
+    /// If `headers` contains an `Accept-Encoding` field, the request sends that field instead.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -175,7 +177,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for each attempt.
+    ///     closure runs on the global pool, once for the first attempt and once for each retry.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
@@ -191,9 +193,9 @@ extension Session {
 
     /// Creates a request that encodes parameters and writes the response body to a file.
     ///
-    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
-    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
-    /// `Accept-Encoding` field in `headers` overrides this field.
+    /// By default, the request starts when you call its first `serializing…` method. Only downloads with the GET method
+    /// can be resumed. The request sends `Accept-Encoding: identity`, because a compressed download cannot be resumed.
+    /// If `headers` contains an `Accept-Encoding` field, the request sends that field instead.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -205,7 +207,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for each attempt.
+    ///     the global pool, once for the first attempt and once for each retry.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download<Parameters: Encodable & Sendable>(
@@ -222,13 +224,13 @@ extension Session {
 
     /// Creates a download request from an ``HTTPRequest`` or your own request type.
     ///
-    /// By default, the request starts when a serializer is attached. Only downloads with the GET method can be resumed.
-    /// The request sends `Accept-Encoding: identity`, because an encoded download cannot be resumed. An
-    /// `Accept-Encoding` field of the converted request overrides this field.
+    /// By default, the request starts when you call its first `serializing…` method. Only downloads with the GET method
+    /// can be resumed. The request sends `Accept-Encoding: identity`, because a compressed download cannot be resumed.
+    /// If the converted request has an `Accept-Encoding` field, that field is sent instead.
     ///
     /// - Parameters:
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
@@ -241,18 +243,18 @@ extension Session {
             convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
-    /// Creates a request that resumes a failed or cancelled download, even from an earlier process.
+    /// Creates a request that resumes a failed or cancelled download, from this process or an earlier process.
     ///
-    /// The request fetches only the missing part if the resource has not changed (RFC 9110 §14). If the resource has
-    /// changed, or if the partial file no longer exists, the request downloads the whole file. After another
-    /// interruption, the download resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. By
-    /// default, the request starts when a serializer is attached.
+    /// If the resource has not changed, the request fetches only the missing bytes (RFC 9110 §14). If the resource has
+    /// changed, or if the partial file no longer exists, the request downloads the whole file. If the download is
+    /// interrupted again, it resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. By
+    /// default, the request starts when you call its first `serializing…` method.
     ///
     /// - Parameters:
-    ///   - resumeData: The ``DownloadRequest/resumeData`` of the earlier download. With other data, the request fails
-    ///     with `.download(.resumeDataInvalid)`.
-    ///   - headers: Header fields to add to those of the earlier download's request. They replace fields of the same name.
-    ///     Resume data contains no secrets, so pass `Authorization` and similar fields here.
+    ///   - resumeData: The ``DownloadRequest/resumeData`` of the earlier download. If the data is not resume data, the
+    ///     request fails with `.download(.resumeDataInvalid)`.
+    ///   - headers: Header fields to add to the fields of the earlier download's request. They replace fields of the
+    ///     same name. Resume data contains no secrets, so pass `Authorization` and similar fields again here.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.

@@ -8,18 +8,18 @@ extension Session {
 
     /// Creates a request that sends bytes in memory.
     ///
-    /// By default, the request starts when a serializer is attached.
+    /// By default, the request starts when you call its first `serializing…` method.
     ///
     /// - Parameters:
     ///   - data: The bytes to send.
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
-    ///     if you set the field.
+    ///   - headers: Header fields, which replace the session's fields of the same name. The request has a
+    ///     `Content-Type` only if you set the field.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -32,20 +32,20 @@ extension Session {
 
     /// Creates a request that sends a file.
     ///
-    /// By default, the request starts when a serializer is attached. The file is read while it is sent, so the memory
-    /// use does not depend on the size of the file. If the file cannot be read, the request fails with
-    /// `.requestBody(…)`.
+    /// By default, the request starts when you call its first `serializing…` method. The request reads the file in
+    /// pieces while it sends them, so the memory use does not depend on the size of the file. If the file cannot be
+    /// read, the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
-    ///     if you set the field.
+    ///   - headers: Header fields, which replace the session's fields of the same name. The request has a
+    ///     `Content-Type` only if you set the field.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -58,22 +58,22 @@ extension Session {
 
     /// Creates a request that sends the bytes of a sequence.
     ///
-    /// By default, the request starts when a serializer is attached. The sequence is read as fast as the network
-    /// accepts the bytes. It is iterated only once, on the global pool, so the request cannot be sent again.
-    /// ``RequestBody/stream(length:_:)`` creates a body that can be sent again.
+    /// By default, the request starts when you call its first `serializing…` method. The request reads the sequence as
+    /// fast as the network accepts the bytes. The request iterates the sequence only once, on the global pool, so the
+    /// body cannot be sent again. To create a body that can be sent again, use ``RequestBody/stream(length:_:)``.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, which can have any size.
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. With `nil`, HTTP/1.1 uses the
-    ///     chunked transfer coding (RFC 9112 §7.1).
+    ///   - sequence: A sequence whose elements are the parts of the body, in order. An element can have any size.
+    ///   - length: The total number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses
+    ///     the chunked transfer coding (RFC 9112 §7.1).
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
-    ///     if you set the field.
+    ///   - headers: Header fields, which replace the session's fields of the same name. The request has a
+    ///     `Content-Type` only if you set the field.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -87,18 +87,18 @@ extension Session {
 
     /// Creates a request that sends a body of any kind.
     ///
-    /// By default, the request starts when a serializer is attached.
+    /// By default, the request starts when you call its first `serializing…` method.
     ///
     /// - Parameters:
     ///   - body: The body to send.
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` is sent only
-    ///     for a form, or if you set the field.
+    ///   - headers: Header fields, which replace the session's fields of the same name. The request has a
+    ///     `Content-Type` only if the body is a form or you set the field.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -115,14 +115,14 @@ extension Session {
 
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with bytes in memory as the body.
     ///
-    /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when you call its first `serializing…` method. The new body replaces the body of
+    /// the converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - data: The bytes to send.
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -134,14 +134,14 @@ extension Session {
 
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a file as the body.
     ///
-    /// By default, the request starts when a serializer is attached. The file replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when you call its first `serializing…` method. The file replaces the body of the
+    /// converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read, the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -154,17 +154,17 @@ extension Session {
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with the bytes of a sequence as the
     /// body.
     ///
-    /// By default, the request starts when a serializer is attached. The sequence is iterated only once, on the global
-    /// pool, so the request cannot be sent again. The sequence replaces the body of the converted request. If the
-    /// method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when you call its first `serializing…` method. The request iterates the sequence
+    /// only once, on the global pool, so the body cannot be sent again. The sequence replaces the body of the converted
+    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, which can have any size.
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. With `nil`, HTTP/1.1 uses the
-    ///     chunked transfer coding (RFC 9112 §7.1).
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - sequence: A sequence whose elements are the parts of the body, in order. An element can have any size.
+    ///   - length: The total number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses
+    ///     the chunked transfer coding (RFC 9112 §7.1).
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -177,14 +177,14 @@ extension Session {
 
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a body of any kind.
     ///
-    /// By default, the request starts when a serializer is attached. The new body replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// By default, the request starts when you call its first `serializing…` method. The new body replaces the body of
+    /// the converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - body: The body to send.
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -209,10 +209,10 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Creates a request that sends a multipart form filled by a closure (RFC 7578).
+    /// Creates a request that sends a multipart form, which a closure fills (RFC 7578).
     ///
-    /// By default, the request starts when a serializer is attached. The parts are read while they are sent. If a part
-    /// is invalid or cannot be read, the request fails with `.multipartEncoding(…)`.
+    /// By default, the request starts when you call its first `serializing…` method. The request reads the parts while
+    /// it sends them. If a part is invalid or cannot be read, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
     ///   - multipartFormData: A closure that appends the parts to an empty form. The closure runs before this method
@@ -224,7 +224,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
@@ -238,9 +238,9 @@ extension Session {
 
     /// Creates a request that sends a multipart form (RFC 7578).
     ///
-    /// By default, the request starts when a serializer is attached. The parts are read while they are sent, so the
-    /// memory use does not depend on the size of the form. If a part is invalid or cannot be read, the request fails
-    /// with `.multipartEncoding(…)`.
+    /// By default, the request starts when you call its first `serializing…` method. The request reads the parts while
+    /// it sends them, so the memory use does not depend on the size of the form. If a part is invalid or cannot be
+    /// read, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form to send (RFC 7578).
@@ -251,7 +251,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for each attempt.
+    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -266,16 +266,16 @@ extension Session {
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form that a closure
     /// fills.
     ///
-    /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The form sets the `Content-Type`, unless the converted request already
-    /// has the field.
+    /// By default, the request starts when you call its first `serializing…` method. The form replaces the body of the
+    /// converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. If the converted request has no `Content-Type` field, the form sets
+    /// the field.
     ///
     /// - Parameters:
     ///   - multipartFormData: A closure that appends the parts to an empty form. The closure runs before this method
     ///     returns.
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -288,15 +288,15 @@ extension Session {
 
     /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a multipart form as the body.
     ///
-    /// By default, the request starts when a serializer is attached. The form replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The form sets the `Content-Type`, unless the converted request already
-    /// has the field.
+    /// By default, the request starts when you call its first `serializing…` method. The form replaces the body of the
+    /// converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. If the converted request has no `Content-Type` field, the form sets
+    /// the field.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form to send (RFC 7578).
-    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. `asHTTPRequest()` of your type
-    ///     is called on the global pool, once for each attempt.
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
+    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.

@@ -1,11 +1,11 @@
-/// An object that creates requests, and that holds their common settings and shared connections.
+/// Creates requests, and holds the settings and the connections that they share.
 ///
 /// Create one session for each set of common settings, and keep the session. Connections are reused only within a
-/// session. You can release a session while its requests are running. The connections are closed after the last request
-/// has finished.
+/// session. You can release a session while its requests are running. The session then closes its connections after the
+/// last request has finished.
 ///
-/// The methods that create requests are `nonisolated`, so you can call them from any isolation. Requests do not run on
-/// the actor of the session.
+/// The methods that create requests are `nonisolated`, so you can call them from any actor or task without `await`.
+/// Requests do not run on the actor of the session.
 public actor Session {
     /// The shared session, which has the default configuration and lives as long as the process.
     public static let `default` = Session()
@@ -17,15 +17,16 @@ public actor Session {
 
     /// Creates a session.
     ///
-    /// The session starts its thread and opens connections only when a request starts.
+    /// The initializer starts no thread and opens no connections. The session does so when the first request starts.
     ///
     /// - Parameters:
     ///   - configuration: The settings for requests and connections.
     ///   - interceptor: An interceptor that adapts all requests and decides about retries; `nil` by default. It runs
     ///     before the interceptors of a request.
     ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; `nil` by default. With `nil`,
-    ///     libcurl verifies certificates with the authorities of ``Configuration/tls-swift.property``. All requests
-    ///     fail if ``Transport/evaluateServers(using:)`` of the transport returns `false` for the manager.
+    ///     libcurl verifies certificates with the authorities of ``Configuration/tls-swift.property``. If you also pass
+    ///     your own transport, the transport must support the manager. If its ``Transport/evaluateServers(using:)``
+    ///     returns `false`, all requests fail with `.trust(.notEvaluated)`.
     ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler. With
     ///     `nil`, the default, redirects are followed.
     ///   - cachedResponseHandler: The handler that decides which responses are cached, for requests without their own
@@ -33,10 +34,11 @@ public actor Session {
     ///     ``ResponseCache`` in memory.
     ///   - eventMonitors: The monitors that receive the events of all requests; none by default. The session retains
     ///     the monitors.
-    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached or its first reader
-    ///     begins; `true` by default. With `false`, a request starts when you call `resume()`.
-    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The session shuts down the
-    ///     transport.
+    ///   - startRequestsImmediately: Whether a request starts automatically when you ask for its result; `true` by
+    ///     default. You ask for a result when you call a `serializing…` method or begin to read a stream. With `false`,
+    ///     a request starts when you call `resume()`.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The session shuts the transport
+    ///     down when the session ends.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
@@ -95,18 +97,19 @@ public actor Session {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
 
-    /// Whether requests start automatically: with the first serializer or the first reader.
+    /// Whether a request starts automatically when you call a `serializing…` method or begin to read a stream.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 
     /// The executor on which the transport runs; `nil` if the transport has no executor.
     ///
-    /// A task that makes many requests in sequence can prefer this executor. Each request then saves two thread
-    /// switches. Such a task must not block.
+    /// A task that makes many requests one after another can prefer this executor, with `withTaskExecutorPreference`.
+    /// Each request then needs two fewer thread switches. The task must not block, because it runs on the transport's
+    /// thread.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
 
     // MARK: All requests
 
-    /// Calls a closure with the requests that are running or awaited.
+    /// Calls a closure with all unfinished requests that have started or that a task awaits.
     ///
     /// The closure runs in the caller's isolation. Requests may begin and end while the closure runs.
     ///
@@ -130,11 +133,11 @@ public actor Session {
 
     /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
-    /// Requests that have not started yet and later requests fail with `.sessionShutDown`. If the calling task is
-    /// cancelled, the running requests are cancelled too.
+    /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
+    /// way. If the calling task is cancelled, the session cancels the running requests.
     ///
-    /// The method also waits until the event monitors have received all earlier events. It does not wait for the
-    /// monitors if the calling task is cancelled or runs the code of a monitor.
+    /// The method also waits until the event monitors have received all earlier events. The method does not wait for
+    /// the monitors if the calling task is cancelled, or if a monitor's own code calls the method.
     public func shutdown() async {
         await context.shutDown()
     }

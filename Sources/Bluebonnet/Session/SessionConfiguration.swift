@@ -1,5 +1,5 @@
 extension Session {
-    /// The settings of a session, which cannot change after the session is created.
+    /// The settings of a session; you cannot change them after the session is created.
     public struct Configuration: Sendable {
         /// The header fields that the session adds to its requests; ``HTTPHeaders/default`` by default.
         ///
@@ -7,11 +7,11 @@ extension Session {
         /// not sent if ``decodesContent`` is `false`. Fields with an empty value are not sent.
         public var headers: HTTPHeaders = .default
 
-        /// The timeouts for requests that do not set their own timeouts.
+        /// The time limits for requests that do not set their own limits.
         ///
-        /// The defaults are 30 seconds to connect, 60 seconds idle, and 10 minutes in total for an exchange whose
-        /// bodies are both in memory. Other exchanges have no total timeout by default. The default of
-        /// ``Timeouts/pool`` is no limit.
+        /// By default, ``Timeouts/connect`` is 30 seconds and ``Timeouts/idle`` is 60 seconds. If the request body and
+        /// the response body are both in memory, ``Timeouts/total`` is 10 minutes. Other requests, such as streams,
+        /// downloads and uploads of files, have no total limit by default. ``Timeouts/pool`` has no limit by default.
         public var timeouts: Timeouts = .default
 
         /// The limits for the number and the lifetime of connections.
@@ -42,9 +42,11 @@ extension Session {
         /// The IP versions that connections use; both by default.
         public var addressFamily: AddressFamily = .any
 
-        /// The delay before connecting with the second IP version (RFC 8305).
+        /// The time after which a connection with the second IP version is also tried (RFC 8305).
         ///
-        /// The minimum is 1 millisecond. With `nil`, the default, the delay is 200 milliseconds, as in libcurl.
+        /// The session first tries to connect with one IP version. If there is no connection after this time, the
+        /// session tries both versions at once. The minimum is 1 millisecond. With `nil`, the default, the time is 200
+        /// milliseconds, as in libcurl.
         public var happyEyeballsTimeout: Duration?
 
         /// The settings of TCP keep-alive probes; `nil`, the default, for no probes.
@@ -64,8 +66,8 @@ extension Session {
         /// The session decodes `gzip` and `deflate`. It decodes `br` and `zstd` if the system has the libraries that
         /// libcurl uses for these codings. Requests fail with `.invalidResponse(.undecodableContent)` in these cases:
         ///
-        /// - The content is not encoded as stated in `Content-Encoding`, or ends too early.
-        /// - The content has more than five codings.
+        /// - The content is not encoded as `Content-Encoding` states, or the content ends too early.
+        /// - `Content-Encoding` lists more than five codings.
         /// - The zstd window is larger than 8 MiB (RFC 9659).
         public var decodesContent = true
 
@@ -77,37 +79,41 @@ extension Session {
 
         /// The maximum size of a response head, in bytes; 256 KiB by default.
         ///
-        /// A request with a larger response head fails with `.invalidResponse(.headTooLarge)`. The limit applies
-        /// separately to trailers. This property cannot raise the limits of libcurl. Libcurl limits a field to 100 KiB.
-        /// Libcurl 8.3.0 and later, and Debian's 7.88.1, also limit all heads of an exchange together to 300 KiB.
+        /// A request with a larger response head fails with `.invalidResponse(.headTooLarge)`. Trailers do not count as
+        /// part of the head, but they have a limit of the same size. Libcurl has its own limits, which this property
+        /// cannot raise. Libcurl limits a field to 100 KiB. With HTTP/2, libcurl before 8.13.0 limits a head to 128
+        /// KiB. Libcurl 8.3.0 and later, and Debian's 7.88.1, also limit all heads that arrive for one sent request to
+        /// 300 KiB in total. These heads include heads with a 1xx status code.
         public var maximumResponseHeadBytes = 256 * 1024
 
-        /// The size of the receive buffer of a running exchange, in bytes; 64 KiB by default.
+        /// The size of libcurl's receive buffer for each running request, in bytes; 64 KiB by default.
         ///
         /// The size can be from 1 KiB to 512 KiB. With libcurl before 8.1.0, the minimum is 32 KiB.
         public var receiveBufferBytes = 64 * 1024
 
-        /// The number of buffered bytes at which a streamed or downloaded body is paused; 1 MiB by default.
+        /// The number of buffered bytes at which a streamed or downloaded body pauses; 1 MiB by default.
         ///
-        /// Bytes are buffered until the readers of a stream have read them, or until they are written to the file of a
-        /// download. A small value can slow down a fast transfer, which then often waits for the reader. The buffer can
-        /// exceed this value by one received piece. The maximum size of a piece is half of this value, but at least 64
-        /// KiB and at most 512 KiB.
+        /// While a body is paused, the session receives no more of its bytes. The buffer keeps the bytes of a stream
+        /// until all readers have read them. The buffer keeps the bytes of a download until they are written to the
+        /// file. With a small value, a fast transfer often pauses, which makes it slower. Bytes arrive in blocks, so
+        /// the buffer can exceed this value by one block. The maximum size of a block is half of this value, limited to
+        /// the range from 64 KiB to 512 KiB.
         ///
-        /// A compressed body is decoded only while there is room for the decoded bytes. With HTTP/2, libcurl 7.88 can
-        /// buffer up to 32 MiB more, which is the size of its flow-control window.
+        /// A compressed body is decoded only while the buffer has room for the decoded bytes. With HTTP/2, libcurl 7.88
+        /// can itself buffer up to 32 MiB more, because its flow-control window has this size.
         public var bodyHighWatermark = 1024 * 1024
 
-        /// The number of buffered bytes at which a paused body is resumed; 256 KiB by default.
+        /// The number of buffered bytes at which a paused body continues; 256 KiB by default.
         public var bodyLowWatermark = 256 * 1024
 
         /// The time to wait for a "100 Continue" response before a large request body is sent; 1 second by default.
         ///
-        /// A server can refuse the body during this time (RFC 9110 §10.1.1). The wait applies over HTTP/1.1 to bodies
-        /// of more than 1 MiB or of unknown length. With `nil`, requests do not wait for "100 Continue".
+        /// During this time, the server can refuse the request before the body is sent (RFC 9110 §10.1.1). Only
+        /// HTTP/1.1 requests wait, and only if the body has more than 1 MiB or an unknown length. With `nil`, requests
+        /// do not wait for "100 Continue".
         public var continueTimeout: Duration? = .seconds(1)
 
-        /// The event loop of the session; `nil`, the default, for a separate event loop.
+        /// The event loop on which the session runs; with `nil`, the default, the session creates its own event loop.
         ///
         /// Sessions with the same event loop share one thread.
         public var eventLoop: EventLoop?
@@ -133,11 +139,12 @@ extension Session {
         /// function.
         package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
 
-        /// Returns when an unneeded body has taken too long, or when its task is cancelled; tests replace the function.
+        /// Waits as long as a body that is not needed may take; tests replace the function.
         ///
-        /// Two kinds of body are not needed. The body of a redirect is read so that its connection can be reused. The
-        /// body of a response whose head was refused is read for the error. The default is 300 milliseconds, which is
-        /// about the time that a new connection takes.
+        /// The function ends early if its task is cancelled. Two kinds of body are not needed. The body of a redirect
+        /// is read only so that its connection can be reused. If validation refuses the head of a response, the body is
+        /// read only for the error. The default time is 300 milliseconds, which is about the time that a new connection
+        /// takes.
         package var bodyGracePeriod: @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(300))
         }
@@ -169,7 +176,7 @@ extension Session.Configuration {
 
         /// Whether a redirect from `https` to `http` is allowed; `false` by default.
         ///
-        /// With `false`, a request with such a redirect fails with `.redirect(.insecure)`.
+        /// With `false`, a request that is redirected from `https` to `http` fails with `.redirect(.insecure)`.
         public var allowsInsecure = false
 
         /// Creates the default limits.

@@ -51,7 +51,7 @@ package enum HostName {
         return label.dropFirst(2).allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     }
 
-    /// Returns the canonical form of a host, or of a wildcard for one label; `nil` if the text is invalid.
+    /// Returns the canonical form of a host, or of a wildcard such as `*.example.com`; `nil` if the text is invalid.
     package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name

@@ -6,7 +6,7 @@ package struct IPAddress: Hashable, Sendable {
     /// The 4 or 16 bytes of the address.
     package let bytes: [UInt8]
 
-    /// The zone of an IPv6 address, which is the name or number of a link, as in `fe80::1%eth0` (RFC 4007 §11).
+    /// The zone of an IPv6 address: the name or number of a link, such as `eth0` in `fe80::1%eth0` (RFC 4007 §11).
     package let zone: String?
 
     /// Creates an address from 4 or 16 bytes.

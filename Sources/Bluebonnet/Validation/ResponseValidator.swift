@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Accepts or refuses a response.
+/// A rule that accepts or refuses a response.
 package enum ResponseValidator: Sendable {
     /// Checks the request as it was sent, the head of the response, and the body if it is in memory.
     package typealias Check = @Sendable (HTTPRequest?, HTTPResponse, Data?) throws -> ValidationResult
@@ -18,7 +18,7 @@ package enum ResponseValidator: Sendable {
     /// Accepts the status codes 200 to 299.
     package static let success = ResponseValidator.statusCodes(.range(200..<300))
 
-    /// Checks a response; the error contains the reason, but not yet the response.
+    /// Checks a response; throws an error with the reason of a refusal, but without the response.
     package func check(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
         switch self {
         case .statusCodes(let codes):
@@ -40,9 +40,10 @@ package enum ResponseValidator: Sendable {
 }
 
 extension RequestError {
-    /// Returns the error of a request if its validator threw or returned an error of any type.
+    /// Returns the error of a request whose validator threw or returned an error of any type.
     ///
-    /// A thrown ``RequestError`` is also wrapped, because it may belong to another request.
+    /// An error that is already a ``RequestError`` also becomes an underlying error, because it may belong to another
+    /// request.
     package static func wrappingValidator(_ error: any Error) -> RequestError {
         RequestError(.validation(.customValidationFailed), underlying: error)
     }

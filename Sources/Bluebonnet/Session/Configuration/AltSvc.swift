@@ -2,12 +2,13 @@ extension Session.Configuration {
     /// The storage for alternative services, which are other hosts and ports for the same resources (RFC 7838).
     ///
     /// A server lists its alternative services in the `Alt-Svc` field of a response over TLS. Later connections go to
-    /// an alternative service. Its certificate must be valid for the host of the URL. If the service cannot be reached,
-    /// the request fails.
+    /// an alternative service. The certificate of the service must be valid for the host of the URL. If a connection to
+    /// the service cannot be made, the request fails.
     ///
-    /// Each libcurl handle has its own storage, so each handle must receive the `Alt-Svc` field before it uses a
-    /// service. Concurrent requests use different handles. Services for HTTP/1.1 and HTTP/2 are supported. Debian's
-    /// libcurl does not support services for HTTP/3.
+    /// Each request runs on a libcurl handle, and a later request can use the same handle again. Each handle has its
+    /// own storage. A handle learns a service only from an `Alt-Svc` field that it receives itself, or from the file of
+    /// ``file(_:)``. Concurrent requests use different handles, so each of these handles must learn the service.
+    /// Services for HTTP/1.1 and HTTP/2 are used. Services for HTTP/3 are ignored.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// Alternative services are not used.

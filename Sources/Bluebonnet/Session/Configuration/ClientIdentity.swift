@@ -3,9 +3,9 @@ public import FoundationEssentials
 extension Session.Configuration.TLS {
     /// A client certificate and its private key.
     ///
-    /// `TLS.clientIdentities` selects the certificate by host. `TLS.clientIdentity` is sent to all other servers that
-    /// request a client certificate. Files are read when a connection is made. The description of an identity contains
-    /// neither the key nor the passphrase.
+    /// Set `TLS.clientIdentities` to choose an identity for each host. All other servers that request a client
+    /// certificate receive `TLS.clientIdentity`. Files are read when a connection is made. The description of an
+    /// identity contains neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.
         enum Source: Hashable, Sendable {
@@ -29,7 +29,8 @@ extension Session.Configuration.TLS {
         /// Creates an identity from PEM files (RFC 7468).
         ///
         /// - Parameters:
-        ///   - file: The path of the certificate file. Intermediate certificates follow the client's certificate.
+        ///   - file: The path of the certificate file. The client's certificate comes first. Intermediate certificates
+        ///     can follow.
         ///   - keyFile: The path of the private key file; `nil`, the default, if the key is in the certificate file.
         ///   - passphrase: The passphrase of the key; `nil`, the default, if the key is not encrypted.
         /// - Returns: The identity of the client.
@@ -41,8 +42,8 @@ extension Session.Configuration.TLS {
         /// Creates an identity from PEM text (RFC 7468).
         ///
         /// - Parameters:
-        ///   - data: The certificate. Intermediate certificates follow the client's certificate.
-        ///   - key: The private key; `nil`, the default, if it is in `data`.
+        ///   - data: The certificate. The client's certificate comes first. Intermediate certificates can follow.
+        ///   - key: The private key; `nil`, the default, if the key is in `data`.
         ///   - passphrase: The passphrase of the key; `nil`, the default, if the key is not encrypted.
         /// - Returns: The identity of the client.
         public static func pem(data: Data, key: Data? = nil, passphrase: String? = nil) -> ClientIdentity {

@@ -28,9 +28,10 @@ extension Session.Configuration {
 
         /// The client certificates by host name without a port; empty by default.
         ///
-        /// `*.` matches exactly one label. An entry for the host itself takes precedence over a wildcard, as with
-        /// ``ServerTrustManager``. A redirect to another host uses the entry for the new host. If a key is not a valid
-        /// host, or if two keys are the same host, every request fails with `.invalidRequest(.configuration)`.
+        /// A key can begin with the wildcard `*.`, which matches exactly one label. An entry for the host itself takes
+        /// precedence over a wildcard, as with ``ServerTrustManager``. A redirect to another host uses the entry for
+        /// the new host. If a key is not a valid host, or if two keys are the same host, every request fails with
+        /// `.invalidRequest(.configuration)`.
         public var clientIdentities: [String: ClientIdentity] = [:]
 
         /// The client certificate for an HTTPS proxy that requests a certificate; `nil` by default.
@@ -41,8 +42,8 @@ extension Session.Configuration {
         /// The path of a PEM file with certificate authorities, which replace the system's authorities; `nil` by
         /// default.
         ///
-        /// The authorities also apply to HTTPS proxies. The file is read when a connection first needs its
-        /// certificates, and again after the file has changed. If the file cannot be read or contains no certificate,
+        /// The authorities also apply to HTTPS proxies. The session reads the file when a connection first needs the
+        /// authorities, and again after the file has changed. If the file cannot be read or contains no certificate,
         /// requests that need a connection fail with `.trust(.configuration)`.
         public var caFile: String?
 
