@@ -28,8 +28,8 @@ extension Session {
 
     /// Creates a request with untyped parameters of any type.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
-    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
+    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
@@ -79,8 +79,8 @@ extension Session {
 
     /// Creates a request with untyped parameters of any type whose response is downloaded to a file.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
-    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
+    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
