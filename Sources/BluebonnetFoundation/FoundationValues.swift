@@ -121,7 +121,7 @@ extension Certificate {
     /// This method reads the files with the extensions `cer`, `crt`, `der` and `pem`, in lower or upper case.
     ///
     /// - Parameter bundle: The bundle to search; the main bundle by default.
-    /// - Returns: The certificates. A file without a certificate is skipped.
+    /// - Returns: The certificates. Files without a certificate are skipped.
     public static func all(in bundle: Bundle = .main) -> [Certificate] {
         let endings = ["cer", "CER", "crt", "CRT", "der", "DER", "pem", "PEM"]
         var paths: Set<String> = []
@@ -230,8 +230,8 @@ extension DownloadRequest {
 extension RetryResult {
     /// Creates a result that retries the request after a delay in seconds.
     ///
-    /// A delay that is negative, infinite or not a number counts as 0. A delay of more than 1,000,000,000 seconds counts
-    /// as 1,000,000,000 seconds.
+    /// A delay that is negative, infinite or not a number counts as 0. A delay of more than 1,000,000,000 seconds
+    /// counts as 1,000,000,000 seconds.
     public static func retryWithDelay(_ delay: TimeInterval) -> RetryResult {
         // `Duration` traps on a number of seconds that it cannot represent.
         .retryWithDelay(.seconds(delay.isFinite ? min(max(delay, 0), 1e9) : 0))

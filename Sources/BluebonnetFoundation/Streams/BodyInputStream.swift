@@ -15,8 +15,8 @@ extension DataStreamTask {
     /// before the end of the body, the request is cancelled. If the task was created with
     /// `automaticallyCancelling: false`, or if the body has other readers, the request continues instead.
     ///
-    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by default.
-    ///   The stream can exceed this number by the size of one received chunk.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    ///   default. The stream can exceed this number by the size of one received chunk.
     /// - Returns: The stream. It is not open yet.
     public func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream {
         BodyInputStream(bytes, limit: bufferSize)
@@ -29,8 +29,8 @@ extension DataStreamRequest {
     /// If you close or release the open stream before the end of the body, the request is cancelled. If the body has
     /// other readers, the request continues instead.
     ///
-    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by default.
-    ///   The stream can exceed this number by the size of one received chunk.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    ///   default. The stream can exceed this number by the size of one received chunk.
     /// - Returns: The stream, which is not open yet. The result is never `nil`. It is optional only because the result
     ///   is optional in Alamofire.
     public nonisolated func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream? {
