@@ -21,8 +21,8 @@ public typealias AFResult<Success> = Result<Success, AFError>
 ///
 /// Bluebonnet creates an `AFError` from a `RequestError`. ``underlyingError`` is the cause of the error: an error that
 /// your own code threw, the `RequestError`, or a `URLError`. ``requestError`` is the `RequestError`, with more details:
-/// the URL, the number of attempts, and the beginning of the response body. It is `nil` if your own code threw the
-/// cause, or if the error has no cause.
+/// the URL, the number of attempts, and the beginning of the response body. ``requestError`` is `nil` if your
+/// own code threw the cause, or if the error has no cause.
 public enum AFError: Error {
     /// The body to upload could not be read, or could not be sent as specified.
     case createUploadableFailed(error: any Error)
@@ -57,7 +57,7 @@ public enum AFError: Error {
     /// The communication with the server failed, for example because of a lost connection, a timeout or an invalid
     /// response.
     case sessionTaskFailed(error: any Error)
-    /// The request cannot be sent, because a GET, HEAD or TRACE request must not have a body.
+    /// A GET, HEAD or TRACE request has a body, which is not allowed.
     case urlRequestValidationFailed(reason: URLRequestValidationFailureReason)
 
     /// The reasons why a multipart form could not be encoded.
@@ -200,7 +200,7 @@ extension AFError {
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
     /// Whether the communication with the server failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
-    /// Whether a GET, HEAD or TRACE request has a body, and therefore cannot be sent.
+    /// Whether the request has a body, although its method is GET, HEAD or TRACE.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
     /// The cause of this error, such as an error that your own code threw, a `RequestError` or a `URLError`.
@@ -234,7 +234,7 @@ extension AFError {
         }
     }
 
-    /// The invalid URL, or the URL of the file because of which a multipart form failed.
+    /// The invalid URL, or the URL of the file that caused a multipart form to fail.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)

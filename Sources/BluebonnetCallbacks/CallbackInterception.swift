@@ -21,7 +21,7 @@ public protocol CallbackRequestAdapter: RequestAdapter {
         _ urlRequest: URLRequest, for session: Session,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
 
-    /// Changes a request before it is sent; receives the state of the request as well.
+    /// Changes a request before it is sent, and can use the state of the request.
     ///
     /// Implement this method instead of `adapt(_:for:completion:)` if you need the state, for example the number of
     /// retries. The default implementation calls `adapt(_:for:completion:)`.
@@ -155,7 +155,7 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
 }
 
 extension CallbackAuthenticator {
-    /// Converts the request to a `URLRequest`, and calls the `apply(_:to:)` for `URLRequest`s.
+    /// Converts the request to a `URLRequest`, and calls the `apply` method for `URLRequest`s.
     public func apply(_ credential: Credential, to request: inout HTTPRequest) {
         let original = URLRequest(request)
         var changed = original

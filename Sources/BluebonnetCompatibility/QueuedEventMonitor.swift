@@ -101,7 +101,7 @@ extension QueuedEventMonitor {
 }
 
 extension ClosureEventMonitor {
-    /// Creates a monitor without closures, which will call its closures on a queue.
+    /// Creates a monitor that calls its closures on a queue; the new monitor has no closures.
     ///
     /// - Parameter queue: The queue on which the closures are called.
     public convenience init(queue: DispatchQueue) {

@@ -40,7 +40,9 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, the response head and the body.
     /// - Returns: The top-level object.
-    /// - Throws: `.serialization(.jsonSerializationFailed)` if the body is not JSON, or the error of the preprocessor.
+    /// - Throws: `.serialization(.jsonSerializationFailed)` if the body is not JSON.
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty, but an empty body is not allowed. The error
+    ///   of the preprocessor if the preprocessor fails.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
@@ -74,8 +76,9 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, the response head and the body.
     /// - Returns: The top-level object; `NSNull` for an empty body, if an empty body is allowed.
-    /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list, or the error of the
-    ///   preprocessor.
+    /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list.
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty, but an empty body is not allowed. The error
+    ///   of the preprocessor if the preprocessor fails.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {

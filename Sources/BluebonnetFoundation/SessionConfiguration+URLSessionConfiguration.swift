@@ -109,7 +109,8 @@ extension URLSessionConfiguration {
 
     /// The value of `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.
     ///
-    /// These fields are sent with every request. A field of a request replaces the field with the same name here.
+    /// These fields are sent with every request. A field of a request replaces the field of this
+    /// configuration with the same name.
     public var headers: HTTPHeaders {
         get {
             let pairs = (httpAdditionalHeaders ?? [:]).compactMap { name, value in

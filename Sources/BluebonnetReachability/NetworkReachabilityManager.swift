@@ -33,9 +33,9 @@ public final class NetworkReachabilityManager: Sendable {
 
         /// The type of connection over which packets leave the machine.
         ///
-        /// A link is detected as mobile if its kind is `wwan` or `rmnet`, if it is a modem without link-layer frames,
-        /// or if its name begins with `ww`, `rmnet` or `ccmni`. A modem on a serial line (`ppp0`), a phone's hotspot
-        /// and a tunnel through a mobile network are not detected.
+        /// A link is a network interface of the machine. A link is detected as mobile if its kind is `wwan` or
+        /// `rmnet`, if it is a modem without link-layer frames, or if its name begins with `ww`, `rmnet` or `ccmni`. A
+        /// modem on a serial line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not detected.
         public enum ConnectionType: Hashable, Sendable {
             /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the machine
             /// itself.
@@ -99,7 +99,8 @@ public final class NetworkReachabilityManager: Sendable {
     /// This property queries the kernel, which takes some microseconds and does not block. If the manager is for a host
     /// name, the property also starts a lookup of the name, but does not wait for the result. It starts no lookup while
     /// the previous result is recent. Until the first lookup is complete, the property returns the reachability of the
-    /// Internet. In contrast, ``statuses`` and handlers wait for the lookup, and begin with the status of the host itself.
+    /// Internet. In contrast, ``statuses`` and handlers wait for the lookup, and begin with the status of the host
+    /// itself.
     public var status: Status {
         listeners.target.lookUpIfDue()
         return listeners.target.status()
@@ -168,8 +169,8 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
 
     /// Returns a new manager for the host, if the host is an IP address or `localhost`; otherwise this manager.
     ///
-    /// With the new manager, a request to a local server does not wait while the Internet is unreachable. A manager that
-    /// was created for a host always returns itself.
+    /// With the new manager, a request to a local server does not wait while the Internet is unreachable. A manager
+    /// that was created for a host always returns itself.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: The monitor for the host.

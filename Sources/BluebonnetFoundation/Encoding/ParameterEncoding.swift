@@ -2,7 +2,7 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// The untyped parameters of a request: a dictionary of values of any type by name.
+/// The untyped parameters of a request: a dictionary with values of different types.
 ///
 /// A value can be text, a number, a `Bool`, another `Encodable` value, or an array or a dictionary of these values. In
 /// Swift 6 mode, write a nested array of several types as `["a", 1] as [any Sendable]`. Methods that take `Parameters`

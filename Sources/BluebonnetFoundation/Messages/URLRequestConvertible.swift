@@ -2,7 +2,7 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// A type that can be converted to a `URLRequest`, such as an enumeration of the endpoints of an API.
+/// A type that can be converted to a `URLRequest`, such as an `enum` of the endpoints of an API.
 public protocol URLRequestConvertible: HTTPRequestConvertible {
     /// Returns the request as a Foundation `URLRequest`.
     ///

@@ -35,7 +35,8 @@ extension Session {
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; POST by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before it is adapted.
     /// - Returns: The new request.
     public nonisolated func upload(
@@ -54,7 +55,8 @@ extension Session {
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - convertible: The request without the body. If it has a body, the stream replaces that body.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, with convertible: any HTTPRequestConvertible,
@@ -67,8 +69,8 @@ extension Session {
 extension MultipartFormData {
     /// Appends a file whose bytes are read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
-    /// After this call, the form can be sent only once. Copies of the form share the stream, so only one copy can be
-    /// sent.
+    /// After this call, the form can be sent only once. The form and its copies share the stream, so only one of them
+    /// can be sent.
     ///
     /// - Parameters:
     ///   - stream: The stream to read. The caller must not use it after this call.
