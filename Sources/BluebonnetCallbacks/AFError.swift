@@ -128,7 +128,9 @@ public enum AFError: Error {
         case decodingFailed(error: any Error)
         /// A custom serializer threw an error.
         case customSerializationFailed(error: any Error)
-        /// The body is empty. This is allowed, but the requested type has no value for an empty body.
+        /// The body is empty, and the requested type has no value for an empty body.
+        ///
+        /// The method or the status code allows an empty body.
         case invalidEmptyResponse(type: String)
     }
 
