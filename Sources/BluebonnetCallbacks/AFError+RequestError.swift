@@ -5,10 +5,10 @@ import Foundation
 extension AFError {
     /// Creates an error from a `RequestError`.
     ///
-    /// Each `RequestError.Kind` maps to the closest case. The reason of the failure can select the case. A failure of
-    /// the exchange becomes `.sessionTaskFailed` with the matching `URLError`, or with the `RequestError` if no
-    /// `URLError` matches. The `userInfo` of such a `URLError` contains the `RequestError` under
-    /// `NSUnderlyingErrorKey`.
+    /// The case is the closest match for the `kind` of the `RequestError`, including the reason in the kind. If the
+    /// communication with the server failed, the case is `.sessionTaskFailed` with the matching `URLError`. The
+    /// `userInfo` of this `URLError` contains the `RequestError` under `NSUnderlyingErrorKey`. If no `URLError`
+    /// matches, the case contains the `RequestError` itself.
     ///
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {

@@ -19,10 +19,10 @@ public typealias AFResult<Success> = Result<Success, AFError>
 
 /// The error of a failed request, with the cases of Alamofire's `AFError`.
 ///
-/// Bluebonnet creates it from a `RequestError`. ``underlyingError`` is the cause: usually the error that your own code
-/// threw, the `RequestError` or a `URLError`. If the cause is not another error, ``requestError`` is the
-/// `RequestError`, which contains more details: the URL, the number of attempts, and the beginning of the response
-/// body.
+/// Bluebonnet creates an `AFError` from a `RequestError`. ``underlyingError`` is the cause of the error: an error that
+/// your own code threw, the `RequestError`, or a `URLError`. ``requestError`` is the `RequestError`, with more details:
+/// the URL, the number of attempts, and the beginning of the response body. ``requestError`` is `nil` if your
+/// own code threw the cause, or if the error has no cause.
 public enum AFError: Error {
     /// The body to upload could not be read, or could not be sent as specified.
     case createUploadableFailed(error: any Error)
@@ -54,9 +54,10 @@ public enum AFError: Error {
     case sessionDeinitialized
     /// The session became invalid; Bluebonnet never creates this case.
     case sessionInvalidated(error: (any Error)?)
-    /// The exchange with the server failed, for example because of a lost connection, a timeout or an invalid response.
+    /// The communication with the server failed, for example because of a lost connection, a timeout or an invalid
+    /// response.
     case sessionTaskFailed(error: any Error)
-    /// The request is invalid and cannot be sent.
+    /// A GET, HEAD or TRACE request has a body, which is not allowed.
     case urlRequestValidationFailed(reason: URLRequestValidationFailureReason)
 
     /// The reasons why a multipart form could not be encoded.
@@ -117,8 +118,9 @@ public enum AFError: Error {
         case inputDataNilOrZeroLength
         /// The downloaded file cannot be read.
         case inputFileReadFailed(at: URL)
-        /// The body is not valid text in its encoding, which is `nil` if Foundation does not know the name of the
-        /// encoding.
+        /// The body is not valid text in its encoding.
+        ///
+        /// The `encoding` is `nil` if Foundation does not know the name of the encoding.
         case stringSerializationFailed(encoding: String.Encoding?)
         /// The body is not JSON.
         case jsonSerializationFailed(error: any Error)
@@ -126,7 +128,9 @@ public enum AFError: Error {
         case decodingFailed(error: any Error)
         /// A custom serializer threw an error.
         case customSerializationFailed(error: any Error)
-        /// The body is empty, which is allowed, but the type has no value for an empty body.
+        /// The body is empty, and the requested type has no value for an empty body.
+        ///
+        /// The method or the status code allows an empty body.
         case invalidEmptyResponse(type: String)
     }
 
@@ -196,12 +200,12 @@ extension AFError {
     public var isSessionDeinitializedError: Bool { if case .sessionDeinitialized = self { true } else { false } }
     /// Whether the session became invalid; always `false` for errors that Bluebonnet creates.
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
-    /// Whether the exchange with the server failed.
+    /// Whether the communication with the server failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
-    /// Whether the request is invalid.
+    /// Whether the request has a body, although its method is GET, HEAD or TRACE.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
-    /// The cause of the error, such as an error of your own code, a `RequestError` or a `URLError`.
+    /// The cause of this error, such as an error that your own code threw, a `RequestError` or a `URLError`.
     ///
     /// `nil` if the error has no cause, for example if the status code is not acceptable.
     public var underlyingError: (any Error)? {
@@ -232,7 +236,7 @@ extension AFError {
         }
     }
 
-    /// The invalid URL, or the URL of the file for which a multipart form failed.
+    /// The invalid URL, or the URL of the file that caused a multipart form to fail.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)
@@ -270,16 +274,16 @@ extension AFError {
     }
     /// The URL of the downloaded file that could not be moved.
     ///
-    /// If the destination already exists or is a directory, this is the temporary directory.
+    /// If the destination already exists or is a directory, this property is the URL of the temporary directory.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// The URL of the destination to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }
-    /// The data for resuming the failed download, if it can be resumed.
+    /// The data for resuming the failed download; `nil` if the download cannot be resumed.
     public var downloadResumeData: Data? { requestError?.resumeData }
     /// The `RequestError` from which this error was created.
     ///
-    /// `nil` if ``underlyingError`` is neither a `RequestError` nor a `URLError` that was created from a
-    /// `RequestError`.
+    /// This property has a value only if ``underlyingError`` is a `RequestError`, or a `URLError` that was created from
+    /// a `RequestError`. Otherwise, it is `nil`.
     public var requestError: RequestError? {
         let error = underlyingError
         return error as? RequestError ?? (error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? RequestError
@@ -316,6 +320,6 @@ extension AFError: LocalizedError, Described {
 }
 
 extension Error {
-    /// The error as an ``AFError``; `nil` if it is neither an ``AFError`` nor a `RequestError`.
+    /// The error as an ``AFError``, if it is an ``AFError`` or a `RequestError`; otherwise `nil`.
     public var asAFError: AFError? { self as? AFError ?? (self as? RequestError).map(AFError.init) }
 }

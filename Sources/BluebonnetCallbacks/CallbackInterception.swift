@@ -2,15 +2,16 @@ public import Bluebonnet
 import BluebonnetFoundation
 public import FoundationNetworking
 
-/// A `RequestAdapter` with completion handlers and `URLRequest`s.
+/// A `RequestAdapter` that changes `URLRequest`s and returns its result through a completion handler.
 ///
-/// Parts of the request that a `URLRequest` cannot represent stay unchanged. You can call the completion handler from
-/// any thread. Only its first call has an effect. If the completion handler is released without a call, the request
-/// fails.
+/// Parts of the request that a `URLRequest` cannot represent stay unchanged. A change of the `cachePolicy` has no
+/// effect. You can call the completion handler from any thread. Only its first call has an effect. If the completion
+/// handler is released without a call, the request fails.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
-    /// Runs on the global pool, once for each attempt. Implement either this method or `adapt(_:using:completion:)`.
+    /// This method runs on the global pool: once for the first attempt to send the request, and once for each retry.
+    /// Implement either this method or `adapt(_:using:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -20,9 +21,10 @@ public protocol CallbackRequestAdapter: RequestAdapter {
         _ urlRequest: URLRequest, for session: Session,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
 
-    /// Changes a request before it is sent, with the state of the request.
+    /// Changes a request before it is sent, and can use the state of the request.
     ///
-    /// The default implementation calls `adapt(_:for:completion:)`.
+    /// Implement this method instead of `adapt(_:for:completion:)` if you need the state, for example the number of
+    /// retries. The default implementation calls `adapt(_:for:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -46,21 +48,21 @@ extension CallbackRequestAdapter {
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { adapt(urlRequest, for: state.session, completion: completion) }
 
-    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
+    /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 }
 
-/// A `RequestRetrier` with a completion handler.
+/// A `RequestRetrier` that returns its decision through a completion handler.
 ///
 /// You can call the completion handler from any thread. Only its first call has an effect. If the completion handler is
 /// released without a call, the request is not retried.
 public protocol CallbackRequestRetrier: RequestRetrier {
     /// Decides whether a failed request is retried.
     ///
-    /// Runs on the global pool, once for each distinct failure.
+    /// This method runs on the global pool. Bluebonnet calls it at most once for each failure.
     ///
     /// - Parameters:
     ///   - request: The request that failed.
@@ -73,14 +75,14 @@ public protocol CallbackRequestRetrier: RequestRetrier {
 }
 
 extension CallbackRequestRetrier {
-    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
+    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// A `RequestInterceptor` with completion handlers.
+/// A `RequestInterceptor` that returns its results through completion handlers.
 ///
 /// The default implementations leave requests unchanged and do not retry them.
 public protocol CallbackRequestInterceptor: RequestInterceptor, CallbackRequestAdapter, CallbackRequestRetrier {}
@@ -92,20 +94,20 @@ extension CallbackRequestInterceptor {
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { completion(.doNotRetry) }
 
-    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
+    /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 
-    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
+    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// An `Authenticator` with a completion handler and Foundation's request and response types.
+/// An `Authenticator` that uses Foundation's request and response types, and refreshes with a completion handler.
 ///
 /// You can call the completion handler from any thread. Only its first call has an effect. If the completion handler is
 /// released without a call, the refresh fails.
@@ -125,8 +127,8 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
     ///
     /// - Parameters:
     ///   - credential: The credential to replace.
-    ///   - session: The session of a request that needs a new credential. Requests that this method starts before it
-    ///     returns bypass the interceptor.
+    ///   - session: The session of a request that needs a new credential. If this method starts a request with the
+    ///     session before the method returns, the interceptor does not change or delay this request.
     ///   - completion: The handler to call with the new credential, or with an error that fails the refresh.
     func refresh(
         _ credential: Credential, for session: Session,
@@ -153,7 +155,7 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
 }
 
 extension CallbackAuthenticator {
-    /// Converts the request to a `URLRequest`, and calls the method for `URLRequest`s.
+    /// Converts the request to a `URLRequest`, and calls the `apply` method for `URLRequest`s.
     public func apply(_ credential: Credential, to request: inout HTTPRequest) {
         let original = URLRequest(request)
         var changed = original
@@ -162,12 +164,12 @@ extension CallbackAuthenticator {
         if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
     }
 
-    /// Calls the method with a completion handler, and returns the result that the completion handler receives.
+    /// Calls `refresh(_:for:completion:)`, and returns the credential that its completion handler receives.
     @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
         try await Callbacks.value { refresh(credential, for: session, completion: $0) }
     }
 
-    /// Converts the request and the response to Foundation's types, and calls the method for these types.
+    /// Converts the request and the response to Foundation's types, and calls the `didRequest` method for these types.
     public func didRequest(
         _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
     ) -> Bool {
@@ -175,7 +177,7 @@ extension CallbackAuthenticator {
             URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error.asAFError ?? error)
     }
 
-    /// Converts the request to a `URLRequest`, and calls the method for `URLRequest`s.
+    /// Converts the request to a `URLRequest`, and calls the `isRequest` method for `URLRequest`s.
     public func isRequest(_ request: HTTPRequest, authenticatedWith credential: Credential) -> Bool {
         isRequest(URLRequest(request), authenticatedWith: credential)
     }
@@ -277,7 +279,7 @@ extension RequestRetrier where Self == Retrier {
 }
 
 extension RequestInterceptor where Self == Interceptor {
-    /// Creates an interceptor from closures with completion handlers.
+    /// Creates an interceptor from closures with completion handlers; see `CallbackRequestInterceptor`.
     @preconcurrency
     public static func interceptor(
         adapter:

@@ -16,12 +16,13 @@ nonisolated extension DataStreamRequest {
     /// This method starts the request if the session's `startRequestsImmediately` is `true` and the request is not
     /// suspended.
     ///
-    /// The handler receives the next piece after it has returned. A slow handler therefore slows down the transfer, and
-    /// memory use stays bounded. The size of the pieces depends on the network.
+    /// The handler receives the next piece only when its call for the current piece has returned. A slow handler
+    /// therefore slows down the transfer, and memory use stays bounded. The size of the pieces depends on the network.
     ///
-    /// A request can have several handlers. A handler that is added after the first bytes were delivered only receives
-    /// the completion, with an error of the kind `.bodyAlreadyRead`. To add handlers reliably, use a session with
-    /// `startRequestsImmediately: false`, and call `resume()` after the last one.
+    /// A request can have several handlers. Add them before the first bytes are delivered. A later handler receives
+    /// only the completion, with an error of the kind `.bodyAlreadyRead`. To add several handlers reliably, use a
+    /// session with `startRequestsImmediately: false`, and call the request's `resume()` after you have added all
+    /// handlers.
     ///
     /// If the handler throws, the request is cancelled. The completion then has an error of the kind
     /// `.serialization(.customSerializationFailed)` with the handler's error as its underlying error.
@@ -71,9 +72,9 @@ nonisolated extension DataStreamRequest {
 
     /// Calls a handler on a queue with a decoded value for each line of the body; see ``responseStream(on:stream:)``.
     ///
-    /// Each line is decoded as a whole, even if it arrives in several pieces. With a preprocessor, each piece of the
-    /// body is preprocessed and decoded on its own instead. Use a preprocessor only if each piece contains a whole
-    /// value.
+    /// Each line is decoded as a whole, even if it arrives in several pieces. If you pass a preprocessor, the body is
+    /// not divided into lines. Each received piece of the body is then preprocessed and decoded on its own. Use a
+    /// preprocessor only if each piece contains a whole value.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>

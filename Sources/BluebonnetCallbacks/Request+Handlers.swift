@@ -8,8 +8,8 @@ nonisolated extension Request {
     /// Calls a handler on a queue with the upload progress of the request's body.
     ///
     /// You can add any number of handlers. Each call receives a new `Progress`. If the queue is busy, intermediate
-    /// values are skipped, but the last value is always delivered. On a serial queue, the last call comes before the
-    /// calls of response handlers that were added later on the same queue. Adding a handler does not start the request.
+    /// values are skipped, but the last value is always delivered. Response handlers that are added later for the same
+    /// serial queue are called after the last call of this handler. Adding a handler does not start the request.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -54,8 +54,8 @@ nonisolated extension Request {
 
     /// Calls a handler on a queue with each `URLRequest` that is sent: one for each attempt and each redirect.
     ///
-    /// On a serial queue, the last call comes before the calls of response handlers that were added later on the same
-    /// queue. Adding a handler does not start the request.
+    /// Response handlers that are added later for the same serial queue are called after the last call of this handler.
+    /// Adding a handler does not start the request.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -64,7 +64,8 @@ nonisolated extension Request {
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ request: URLRequest) -> Void
     ) -> Self { forEach(in: httpRequests()) { request in queue.async { handler(URLRequest(request)) } } }
-    /// Calls a handler on the main queue with each request; see ``onURLRequestCreation(on:perform:)``.
+    /// Calls a handler on the main queue with each `URLRequest` that is sent; see
+    /// ``onURLRequestCreation(on:perform:)``.
     @discardableResult
     public func onURLRequestCreation(perform handler: @escaping @MainActor (_ request: URLRequest) -> Void) -> Self {
         onURLRequestCreation(on: .main, perform: onMain(handler))
@@ -122,8 +123,10 @@ nonisolated extension Request {
     /// Calls a handler on the main queue with the head of each response; the handler decides whether to receive the
     /// body.
     ///
-    /// Add the handler before the request starts. A handler that is added later has no effect. If the completion
-    /// handler is released without a call, the request is cancelled.
+    /// The handler receives the response head and a completion handler. Call the completion handler with `.allow` to
+    /// receive the body, or with `.cancel` to cancel the request. If the completion handler is released without a call,
+    /// the request is cancelled. Add the handler before the request starts. A handler that is added later has no
+    /// effect.
     @discardableResult public func onHTTPResponse(
         perform handler:
             @escaping @MainActor (
@@ -135,7 +138,7 @@ nonisolated extension Request {
     ///
     /// The command does not contain secrets. Adding a handler does not start the request. If the request ends before
     /// the HTTP request is created, the command shows the request that would have been sent. If no HTTP request can be
-    /// created, the handler receives a comment instead of a command.
+    /// created, the handler receives a shell comment instead of a command.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -161,7 +164,7 @@ nonisolated extension Request {
 }
 
 nonisolated extension Session {
-    /// Calls a closure with the requests that are running or that a task awaits.
+    /// Calls a closure with all requests of this session that are running or awaited.
     ///
     /// This method returns at once. Requests can begin and end before the closure is called.
     ///

@@ -4,7 +4,7 @@ public import Dispatch
 public import Foundation
 
 nonisolated extension SerializingRequest {
-    /// Calls a handler on a queue with the response, after a serializer has converted the body to a value.
+    /// Converts the body to a value with a serializer, and calls a handler on a queue with the response.
     ///
     /// This method returns at once. It starts the request if the session's `startRequestsImmediately` is `true` and the
     /// request is not suspended.
@@ -12,8 +12,8 @@ nonisolated extension SerializingRequest {
     /// - Each handler is called exactly once, even if the request fails, is cancelled or has already ended.
     /// - The handlers of a request are called one after the other, in the order in which they were added.
     /// - Cancelling the task that adds a handler does not cancel the request.
-    /// - The serializer runs on the global pool, once for each attempt with an accepted response. For a download, it
-    ///   receives the contents of the whole file.
+    /// - The serializer runs on the global pool, once for each response that the validators accept. A request that is
+    ///   retried can have several responses. For a download, the serializer receives the contents of the whole file.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -29,8 +29,9 @@ nonisolated extension SerializingRequest {
                 .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// Calls a handler on the main queue with the response; see
-    /// ``response(queue:responseSerializer:completionHandler:)``.
+    /// Converts the body to a value with a serializer, and calls a handler on the main queue with the response.
+    ///
+    /// For the rules of handlers, see ``response(queue:responseSerializer:completionHandler:)``.
     @discardableResult public func response<Serializer: ResponseSerializer>(
         responseSerializer: Serializer,
         completionHandler: @escaping @MainActor (SerializedResponse<Self, Serializer.SerializedObject, AFError>) -> Void
@@ -38,9 +39,9 @@ nonisolated extension SerializingRequest {
         response(queue: .main, responseSerializer: responseSerializer, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with a value decoded from the body.
+    /// Decodes a value from the body, and calls a handler on a queue with the response.
     ///
-    /// See `response(queue:responseSerializer:completionHandler:)`.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
@@ -52,9 +53,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with a value decoded from the body.
+    /// Decodes a value from the body, and calls a handler on the main queue with the response.
     ///
-    /// See `response(queue:responseSerializer:completionHandler:)`.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, dataPreprocessor: any DataPreprocessor = .passthrough,
         decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
@@ -67,7 +68,9 @@ nonisolated extension SerializingRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the body; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the response, whose value is the body.
+    ///
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseData(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -78,7 +81,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the body; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on the main queue with the response, whose value is the body.
+    ///
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseData(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -89,9 +94,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the body as text; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the response, whose value is the body as text.
     ///
-    /// If `encoding` is `nil`, the encoding is detected, as `StringResponseSerializer` describes.
+    /// If `encoding` is `nil`, a `StringResponseSerializer` detects the encoding.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseString(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -102,10 +108,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the body as text; see
-    /// `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on the main queue with the response, whose value is the body as text.
     ///
-    /// If `encoding` is `nil`, the encoding is detected, as `StringResponseSerializer` describes.
+    /// If `encoding` is `nil`, a `StringResponseSerializer` detects the encoding.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseString(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -117,10 +123,10 @@ nonisolated extension SerializingRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the object that `JSONSerialization` creates from the body.
+    /// Parses the body with `JSONSerialization`, and calls a handler on a queue with the response.
     ///
-    /// The object is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected type. See
-    /// `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected
+    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -132,10 +138,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the object that `JSONSerialization` creates from the body.
+    /// Parses the body with `JSONSerialization`, and calls a handler on the main queue with the response.
     ///
-    /// The object is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected type. See
-    /// `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected
+    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseJSON(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head], options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
@@ -146,10 +152,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the object that `PropertyListSerialization` creates from the body.
+    /// Parses the body with `PropertyListSerialization`, and calls a handler on a queue with the response.
     ///
-    /// The object is a dictionary, an array, a string, a number, a date or data. Cast it to the expected type. See
-    /// `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a date or data. Cast it to the expected
+    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         options: PropertyListSerialization.ReadOptions = [],
@@ -158,10 +164,10 @@ nonisolated extension SerializingRequest {
         let serializer = PropertyListObjectSerializer(dataPreprocessor: dataPreprocessor, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the object that `PropertyListSerialization` creates from the body.
+    /// Parses the body with `PropertyListSerialization`, and calls a handler on the main queue with the response.
     ///
-    /// The object is a dictionary, an array, a string, a number, a date or data. Cast it to the expected type. See
-    /// `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a date or data. Cast it to the expected
+    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responsePropertyList(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = [],
         completionHandler: @escaping @MainActor (SerializedResponse<Self, any Sendable, AFError>) -> Void
@@ -173,15 +179,16 @@ nonisolated extension SerializingRequest {
 }
 
 nonisolated extension DataRequest {
-    /// Calls a handler on a queue with the unserialized body, or `nil` if the body is empty.
+    /// Calls a handler on a queue with the response, whose value is the unchanged body, or `nil` if the body is empty.
     ///
-    /// See `response(queue:responseSerializer:completionHandler:)`.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
     ) -> DataRequest {
         response(queue: queue, responseSerializer: UnserializedBody(), completionHandler: completionHandler)
     }
-    /// Calls a handler on the main queue with the unserialized body; see ``response(queue:completionHandler:)``.
+    /// Calls a handler on the main queue with the response, whose value is the unchanged body; see
+    /// ``response(queue:completionHandler:)``.
     @discardableResult
     public func response(completionHandler: @escaping @MainActor (AFDataResponse<Data?>) -> Void) -> DataRequest {
         response(queue: .main, completionHandler: onMain(completionHandler))
@@ -194,22 +201,22 @@ private struct UnserializedBody: SynchronousResponseSerializer {
 }
 
 nonisolated extension DownloadRequest {
-    /// Calls a handler on a queue with the URL of the downloaded file.
+    /// Calls a handler on a queue with the response, whose value is the URL of the downloaded file.
     ///
-    /// See `response(queue:responseSerializer:completionHandler:)`.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self { responseURL(queue: queue) { completionHandler($0.map { $0 }) } }
-    /// Calls a handler on the main queue with the URL of the downloaded file; see
+    /// Calls a handler on the main queue with the response, whose value is the URL of the downloaded file; see
     /// ``response(queue:completionHandler:)``.
     @discardableResult
     public func response(completionHandler: @escaping @MainActor (AFDownloadResponse<URL?>) -> Void) -> Self {
         response(queue: .main, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler on a queue with the URL of the downloaded file.
+    /// Calls a handler on a queue with the response, whose value is the URL of the downloaded file.
     ///
-    /// See `response(queue:responseSerializer:completionHandler:)`.
+    /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
     ) -> Self {
@@ -217,14 +224,14 @@ nonisolated extension DownloadRequest {
             serializingURL(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// Calls a handler on the main queue with the URL of the downloaded file; see
+    /// Calls a handler on the main queue with the response, whose value is the URL of the downloaded file; see
     /// ``responseURL(queue:completionHandler:)``.
     @discardableResult
     public func responseURL(completionHandler: @escaping @MainActor (AFDownloadResponse<URL>) -> Void) -> Self {
         responseURL(queue: .main, completionHandler: onMain(completionHandler))
     }
 
-    /// Cancels the request, and calls a handler with the data for resuming the download, if it can be resumed.
+    /// Cancels the request, and calls a handler with the data for resuming the download.
     ///
     /// Response handlers of this request receive the error `.explicitlyCancelled`.
     ///

@@ -3,19 +3,19 @@
 @_exported public import BluebonnetCallbacks
 @_exported public import BluebonnetReachability
 
-/// An adapter with a completion handler.
+/// An adapter that returns its result through a completion handler.
 public typealias RequestAdapter = CallbackRequestAdapter
 
-/// A retrier with a completion handler.
+/// A retrier that returns its decision through a completion handler.
 public typealias RequestRetrier = CallbackRequestRetrier
 
-/// An interceptor with completion handlers.
+/// An interceptor that returns its results through completion handlers.
 public typealias RequestInterceptor = CallbackRequestInterceptor
 
-/// An authenticator with a completion handler.
+/// An authenticator that refreshes its credential with a completion handler.
 public typealias Authenticator = CallbackAuthenticator
 
-/// A serializer with Foundation's request and response types.
+/// A serializer that receives a `URLRequest` and an `HTTPURLResponse`.
 public typealias ResponseSerializer = FoundationResponseSerializer
 
 /// An event monitor whose methods are called on a dispatch queue.
@@ -24,8 +24,8 @@ public typealias EventMonitor = QueuedEventMonitor
 extension Session {
     /// Creates a session; the queues are ignored.
     ///
-    /// A session has no queues. It creates requests and serializes responses on the global pool. Pass a queue to the
-    /// methods that add handlers instead.
+    /// A session has no queues. It creates requests and serializes responses on the global pool. To select the queue of
+    /// a handler, pass the queue to the method that adds the handler.
     ///
     /// - Parameters:
     ///   - rootQueue: Ignored.

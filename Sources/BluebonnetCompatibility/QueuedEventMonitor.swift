@@ -4,31 +4,31 @@ public import Foundation
 /// An event monitor whose methods are called on a dispatch queue and receive `AFError`s.
 ///
 /// `BluebonnetCompatibility` also exports this protocol as `EventMonitor`, its name in Alamofire. Events are delivered
-/// one at a time and in order, even on a concurrent queue. A blocked queue delays only the monitor and the session's
-/// `shutdown()`.
+/// one at a time and in order, even on a concurrent queue. A blocked queue delays this monitor and the session's
+/// `shutdown()`, but no requests.
 public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
     /// The queue on which the monitor's methods are called; the main queue by default.
     ///
-    /// The property is read once, when the session is created.
+    /// Bluebonnet reads this property once, when the monitor is passed to a session or a request.
     var queue: DispatchQueue { get }
 
-    /// Called when a response without a serializer is complete, or when its request has failed.
+    /// Called when a response without a serializer is complete, or when the request has failed.
     ///
-    /// The default implementation calls the generic method for responses with any value.
+    /// The default implementation calls the generic `didParseResponse` method, which accepts responses with any value.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-    /// Called when a serializer has created a value, or when the request has failed.
+    /// Called when a serializer has returned a value or failed, or when the request has failed.
     func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
     /// Called when a reader of the stream has received an element or an error.
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 
-    /// Called when a download without a serializer has saved its file, or when its request has failed.
+    /// Called when a download without a serializer has saved its file, or when the request has failed.
     ///
-    /// The default implementation calls the generic method for responses with any value.
+    /// The default implementation calls the generic `didParseResponse` method, which accepts responses with any value.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-    /// Called when a serializer has created a value, or when the request has failed.
+    /// Called when a serializer has returned a value or failed, or when the request has failed.
     func request<Value>(_ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 }
 
@@ -41,7 +41,7 @@ extension QueuedEventMonitor {
 
     // MARK: Methods with AFError
 
-    /// Calls the generic method for responses with any value.
+    /// Calls the generic `didParseResponse` method, which accepts responses with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -54,7 +54,7 @@ extension QueuedEventMonitor {
         _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
     ) {}
 
-    /// Calls the generic method for responses with any value.
+    /// Calls the generic `didParseResponse` method, which accepts responses with any value.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -101,7 +101,7 @@ extension QueuedEventMonitor {
 }
 
 extension ClosureEventMonitor {
-    /// Creates a monitor whose closures are called on a queue; initially, it has no closures.
+    /// Creates a monitor that calls its closures on a queue; the new monitor has no closures.
     ///
     /// - Parameter queue: The queue on which the closures are called.
     public convenience init(queue: DispatchQueue) {

@@ -2,46 +2,49 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// A `ResponseSerializer` with Foundation's request and response types.
+/// A `ResponseSerializer` that receives a `URLRequest` and an `HTTPURLResponse`.
 ///
-/// Bluebonnet calls the serializer for accepted responses only, and always passes `nil` as the `error`. A failed
-/// request keeps its own error. The `error` parameter exists for serializers that call other serializers.
+/// Bluebonnet calls the serializer only for a response that the validators have accepted. The `error` is therefore
+/// always `nil`. If the request fails, the serializer is not called, and the error of the request does not change. The
+/// `error` parameter exists for a serializer that calls another serializer.
 public protocol FoundationResponseSerializer<SerializedObject>: SynchronousResponseSerializer {
     /// The type of the value.
     // Declared again, so that the compiler infers the type from the methods of this protocol.
     associatedtype SerializedObject
 
-    /// Returns the value of a body in memory.
+    /// Returns the value that is created from a body in memory.
     ///
     /// - Parameters:
-    ///   - request: The request of the exchange, if a request was created.
-    ///   - response: The response head, if a response was received.
+    ///   - request: The last request that was sent; `nil` if no request was sent.
+    ///   - response: The response head; `nil` if no response was received.
     ///   - data: The body; `nil` if it is empty.
-    ///   - error: The error of the exchange, if it failed.
+    ///   - error: The error of the request. Bluebonnet always passes `nil`.
     /// - Returns: The value for the response.
-    /// - Throws: The reason why there is no value. The attempt fails with this error.
+    /// - Throws: The reason why there is no value. The request fails with this error if no retrier retries it.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
 
-    /// Returns the value of a body in a file.
+    /// Returns the value that is created from a body in a file.
     ///
-    /// The default implementation reads the file and calls the method for bodies in memory.
+    /// The default implementation reads the file, and calls ``serialize(request:response:data:error:)``.
     ///
     /// - Parameters:
-    ///   - request: The request of the exchange, if a request was created.
-    ///   - response: The response head, if a response was received.
+    ///   - request: The last request that was sent; `nil` if no request was sent.
+    ///   - response: The response head; `nil` if no response was received.
     ///   - fileURL: The URL of the downloaded file.
-    ///   - error: The error of the exchange, if it failed.
+    ///   - error: The error of the request. Bluebonnet always passes `nil`.
     /// - Returns: The value for the response.
-    /// - Throws: The reason why there is no value. The attempt fails with this error.
+    /// - Throws: The reason why there is no value. The request fails with this error if no retrier retries it.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
 extension FoundationResponseSerializer {
-    /// Reads the file and calls the method for bodies in memory; throws `error` if `error` is not `nil`.
+    /// Reads the file, and calls ``serialize(request:response:data:error:)`` with its bytes.
+    ///
+    /// If `error` is not `nil`, this method throws the error instead.
     public func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject {
@@ -50,7 +53,10 @@ extension FoundationResponseSerializer {
         return try serialize(request: request, response: response, data: data, error: nil)
     }
 
-    /// Converts the input to Foundation's types, and calls the method for a body in memory or in a file.
+    /// Converts the request and the response to Foundation's types, and calls one of the other two methods.
+    ///
+    /// For a body in a file, it calls ``serializeDownload(request:response:fileURL:error:)``. For a body in memory, it
+    /// calls ``serialize(request:response:data:error:)``.
     public func serialize(_ input: SerializerInput) throws -> SerializedObject {
         let request = input.request.map { URLRequest($0) }
         let response = input.response?.urlResponse
@@ -76,28 +82,39 @@ extension SynchronousResponseSerializer {
 }
 
 extension DataResponseSerializer {
-    /// Returns the body of a response with Foundation's types; see `FoundationResponseSerializer`.
+    /// Returns the body, for a request and a response of Foundation's types; see `FoundationResponseSerializer`.
+    ///
+    /// If `error` is not `nil`, this method throws the error instead.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> Data { try value(request, response, data, error) }
 }
 
 extension StringResponseSerializer {
-    /// Returns the text of a response with Foundation's types; see `FoundationResponseSerializer`.
+    /// Returns the body as text, for a request and a response of Foundation's types; see
+    /// `FoundationResponseSerializer`.
+    ///
+    /// If `error` is not `nil`, this method throws the error instead.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> String { try value(request, response, data, error) }
 }
 
 extension JSONObjectSerializer {
-    /// Returns the objects of a response with Foundation's types; see `FoundationResponseSerializer`.
+    /// Returns the objects in the body, for a request and a response of Foundation's types; see
+    /// `FoundationResponseSerializer`.
+    ///
+    /// If `error` is not `nil`, this method throws the error instead.
     package func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> any Sendable { try value(request, response, data, error) }
 }
 
 extension DecodableResponseSerializer {
-    /// Returns the value of a response with Foundation's types; see `FoundationResponseSerializer`.
+    /// Returns the decoded value, for a request and a response of Foundation's types; see
+    /// `FoundationResponseSerializer`.
+    ///
+    /// If `error` is not `nil`, this method throws the error instead.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject { try value(request, response, data, error) }

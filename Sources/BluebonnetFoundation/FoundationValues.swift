@@ -21,8 +21,8 @@ extension Cookie {
 extension HTTPCookie {
     /// Creates a Foundation cookie from a Bluebonnet cookie.
     ///
-    /// - Parameter cookie: The Bluebonnet cookie. The result is `nil` if Foundation rejects the cookie, for example
-    ///   because it has no name or no domain.
+    /// - Parameter cookie: The Bluebonnet cookie. The result is `nil` if the cookie has no name or no domain, or if
+    ///   Foundation rejects the cookie.
     public convenience init?(_ cookie: Cookie) {
         guard !cookie.name.isEmpty, !cookie.domain.isEmpty else { return nil }
         var properties: [HTTPCookiePropertyKey: Any] = [
@@ -41,7 +41,8 @@ extension CookieStore {
     /// Stores Foundation cookies.
     ///
     /// - Parameter cookies: The cookies to store, such as those of an `HTTPCookieStorage`.
-    /// - Throws: `.cookies(…)` for the first cookie that cannot be stored.
+    /// - Throws: `.cookies(…)` if one of the cookies cannot be stored, or `.sessionShutDown` if the session was shut
+    ///   down or no longer exists. If a cookie is invalid, no cookie is stored.
     public func set(_ cookies: [HTTPCookie]) async throws(RequestError) {
         try await set(cookies.map { Cookie($0) })
     }
@@ -76,7 +77,8 @@ extension URLCredential {
 extension Request {
     /// Authenticates with a Foundation `URLCredential` when the server sends a challenge.
     ///
-    /// A credential without a user name or a password has no effect.
+    /// A credential without a user name or a password, such as a certificate, has no effect. The request then receives
+    /// the server's challenge as its response.
     ///
     /// - Parameter credential: The credential with the user name and the password.
     /// - Returns: This request, for chaining.
@@ -178,9 +180,9 @@ extension Progress {
 
     /// Sets the values of this progress to the values of a transfer progress.
     ///
-    /// The total is -1 while it is not known. An empty body counts as one completed unit, because Foundation's
-    /// `Progress` traps if its total is set to zero. On Linux, a `Progress` is not thread-safe, so use it on one thread
-    /// or actor only. This method changes the progress on the caller's thread.
+    /// While the total is not known, the total of this progress is -1. An empty body counts as one completed unit,
+    /// because Foundation's `Progress` traps if its total is set to zero. This method changes the progress on the
+    /// caller's thread. On Linux, a `Progress` is not thread-safe, so use it on one thread or actor only.
     ///
     /// - Parameter transfer: The transfer progress to copy.
     package func update(to transfer: TransferProgress) {
@@ -228,7 +230,8 @@ extension DownloadRequest {
 extension RetryResult {
     /// Creates a result that retries the request after a delay in seconds.
     ///
-    /// A negative or non-finite delay counts as 0, and a delay over 1,000,000,000 seconds counts as 1,000,000,000.
+    /// A delay that is negative, infinite or not a number counts as 0. A delay of more than 1,000,000,000 seconds
+    /// counts as 1,000,000,000 seconds.
     public static func retryWithDelay(_ delay: TimeInterval) -> RetryResult {
         // `Duration` traps on a number of seconds that it cannot represent.
         .retryWithDelay(.seconds(delay.isFinite ? min(max(delay, 0), 1e9) : 0))

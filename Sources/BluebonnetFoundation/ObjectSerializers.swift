@@ -3,11 +3,11 @@ package import Foundation
 
 /// Parses JSON to Foundation objects: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
-/// The objects are `any Sendable`, so they can be passed between queues. They can be cast as in Foundation, for example
-/// with `value as? [String: Any]`. The object for an allowed empty body is `NSNull`. Prefer decoding to your own type
-/// or to a `JSONValue`.
+/// The objects are `any Sendable`, so they can be passed between queues. Cast them as in Foundation, for example with
+/// `value as? [String: Any]`. If an empty body is allowed, the object for an empty body is `NSNull`. In new code,
+/// decode your own type or a `JSONValue` instead.
 package struct JSONObjectSerializer: SynchronousResponseSerializer {
-    /// The preprocessor that changes the body first.
+    /// The preprocessor that changes the body before it is parsed.
     package let dataPreprocessor: any DataPreprocessor
     /// The status codes that allow an empty body.
     package let emptyResponseCodes: Set<Int>
@@ -19,10 +19,11 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor that changes the body first; none by default.
+    ///   - dataPreprocessor: The preprocessor that changes the body before it is parsed; none by default.
     ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
-    ///   - options: The options of the JSON parser; by default, the top level can be any value.
+    ///   - options: The options of the JSON parser. By default, the top level can be any value, not only an object or
+    ///     an array.
     package init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = JSONObjectSerializer.defaultEmptyResponseCodes,
@@ -39,7 +40,9 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, the response head and the body.
     /// - Returns: The top-level object.
-    /// - Throws: `.serialization(.jsonSerializationFailed)` if the body is not JSON, or the error of the preprocessor.
+    /// - Throws: `.serialization(.jsonSerializationFailed)` if the body is not JSON.
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty, but an empty body is not allowed. The error
+    ///   of the preprocessor if the preprocessor fails.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
@@ -52,7 +55,7 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
 
 /// Parses a property list to Foundation objects: dictionaries, arrays, strings, numbers, dates and data.
 package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
-    /// The preprocessor that changes the body first.
+    /// The preprocessor that changes the body before it is parsed.
     package let dataPreprocessor: any DataPreprocessor
     /// The options of the property list parser.
     package let options: PropertyListSerialization.ReadOptions
@@ -60,7 +63,7 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: The preprocessor that changes the body first; none by default.
+    ///   - dataPreprocessor: The preprocessor that changes the body before it is parsed; none by default.
     ///   - options: The options of the property list parser; none by default.
     package init(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = []
@@ -72,9 +75,10 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// Returns the objects in the body.
     ///
     /// - Parameter input: The request, the response head and the body.
-    /// - Returns: The top-level object; `NSNull` for an allowed empty body.
-    /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list, or the error of the
-    ///   preprocessor.
+    /// - Returns: The top-level object; `NSNull` for an empty body, if an empty body is allowed.
+    /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list.
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty, but an empty body is not allowed. The error
+    ///   of the preprocessor if the preprocessor fails.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {

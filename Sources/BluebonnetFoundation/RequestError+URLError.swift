@@ -4,11 +4,12 @@ public import Foundation
 extension RequestError {
     /// The `URLError` that matches this error best; `nil` if no `URLError` matches.
     ///
-    /// If the underlying error is a `URLError`, this property returns it unchanged. Otherwise, it creates a new
-    /// `URLError`. The `userInfo` of the new error contains this error under `NSUnderlyingErrorKey` and the redacted
-    /// URL under `NSURLErrorFailingURLErrorKey`.
+    /// If the underlying error is a `URLError`, this property returns it unchanged. Otherwise, it creates a `URLError`
+    /// with the matching code. The `userInfo` of the new error contains this error under `NSUnderlyingErrorKey`. It
+    /// also contains the URL, without user info and query values, under `NSURLErrorFailingURLErrorKey`.
     ///
-    /// No `URLError` matches failures of encoding, of adapters, of validation and of your own code.
+    /// For example, no `URLError` matches if the parameters cannot be encoded, or if an adapter, a validator or a
+    /// custom serializer fails.
     public var urlError: URLError? {
         if let error = underlying as? URLError { return error }
         guard let code = URLError.Code(kind) else { return nil }
@@ -19,8 +20,10 @@ extension RequestError {
 
     /// Creates an error with a `URLError` as its underlying error.
     ///
-    /// - Parameter urlError: The error to convert. The kind is the kind that matches its code best, or
-    ///   `.connection(.failed)` if no kind matches.
+    /// The kind of the new error is the kind that matches the code of the `URLError` best. If no kind matches, the kind
+    /// is `.connection(.failed)`.
+    ///
+    /// - Parameter urlError: The error to convert.
     public init(_ urlError: URLError) {
         self.init(Kind(urlError.code), underlying: urlError)
     }

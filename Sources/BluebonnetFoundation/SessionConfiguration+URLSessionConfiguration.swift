@@ -10,18 +10,20 @@ extension Session.Configuration {
     /// - `httpAdditionalHeaders`: These fields replace Bluebonnet's default fields with the same names.
     /// - `timeoutIntervalForRequest`: The connect timeout and the idle timeout. A value of zero or less, or of ten
     ///   years or more, means no timeout.
-    /// - `timeoutIntervalForResource`: The total timeout of an exchange. A value of zero or less, or
-    ///   of ten years or more, means no timeout.
-    /// - `httpMaximumConnectionsPerHost`: The limit of connections to a host, if the value is above zero.
+    /// - `timeoutIntervalForResource`: The total timeout. Each retry and each redirect has its own total timeout. A
+    ///   value of zero or less, or of ten years or more, means no timeout.
+    /// - `httpMaximumConnectionsPerHost`: The maximum number of connections to a host, if the value is above zero.
     /// - `httpCookieAcceptPolicy`: The cookie policy. If `httpShouldSetCookies` is `false` or `httpCookieStorage` is
-    ///   `nil`, the session does not store or send cookies. The cookies in the storage are not used. Copy
+    ///   `nil`, the session does not store or send cookies. The session does not use the cookies in the storage. Copy
     ///   them to the session's `cookies` instead.
     /// - `connectionProxyDictionary`: The proxy, with the `ExceptionsList`, the user name and the password of the
     ///   dictionary. `nil` selects the proxy of the environment, and an empty dictionary selects no proxy. A session
-    ///   has one proxy. The HTTPS proxy takes precedence over the HTTP proxy, and the HTTP proxy over the SOCKS proxy.
-    /// - `requestCachePolicy`: The `cachePolicy` and the header fields that this policy requires.
+    ///   has only one proxy. If the dictionary contains several, the session uses the HTTPS proxy, otherwise the HTTP
+    ///   proxy, otherwise the SOCKS proxy.
+    /// - `requestCachePolicy`: The `cachePolicy`. The policy `reloadIgnoringLocalAndRemoteCacheData` also adds the
+    ///   header fields `Cache-Control: no-cache` and `Pragma: no-cache`.
     /// - `urlCache`: A `ResponseCache` in memory with the same `memoryCapacity`, if the capacity is above zero. The
-    ///   session does not use the contents of the `URLCache`. `URLCache.shared`, which the default configuration uses,
+    ///   session does not use the contents of the `URLCache`. The default configuration uses `URLCache.shared`, which
     ///   is ignored. To store responses in files, set `cache`.
     ///
     /// These properties are ignored:
@@ -78,15 +80,15 @@ extension Session {
     /// Creates a session from a `URLSessionConfiguration`.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which `Session.Configuration.init(_:)` converts.
+    ///   - configuration: The configuration. `Session.Configuration.init(_:)` describes the conversion.
     ///   - interceptor: An interceptor that adapts and retries all requests; none by default.
-    ///   - serverTrustManager: The evaluators for the servers' certificates; none by default.
-    ///   - redirectHandler: The handler that decides about redirects of requests without their own handler; none by
+    ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default.
+    ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler; none by
     ///     default.
     ///   - cachedResponseHandler: The handler that decides whether responses are cached, for requests without their own
     ///     handler; none by default.
-    ///   - startRequestsImmediately: Whether a request starts when its first serializer, task or stream is attached;
-    ///     `true` by default.
+    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached or its first reader
+    ///     begins; `true` by default. With `false`, a request starts when you call `resume()`.
     @_disfavoredOverload  // `.default` means Bluebonnet's configuration
     public init(
         configuration: URLSessionConfiguration, interceptor: (any RequestInterceptor)? = nil,
@@ -102,12 +104,13 @@ extension Session {
 }
 
 extension URLSessionConfiguration {
-    /// A factory of configurations with Bluebonnet's default header fields.
+    /// The default configurations, with Bluebonnet's default header fields.
     public static var af: DefaultConfigurations { DefaultConfigurations() }
 
     /// The value of `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.
     ///
-    /// These fields are sent with every request. A field of a request replaces the default field with the same name.
+    /// These fields are sent with every request. A field of a request replaces the field of this
+    /// configuration with the same name.
     public var headers: HTTPHeaders {
         get {
             let pairs = (httpAdditionalHeaders ?? [:]).compactMap { name, value in
@@ -118,7 +121,7 @@ extension URLSessionConfiguration {
         set { httpAdditionalHeaders = newValue.dictionary }
     }
 
-    /// A factory of configurations with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// Creates configurations with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public struct DefaultConfigurations: Sendable {
         /// A new default configuration.
         public var `default`: URLSessionConfiguration { withDefaultHeaders(.default) }

@@ -3,8 +3,8 @@ public import Bluebonnet
 /// Reports whether the machine has a route to a host or to the Internet, and notifies you of changes.
 ///
 /// The manager queries the kernel (rtnetlink) for the route that packets would take. The kernel notifies the manager
-/// when links, addresses, routes or rules change. The manager sends nothing to the host. If a host is reachable,
-/// packets can leave the machine, but the host may still not respond.
+/// when links, addresses, routes or rules change. The manager sends nothing to the host. The status "reachable" means
+/// only that packets can leave the machine. The host may still not respond.
 ///
 /// Do not check the status before you send a request. Send the request, and use the status to retry it or to explain
 /// its failure to people. ``OfflineRetrier`` retries requests for you.
@@ -19,8 +19,8 @@ public import Bluebonnet
 /// The manager needs no privilege. If the system refuses to open the socket, as in some sandboxes, the status is
 /// ``Status/unknown``.
 ///
-/// The manager observes the network of the process. If the threads of the process have separate network namespaces, the
-/// manager observes the namespace of the thread that listens first.
+/// The manager observes the network of the process. A process can have threads in separate network namespaces. The
+/// manager then observes the namespace of the thread that is the first to start a listener.
 public final class NetworkReachabilityManager: Sendable {
     /// The reachability of a host or of the Internet.
     public enum Status: Hashable, Sendable {
@@ -33,9 +33,9 @@ public final class NetworkReachabilityManager: Sendable {
 
         /// The type of connection over which packets leave the machine.
         ///
-        /// A link is detected as mobile if its kind is `wwan` or `rmnet`, if it is a modem without link-layer frames,
-        /// or if its name begins with `ww`, `rmnet` or `ccmni`. A modem on a serial line (`ppp0`), a phone's hotspot
-        /// and a tunnel through a mobile network are not detected.
+        /// A link is a network interface of the machine. A link is detected as mobile if its kind is `wwan` or
+        /// `rmnet`, if it is a modem without link-layer frames, or if its name begins with `ww`, `rmnet` or `ccmni`. A
+        /// modem on a serial line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not detected.
         public enum ConnectionType: Hashable, Sendable {
             /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the machine
             /// itself.
@@ -75,9 +75,9 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Creates a manager for a host.
     ///
-    /// The manager looks up a name with the system's resolver. It does so when listening begins and after each change
-    /// of the network. If a lookup fails, it is repeated. The host is reachable if at least one of its addresses is
-    /// reachable. An IP address and `localhost`, which is the machine itself, need no lookup.
+    /// The manager looks up the host's name with the system's resolver: when listening begins, and after each change of
+    /// the network. If a lookup fails, the manager repeats the lookup. The host is reachable if at least one of its
+    /// addresses is reachable. An IP address and `localhost`, which is the machine itself, need no lookup.
     ///
     /// - Parameter host: The host's name, or its IPv4 or IPv6 address, without a scheme, a port or a path. An IPv6
     ///   address may have brackets and a link (`fe80::1%eth0`). The result is `nil` if the text is not a host.
@@ -96,9 +96,11 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// The current reachability.
     ///
-    /// This property queries the kernel, which takes some microseconds and does not block. It also starts the lookup of
-    /// the host's name, but does not wait for the result. Until the lookup is complete, the property returns the
-    /// reachability of the Internet. ``statuses`` and handlers begin with the status of the host itself.
+    /// This property queries the kernel, which takes some microseconds and does not block. If the manager is for a host
+    /// name, the property also starts a lookup of the name, but does not wait for the result. It starts no lookup while
+    /// the previous result is recent. Until the first lookup is complete, the property returns the reachability of the
+    /// Internet. In contrast, ``statuses`` and handlers wait for the lookup, and begin with the status of the host
+    /// itself.
     public var status: Status {
         listeners.target.lookUpIfDue()
         return listeners.target.status()
@@ -117,9 +119,9 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// A sequence of statuses, which begins with the current status and continues with each change.
     ///
-    /// Changes that follow each other within 50 milliseconds are combined, for at most 500 milliseconds. Any number of
-    /// tasks can iterate over the statuses. Every iteration begins with the latest status. The sequence ends when
-    /// ``stopListening()`` is called or the manager is released.
+    /// If several changes follow each other within 50 milliseconds, they are combined into one change. Changes are
+    /// combined for at most 500 milliseconds. Any number of tasks can iterate over the statuses. Every iteration begins
+    /// with the latest status. The sequence ends when ``stopListening()`` is called or the manager is released.
     public var statuses: StreamOf<Status> { listeners.statuses() }
 
     /// Calls a handler with the current status, and again whenever the status changes.
@@ -158,16 +160,17 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     ///
     /// ``stopListening()`` has no effect on this method.
     ///
-    /// - Throws: `CancellationError` as soon as its task is cancelled.
+    /// - Throws: `CancellationError` as soon as the calling task is cancelled.
     @concurrent
     package func waitUntilConnected() async throws {
         for await status in waiters.statuses() where status != .notReachable { return }
         throw CancellationError()
     }
 
-    /// Returns a manager for the host if the host is an IP address or the machine itself; otherwise this manager.
+    /// Returns a new manager for the host, if the host is an IP address or `localhost`; otherwise this manager.
     ///
-    /// A request to a local server therefore does not wait while the Internet is unreachable.
+    /// With the new manager, a request to a local server does not wait while the Internet is unreachable. A manager
+    /// that was created for a host always returns itself.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: The monitor for the host.

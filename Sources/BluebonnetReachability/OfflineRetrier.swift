@@ -3,18 +3,18 @@ import FoundationEssentials
 
 /// Reports whether the machine has a network.
 package protocol ConnectivityMonitoring: Sendable {
-    /// Whether there is currently a network, as far as is known.
+    /// Whether there is currently a network; `true` if this is not known.
     var isConnected: Bool { get }
 
     /// Waits until there is a network; returns at once if there is already a network.
     ///
     /// This method runs on the global pool. Any number of tasks can wait at the same time.
     ///
-    /// - Throws: `CancellationError` as soon as its task is cancelled.
+    /// - Throws: `CancellationError` as soon as the calling task is cancelled.
     @concurrent
     func waitUntilConnected() async throws
 
-    /// Returns the monitor for a certain host; this monitor by default.
+    /// Returns the monitor to use for a host; the default implementation returns this monitor.
     ///
     /// - Parameter host: The host of a request's URL, without percent-encoding.
     /// - Returns: The monitor to query for this host.
@@ -33,21 +33,23 @@ extension ConnectivityMonitoring {
 ///
 /// A failed request waits for a network if all of these conditions hold:
 ///
-/// - The request was not sent, because the name was not resolved or no connection was made. The request can therefore
-///   have any method.
+/// - The request was not sent, because the host name was not resolved or no connection was made. It is therefore safe
+///   to retry the request, whatever its method is.
 /// - The body, if there is one, can be sent again.
+/// - The request was retried fewer times than `retryLimit`, which is 5 by default.
 /// - The monitor reports that there is no network.
 ///
 /// A request waits for at most `maximumWait`, which is 5 seconds by default. If there is still no network, the request
 /// fails with its original error. Cancelling the request ends the wait.
 ///
 /// By default, the retrier uses ``NetworkReachabilityManager`` to check the route to the Internet. If the host of the
-/// URL is an IP address or `localhost`, it checks the route to that host instead. A request to a local server that
-/// refuses connections therefore does not wait. For a request through a proxy, the retrier checks the host of the
+/// URL is an IP address or `localhost`, the retrier checks the route to that host instead. A request to a local server
+/// that refuses connections therefore does not wait. For a request through a proxy, the retrier checks the host of the
 /// request and not the proxy.
 ///
-/// When a network returns, name lookups can fail for a moment after the route exists. To retry the request in this case
-/// as well, add a `RetryPolicy` after this retrier: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
+/// After a network returns, name lookups can fail for a moment although there is already a route. To retry the request
+/// in this case as well, add a `RetryPolicy` after this retrier:
+/// `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// The monitor of the network.
     package let monitor: any ConnectivityMonitoring
@@ -73,12 +75,13 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Creates a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: The monitor of the network. By default, it checks the route to the Internet, or the route to the
-    ///     request's host if the host is an IP address or `localhost`.
+    ///   - monitor: The monitor of the network. By default, the monitor checks the route to the Internet. If the host
+    ///     of the request is an IP address or `localhost`, the default monitor checks the route to the host.
     ///   - maximumWait: The longest time for which a request waits for a network; 5 seconds by default.
     ///   - retryLimit: The maximum number of retries of a request, including retries by other retriers; 5 by default.
-    ///   - isOfflineError: A closure that returns whether a missing network can cause an error. By default, it returns
-    ///     `true` for failed name lookups, failed connections and connect timeouts. It runs on the global pool.
+    ///   - isOfflineError: A closure that returns whether a missing network can be the cause of the given error. By
+    ///     default, it returns `true` for failed name lookups, failed connections and connect timeouts. The closure
+    ///     runs on the global pool.
     public init(
         monitor: NetworkReachabilityManager? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
@@ -99,7 +102,7 @@ public struct OfflineRetrier: RequestInterceptor {
         self.isOfflineError = isOfflineError
     }
 
-    /// Waits for a network if there is no network.
+    /// Waits for a network, if the request failed because there is no network.
     ///
     /// - Parameters:
     ///   - request: The request that failed.

@@ -2,11 +2,11 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// The untyped parameters of a request, by name.
+/// The untyped parameters of a request: a dictionary with values of different types.
 ///
 /// A value can be text, a number, a `Bool`, another `Encodable` value, or an array or a dictionary of these values. In
-/// Swift 6 mode, write a nested literal with values of several types as `["a", 1] as [any Sendable]`. Methods that take
-/// `Parameters` also accept a `[String: Any]`.
+/// Swift 6 mode, write a nested array of several types as `["a", 1] as [any Sendable]`. Methods that take `Parameters`
+/// also accept a `[String: Any]`.
 public typealias Parameters = [String: any Sendable]
 
 /// Encodes untyped parameters (a dictionary) into a request.
@@ -15,9 +15,9 @@ public typealias Parameters = [String: any Sendable]
 public protocol ParameterEncoding: Sendable {
     /// Returns a request with the parameters encoded into it.
     ///
-    /// Bluebonnet calls this method after the request has been started, and again for each attempt, in a task on the
-    /// global pool. If a request has not been created yet, its `cURLDescription()` and `debugDescription` call this
-    /// method on the caller's thread.
+    /// After the request has been started, Bluebonnet calls this method on the global pool. It calls the method once
+    /// for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()` and
+    /// `debugDescription` of the `Request` also call this method, on the thread of their caller.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
@@ -31,8 +31,8 @@ public protocol ParameterEncoding: Sendable {
 extension ParameterEncoding {
     /// Returns a request with parameters of any type encoded into it.
     ///
-    /// The parameters are first copied to sendable values. A value can be text, a number, a date, data, a URL, a UUID,
-    /// `NSNull`, or an array or a dictionary of these values.
+    /// This method first copies the parameters to sendable values. A value can be text, a number, a `Bool`, a date,
+    /// data, a URL, a UUID, `NSNull`, or an array or a dictionary of these values.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
@@ -49,9 +49,9 @@ extension ParameterEncoding {
 
 /// Encodes parameters as URL-encoded names and values into the query or the body.
 ///
-/// The format is the format of `URLEncodedFormParameterEncoder`. The keys are sorted. An array is encoded as `key[]=…`,
-/// and a dictionary as `key[name]=…`. `nil` and `NSNull` are left out. A value that is not `Encodable` is encoded as
-/// its description.
+/// The format is the same as for `URLEncodedFormParameterEncoder`. The encoded names and values are sorted, including
+/// the elements of arrays. An array is encoded as `key[]=…`, and a dictionary as `key[name]=…`. `nil` and `NSNull` are
+/// left out. A value that is not `Encodable` is encoded as its description.
 public struct URLEncoding: ParameterEncoding {
     /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
     public static var `default`: URLEncoding { URLEncoding() }
@@ -90,8 +90,8 @@ public struct URLEncoding: ParameterEncoding {
 
     /// Returns a request with the parameters as its body, or appended to its query.
     ///
-    /// A request with the parameters as its body also receives a `Content-Type` of `application/x-www-form-urlencoded;
-    /// charset=utf-8`. An existing `Content-Type` is kept.
+    /// If the parameters become the body, the request also receives a `Content-Type` of
+    /// `application/x-www-form-urlencoded; charset=utf-8`. An existing `Content-Type` is kept.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.

@@ -11,7 +11,8 @@ extension Session {
     ///   - parameters: The parameters to encode; none by default.
     ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     /// - Returns: The new request.
     @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
@@ -28,8 +29,8 @@ extension Session {
 
     /// Creates a request with untyped parameters of any type.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
-    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
+    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
@@ -37,7 +38,8 @@ extension Session {
     ///   - parameters: The parameters to encode.
     ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     /// - Returns: The new request.
     @_disfavoredOverload
@@ -60,7 +62,8 @@ extension Session {
     ///   - parameters: The parameters to encode; none by default.
     ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.
     /// - Returns: The new request.
@@ -79,8 +82,8 @@ extension Session {
 
     /// Creates a request with untyped parameters of any type whose response is downloaded to a file.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding` lists the types. If a value cannot be
-    /// copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
+    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
@@ -88,7 +91,8 @@ extension Session {
     ///   - parameters: The parameters to encode.
     ///   - encoding: The encoding of the parameters; `URLEncoding.default` by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.
     /// - Returns: The new request.

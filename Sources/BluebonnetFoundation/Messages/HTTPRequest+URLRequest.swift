@@ -5,16 +5,17 @@ public import FoundationNetworking
 extension HTTPRequest {
     /// Creates a request from a Foundation `URLRequest`.
     ///
-    /// The URL, the method, the header fields, the body or the body stream, and `httpShouldHandleCookies` are copied.
-    /// These properties are converted:
+    /// The new request has the same URL, method, header fields, body or body stream, and `httpShouldHandleCookies`.
+    /// These parts are converted:
     ///
     /// - `timeoutInterval` sets the connect timeout and the idle timeout of the request. The other timeouts come from
     ///   the session. If the value is Foundation's default of 60 seconds, all timeouts come from the session. A value
     ///   of zero or less, or of ten years or more, means no timeout.
-    /// - `cachePolicy` sets the `cachePolicy` of the request. Foundation's default selects the policy of the session.
-    ///   The policy `reloadIgnoringLocalAndRemoteCacheData` also adds `Cache-Control: no-cache` and `Pragma: no-cache`
-    ///   (RFC 9111 §5.2.1.4, §5.4). Existing fields with these names are kept.
-    /// - `Content-Length` sets the length of a body stream; see `RequestBody.inputStream(_:length:)`.
+    /// - `cachePolicy` sets the `cachePolicy` of the request. Foundation's default, `useProtocolCachePolicy`, selects
+    ///   the policy of the session. The policy `reloadIgnoringLocalAndRemoteCacheData` also adds the header fields
+    ///   `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111 §5.2.1.4, §5.4). A field is not added if the
+    ///   request already has a field with the same name.
+    /// - The header field `Content-Length` sets the length of a body stream; see `RequestBody.inputStream(_:length:)`.
     ///
     /// `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining` are ignored.
     ///
@@ -49,9 +50,9 @@ extension URLRequest {
     /// The conversion is the reverse of `HTTPRequest.init(_:)`. Repeated header fields become one field with joined
     /// values. A body that is not in memory becomes a stream, whose `read` blocks the calling thread.
     ///
-    /// The `timeoutInterval` is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. The
-    /// credential, the HTTP version, the proxy, the priority, and the `pool` and `total` timeouts are dropped, because
-    /// a `URLRequest` cannot represent them.
+    /// The `timeoutInterval` is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. If
+    /// both are `nil`, the `timeoutInterval` is ten years. A `URLRequest` cannot represent a credential, an HTTP
+    /// version, a proxy, a priority, or the timeouts `pool` and `total`. The conversion drops these values.
     ///
     /// - Parameter request: The Bluebonnet request.
     public init(_ request: HTTPRequest) {
@@ -78,7 +79,15 @@ extension URLRequest {
 }
 
 extension HTTPRequest {
-    /// Returns this request with the changes between two versions of its `URLRequest`; other properties stay unchanged.
+    /// Returns this request with the changes that were made to its `URLRequest`.
+    ///
+    /// Properties that a `URLRequest` does not have stay unchanged. The `cachePolicy` also stays unchanged.
+    ///
+    /// - Parameters:
+    ///   - original: The `URLRequest` that was created from this request.
+    ///   - changed: The `URLRequest` with the changes.
+    /// - Returns: This request with the changes.
+    /// - Throws: `.invalidURL` if the changed `URLRequest` has no URL.
     package func changed(from original: URLRequest, to changed: URLRequest) throws(RequestError) -> HTTPRequest {
         let converted = try HTTPRequest(changed)
         var request = self

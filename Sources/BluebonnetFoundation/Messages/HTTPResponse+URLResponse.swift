@@ -5,8 +5,8 @@ public import FoundationNetworking
 extension HTTPResponse {
     /// The response as a Foundation `HTTPURLResponse`, converted on each access.
     ///
-    /// Foundation joins the values of repeated fields. It also changes the case of well-known field names, for example
-    /// to `Content-Type`.
+    /// Repeated header fields become one field with joined values. Foundation also changes the case of well-known field
+    /// names, for example to `Content-Type`.
     public var urlResponse: HTTPURLResponse {
         let response = HTTPURLResponse(
             url: url, statusCode: statusCode, httpVersion: httpVersion.description, headerFields: headers.dictionary)
@@ -27,7 +27,7 @@ extension HTTPResponse {
 
     /// Returns the value of a header field, with the values of repeated fields joined.
     ///
-    /// - Parameter field: The field's name, in upper or lower case.
+    /// - Parameter field: The field's name. The comparison ignores case.
     /// - Returns: The value, or `nil` if there is no such field.
     public func value(forHTTPHeaderField field: String) -> String? { headers[field] }
 }
@@ -43,10 +43,10 @@ extension HTTPURLResponse {
 }
 
 extension SerializedResponse {
-    /// The request as a Foundation `URLRequest`, if a request was created.
+    /// The last request that was sent, as a Foundation `URLRequest`; `nil` if no request was sent.
     public var urlRequest: URLRequest? { request.map { URLRequest($0) } }
 
-    /// The response head as a Foundation `HTTPURLResponse`, if a response was received.
+    /// The response head as a Foundation `HTTPURLResponse`; `nil` if no response was received.
     public var urlResponse: HTTPURLResponse? { response?.urlResponse }
 }
 
@@ -56,7 +56,7 @@ extension Request {
     /// The sequence begins with the latest `URLRequest`, if there is one, and ends when this request ends. The sequence
     /// does not start this request.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all values by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow observer; all values by default.
     /// - Returns: The sequence of requests.
     public nonisolated func urlRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded

@@ -2,13 +2,13 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// A type that can be converted to a `URLRequest`, such as a route of an API.
+/// A type that can be converted to a `URLRequest`, such as an `enum` of the endpoints of an API.
 public protocol URLRequestConvertible: HTTPRequestConvertible {
     /// Returns the request as a Foundation `URLRequest`.
     ///
-    /// Bluebonnet calls this method after the request has been started, and again for each attempt, in a task on the
-    /// global pool. If a request has not been created yet, its `cURLDescription()` and `debugDescription` call this
-    /// method on the caller's thread.
+    /// After the request has been started, Bluebonnet calls this method on the global pool. It calls the method once
+    /// for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()` and
+    /// `debugDescription` of the `Request` also call this method, on the thread of their caller.
     ///
     /// - Returns: The request to send.
     /// - Throws: The reason why the request cannot be created. A `RequestError` is reported unchanged. Any other error
@@ -58,9 +58,7 @@ extension URLRequest {
 
     /// The header fields, sorted by name.
     ///
-    /// Setting this property replaces all header fields.
-    ///
-    /// Foundation joins the values of repeated fields.
+    /// Setting this property replaces all header fields. Foundation joins the values of repeated fields.
     public var headers: HTTPHeaders {
         get { HTTPHeaders(allHTTPHeaderFields ?? [:]) }
         set { allHTTPHeaderFields = newValue.dictionary }
@@ -112,11 +110,13 @@ extension URLRequest {
 /// The property and method names of `URLRequest`, for adapters and request modifiers that were written for
 /// `URLRequest`.
 extension HTTPRequest {
-    /// The connect and idle timeout in seconds; 60 if the request uses the timeouts of the session.
+    /// The connect timeout and the idle timeout, in seconds; 60 if the request uses the timeouts of the session.
     ///
-    /// Setting this property sets the connect timeout and the idle timeout. The request's `pool` and `total` timeouts do
-    /// not change. If you set 60, the connect and idle timeouts come from the session; see `HTTPRequest.init(_:)`. If
-    /// the connect timeout and the idle timeout differ, this property returns the idle timeout.
+    /// Setting this property sets both timeouts. If you set 60, both timeouts come from the session; see
+    /// `HTTPRequest.init(_:)`. The request's `pool` and `total` timeouts do not change.
+    ///
+    /// If the two timeouts differ, this property returns the idle timeout. If the idle timeout is `nil`, it returns the
+    /// connect timeout. If both are `nil`, it returns ten years.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = timeouts.connectingAndIdling(like: TimeInterval.timeouts(newValue)) }
@@ -150,7 +150,7 @@ extension HTTPRequest {
 
     /// Returns the value of a header field; the values of repeated fields are joined.
     ///
-    /// - Parameter field: The field's name, in upper or lower case.
+    /// - Parameter field: The field's name. The comparison ignores case.
     /// - Returns: The value, or `nil` if there is no such field.
     public func value(forHTTPHeaderField field: String) -> String? { headers[field] }
 
@@ -158,7 +158,7 @@ extension HTTPRequest {
     ///
     /// - Parameters:
     ///   - value: The new value; `nil` removes the field.
-    ///   - field: The field's name, in upper or lower case.
+    ///   - field: The field's name. The comparison ignores case.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) { headers[field] = value }
 
     /// Adds a header field, and keeps existing fields with the same name.

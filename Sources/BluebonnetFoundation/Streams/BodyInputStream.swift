@@ -7,15 +7,16 @@ extension DataStreamTask {
     /// `read` blocks the calling thread until bytes are available, so never call it in an `async` function. Use a
     /// dedicated thread, and only one thread at a time. The stream does not support run loops or delegates.
     ///
-    /// Opening the stream starts the request. A slow reader slows down the transfer: the stream receives no more bytes
-    /// while `bufferSize` bytes or more are unread. The session buffers further bytes, up to the limit of its
-    /// configuration.
+    /// Opening the stream starts the request. If you read slowly, the transfer slows down: the stream receives no more
+    /// bytes while `bufferSize` bytes or more are unread. The session buffers further bytes, up to the
+    /// `bodyHighWatermark` of its configuration.
     ///
-    /// If the request fails, the stream fails with the error of the request. Closing or releasing the stream early
-    /// cancels the request if the task was created with automatic cancellation.
+    /// If the request fails, the stream fails with the error of the request. If you close or release the open stream
+    /// before the end of the body, the request is cancelled. If the task was created with
+    /// `automaticallyCancelling: false`, or if the body has other readers, the request continues instead.
     ///
-    /// - Parameter bufferSize: The maximum number of unread bytes; 64 KiB by default. The last received piece can
-    ///   exceed this limit.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    ///   default. The stream can exceed this number by the size of one received chunk.
     /// - Returns: The stream. It is not open yet.
     public func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream {
         BodyInputStream(bytes, limit: bufferSize)
@@ -25,11 +26,13 @@ extension DataStreamTask {
 extension DataStreamRequest {
     /// Returns the body as a Foundation `InputStream`; see `DataStreamTask.asInputStream(bufferSize:)`.
     ///
-    /// Closing the stream early cancels the request if the body has no other readers.
+    /// If you close or release the open stream before the end of the body, the request is cancelled. If the body has
+    /// other readers, the request continues instead.
     ///
-    /// - Parameter bufferSize: The maximum number of unread bytes; 64 KiB by default. The last received piece can
-    ///   exceed this limit.
-    /// - Returns: The stream. It is not open yet. It is never `nil`. Its type is optional, as in Alamofire.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    ///   default. The stream can exceed this number by the size of one received chunk.
+    /// - Returns: The stream, which is not open yet. The result is never `nil`. It is optional only because the result
+    ///   is optional in Alamofire.
     public nonisolated func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream? {
         streamTask().asInputStream(bufferSize: bufferSize)
     }

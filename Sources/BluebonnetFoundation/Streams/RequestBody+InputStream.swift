@@ -4,15 +4,15 @@ public import Foundation
 extension RequestBody {
     /// Returns a body whose bytes are read from a stream while the request is sent.
     ///
-    /// A dedicated thread reads the stream in pieces of at most 64 KiB, as fast as they are sent, because a Foundation
-    /// stream blocks the thread that reads it. The thread opens the stream if it is not open, closes it at the end, and
-    /// then ends itself.
+    /// A Foundation stream blocks the thread that reads it. Bluebonnet therefore reads the stream on a dedicated
+    /// thread. The thread opens the stream if the stream is not open. It reads up to 64 KiB at a time, as fast as the
+    /// network accepts the bytes. At the end of the stream, the thread closes the stream and ends.
     ///
-    /// - A stream can be read only once. If a retry or a redirect would send the body again, the request fails.
-    /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)`, and the underlying error is the
-    ///   error of the stream.
-    /// - If the request is cancelled, it ends at once. The thread ends after the current call of the stream's `read`
-    ///   returns.
+    /// - A stream can be read only once. If a retry or a redirect must send the body again, the request fails.
+    /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)`. The underlying error is the error
+    ///   of the stream.
+    /// - If you cancel the request, the request ends at once. If the thread is in the stream's `read` method, the
+    ///   thread ends when this method returns.
     ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
@@ -35,7 +35,8 @@ extension Session {
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
     ///   - method: The HTTP method; POST by default.
     ///   - headers: The header fields; they replace fields of the session with the same names.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     ///   - requestModifier: A closure that changes the request before it is adapted.
     /// - Returns: The new request.
     public nonisolated func upload(
@@ -54,7 +55,8 @@ extension Session {
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - convertible: The request without the body. If it has a body, the stream replaces that body.
-    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - interceptor: An interceptor that adapts and retries this request; none by default. It runs after the
+    ///     session's interceptor.
     /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, with convertible: any HTTPRequestConvertible,
@@ -67,7 +69,8 @@ extension Session {
 extension MultipartFormData {
     /// Appends a file whose bytes are read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
-    /// The form, including its copies, can then be sent only once.
+    /// After this call, the form can be sent only once. The form and its copies share the stream, so only one of them
+    /// can be sent.
     ///
     /// - Parameters:
     ///   - stream: The stream to read. The caller must not use it after this call.
