@@ -4,9 +4,8 @@ public import FoundationNetworking
 
 /// A `RequestAdapter` that changes `URLRequest`s and returns its result through a completion handler.
 ///
-/// Parts of the request that a `URLRequest` cannot represent stay unchanged. A change of the `cachePolicy` has no
-/// effect. You can call the completion handler from any thread. Only its first call has an effect. If the completion
-/// handler is released without a call, the request fails.
+/// Parts of the request that a `URLRequest` cannot represent stay unchanged. You can call the completion handler from any
+/// thread. Only its first call has an effect. If the completion handler is released without a call, the request fails.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///

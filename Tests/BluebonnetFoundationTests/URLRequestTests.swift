@@ -205,6 +205,19 @@ struct URLRequestTests {
         #expect(request.headers.isEmpty && request.timeouts == .default && request.timeoutInterval == 60)
     }
 
+    @Test func `a changed cache policy is kept, and an unchanged policy leaves that of the request`() throws {
+        var request = HTTPRequest(url: try FoundationFixture.url())
+        request.cachePolicy = .reloadRevalidating
+        let original = URLRequest(request)
+        var changed = original
+        #expect(try request.changed(from: original, to: changed).cachePolicy == .reloadRevalidating)
+        changed.cachePolicy = .returnCacheDataDontLoad
+        #expect(try request.changed(from: original, to: changed).cachePolicy == .returnCacheDontLoad)
+        changed.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
+        let reloaded = try request.changed(from: original, to: changed)
+        #expect(reloaded.cachePolicy == .reloadIgnoringCache && reloaded.headers["Cache-Control"] == "no-cache")
+    }
+
     @Test func `a changed interval leaves the limits that URLRequest does not have`() throws {
         var request = HTTPRequest(url: try FoundationFixture.url())
         request.timeouts = Timeouts(pool: .seconds(1), total: nil)

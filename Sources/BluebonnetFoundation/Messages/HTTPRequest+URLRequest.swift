@@ -81,7 +81,7 @@ extension URLRequest {
 extension HTTPRequest {
     /// Returns this request with the changes that were made to its `URLRequest`.
     ///
-    /// Properties that a `URLRequest` does not have stay unchanged. The `cachePolicy` also stays unchanged.
+    /// Properties that a `URLRequest` does not have stay unchanged.
     ///
     /// - Parameters:
     ///   - original: The `URLRequest` that was created from this request.
@@ -94,6 +94,7 @@ extension HTTPRequest {
         request.url = converted.url
         request.method = converted.method
         request.handlesCookies = converted.handlesCookies
+        if changed.cachePolicy != original.cachePolicy { request.cachePolicy = converted.cachePolicy }
         if changed.timeoutInterval != original.timeoutInterval {
             request.timeouts = request.timeouts.connectingAndIdling(like: converted.timeouts)
         }
