@@ -6,7 +6,7 @@ public protocol HTTPRequestConvertible: Sendable {
     ///
     /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
     /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before its first attempt, Bluebonnet calls this method on the calling thread.
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The request to send.
     /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error
@@ -27,7 +27,7 @@ public protocol URLConvertible: Sendable {
     ///
     /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
     /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before its first attempt, Bluebonnet calls this method on the calling thread.
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The URL of the request.
     /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error

@@ -6,7 +6,7 @@ public protocol ParameterEncoder: Sendable {
     ///
     /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
     /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before its first attempt, Bluebonnet calls this method on the calling thread.
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Parameters:
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.

@@ -14,7 +14,7 @@ public struct URLEncodedFormEncoder: Sendable {
         case nestedTooDeeply(limit: Int)
     }
 
-    /// Whether the encoder sorts the pairs at each level of nesting, or keeps the order of encoding.
+    /// Whether the encoder sorts the pairs at each level of nesting; with `false`, it keeps the order of encoding.
     ///
     /// The encoder compares the pairs as encoded text, and also sorts the elements of arrays. Use `false` if the order
     /// of array elements matters.
@@ -90,7 +90,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs, or an empty string if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or a closure of a format throws.
+    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
@@ -99,7 +99,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or a closure of a format throws.
+    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }

@@ -198,7 +198,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         // MARK: Downloads
 
-        /// Called when the body of a download is complete, and its file has been saved or could not be accepted.
+        /// Called when the body of a download is complete, after its file was saved or an error occurred.
         ///
         /// The result is the URL of the saved file, or the error of a validator or of the file system.
         public var requestDidFinishDownloadingUsingTaskWithResult:

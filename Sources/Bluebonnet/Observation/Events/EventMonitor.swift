@@ -53,8 +53,8 @@ public import FoundationEssentials
 /// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
 ///   changes of the state. For example, a call of `suspend` for a suspended request causes no event.
 /// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
-///   serializer that was attached after the request had finished. `didParseStream` can follow if a reader of a stream
-///   is slow.
+///   serializer that was attached after the request had finished. `didParseStream` can follow if a task reads a stream
+///   slowly.
 /// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
 ///   neither started nor cancelled has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
@@ -195,7 +195,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     // MARK: Downloads
 
-    /// Called when the body of a download is complete, and its file has been saved or could not be accepted.
+    /// Called when the body of a download is complete, after its file was saved or an error occurred.
     ///
     /// The result is the URL of the saved file, or the error of a validator or of the file system.
     func request(
@@ -233,7 +233,7 @@ public protocol EventMonitor: RequestEventHandler {
 extension EventMonitor {
     /// Calls the method for the event.
     ///
-    /// If there is no method for this event of this kind of request, the monitor ignores the event.
+    /// If there is no method for the event and this kind of request, the monitor ignores the event.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         switch event {
         case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)

@@ -85,7 +85,7 @@ public indirect enum RequestEvent: Sendable {
     ///
     /// `didFinishDownloading` follows directly.
     case didCreateDestinationURL(URL)
-    /// The body of a download is complete, and its file was saved or could not be accepted.
+    /// The body of a download is complete, and its file was saved or an error occurred.
     ///
     /// The result is the URL of the saved file, or the error of a validator or of the file system.
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
