@@ -4,13 +4,13 @@ public import FoundationEssentials
 public protocol HTTPRequestConvertible: Sendable {
     /// Returns the request.
     ///
-    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
-    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
-    /// thread if the request has not been created yet.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
+    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The request to send.
-    /// - Throws: An error if the conversion fails. A ``RequestError`` is reported unchanged. Any other error becomes
-    ///   the underlying error of `.invalidRequest(.conversion)`.
+    /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error
+    ///   becomes the underlying error of `.invalidRequest(.conversion)`.
     func asHTTPRequest() throws -> HTTPRequest
 }
 
@@ -25,13 +25,13 @@ extension HTTPRequest: HTTPRequestConvertible {
 public protocol URLConvertible: Sendable {
     /// Returns the URL.
     ///
-    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
-    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
-    /// thread if the request has not been created yet.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
+    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The URL of the request.
-    /// - Throws: An error if the conversion fails. A ``RequestError`` is reported unchanged. Any other error becomes
-    ///   the underlying error of `.invalidRequest(.conversion)`.
+    /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error
+    ///   becomes the underlying error of `.invalidRequest(.conversion)`.
     func asURL() throws -> URL
 }
 
@@ -39,7 +39,8 @@ extension String: URLConvertible {
     /// Parses the text as a URL.
     ///
     /// - Returns: The parsed URL.
-    /// - Throws: A ``RequestError`` with `.invalidURL` and the redacted text if the text is not a URL.
+    /// - Throws: A ``RequestError`` with `.invalidURL` if the text is not a URL. The error contains the text without
+    ///   secrets.
     public func asURL() throws(RequestError) -> URL {
         guard let url = URL(string: self) else {
             throw RequestError.invalidURL(redactedURL(self), detail: isEmpty ? "the text is empty" : nil)

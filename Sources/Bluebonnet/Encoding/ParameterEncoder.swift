@@ -4,23 +4,23 @@ public import FoundationEssentials
 public protocol ParameterEncoder: Sendable {
     /// Returns the request with the encoded parameters.
     ///
-    /// Bluebonnet calls this method on the global pool, once for each attempt of the request.
-    /// ``Request/cURLDescription(revealingSecrets:)`` and the `debugDescription` of a request call it on the calling
-    /// thread if the request has not been created yet.
+    /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
+    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
+    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Parameters:
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: An error if the encoding fails. A ``RequestError`` is reported unchanged. Any other error becomes the
-    ///   underlying error of `.parameterEncoding(.encoderFailed)`.
+    /// - Throws: An error if the encoding fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error
+    ///   becomes the underlying error of `.parameterEncoding(.encoderFailed)`.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest
 }
 
 extension ParameterEncoder {
-    /// Runs an encoder, and reports its error as `.parameterEncoding(.encoderFailed)`.
+    /// Runs an encoder, and wraps its error in `.parameterEncoding(.encoderFailed)`.
     func wrappingErrors<Value>(_ encode: () throws -> Value) throws(RequestError) -> Value {
         do {
             return try encode()
@@ -32,12 +32,12 @@ extension ParameterEncoder {
 
 /// An encoder that writes parameters to the body as JSON (RFC 8259).
 ///
-/// The encoder sets `Content-Type: application/json`, unless the request already has a `Content-Type` field.
+/// If the request has no `Content-Type` field, the encoder sets `Content-Type: application/json`.
 public struct JSONParameterEncoder: ParameterEncoder {
     /// An encoder with the default settings of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
 
-    /// An encoder that uses line breaks and indentation.
+    /// An encoder that writes JSON with line breaks and indentation.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
 
     /// An encoder that sorts the keys of objects.
@@ -47,7 +47,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: The `JSONEncoder` to use. Do not change the encoder afterwards.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change this encoder after the call.
     public init(encoder: JSONEncoder = JSONEncoder()) {
         self.encoder = encoder
     }
@@ -63,8 +63,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the JSON body.
-    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)`, whose underlying error is the error of
-    ///   the `JSONEncoder`.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if the `JSONEncoder` throws an error.
+    ///   This error becomes the underlying error.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -80,7 +80,7 @@ extension ParameterEncoder where Self == JSONParameterEncoder {
 
     /// An encoder that writes parameters to the body as JSON.
     ///
-    /// - Parameter encoder: The `JSONEncoder` to use. Do not change the encoder afterwards.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change this encoder after the call.
     /// - Returns: A parameter encoder that uses the `JSONEncoder`.
     public static func json(encoder: JSONEncoder) -> JSONParameterEncoder {
         JSONParameterEncoder(encoder: encoder)
@@ -88,7 +88,7 @@ extension ParameterEncoder where Self == JSONParameterEncoder {
 }
 
 extension HTTPRequest {
-    /// Returns the request with a body, and with a content type unless it already has one.
+    /// Returns the request with a body, and adds a `Content-Type` field if the request has none.
     func with(_ body: Data, contentType: String) -> HTTPRequest {
         var request = self
         request.body = .data(body)
@@ -101,7 +101,7 @@ extension HTTPRequest {
 
 /// An encoder that writes parameters to the body as a property list.
 ///
-/// The encoder sets `Content-Type: application/x-plist`, unless the request already has a `Content-Type` field.
+/// If the request has no `Content-Type` field, the encoder sets `Content-Type: application/x-plist`.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     /// An encoder for XML property lists.
     public static let `default` = PropertyListParameterEncoder(format: .xml)
@@ -113,7 +113,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change the encoder afterwards.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change this encoder after the call.
     public init(encoder: PropertyListEncoder) {
         self.encoder = encoder
     }
@@ -129,8 +129,8 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the property list as its body.
-    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)`, whose underlying error is the error of
-    ///   the `PropertyListEncoder`.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if the `PropertyListEncoder` throws an
+    ///   error. This error becomes the underlying error.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -146,7 +146,7 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
 
     /// An encoder that writes parameters to the body as a property list.
     ///
-    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change the encoder afterwards.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change this encoder after the call.
     /// - Returns: A parameter encoder that uses the `PropertyListEncoder`.
     public static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
         PropertyListParameterEncoder(encoder: encoder)
@@ -155,8 +155,9 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
 
 /// An encoder that writes parameters as `key=value` pairs to the query of the URL or to the body.
 ///
-/// The encoder appends the pairs to an existing query. For a body, the encoder sets `Content-Type:
-/// application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a `Content-Type` field.
+/// If the URL already has a query, the encoder appends the pairs to this query. If the encoder writes a body and the
+/// request has no `Content-Type` field, the encoder sets `Content-Type: application/x-www-form-urlencoded;
+/// charset=utf-8`.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// The destination of the pairs.
     @nonexhaustive
@@ -182,7 +183,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// ``Destination/methodDependent``.
     public static let `default` = URLEncodedFormParameterEncoder()
 
-    /// The encoder for the pairs.
+    /// The encoder that creates the pairs.
     package let encoder: URLEncodedFormEncoder
 
     /// The destination of the pairs.
@@ -191,7 +192,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - encoder: The encoder for the pairs; by default, an encoder with default settings.
+    ///   - encoder: The encoder that creates the pairs; by default, an encoder with default settings.
     ///   - destination: The destination of the pairs; `.methodDependent` by default.
     public init(encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent) {
         self.encoder = encoder
@@ -204,9 +205,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if a value or a custom option throws an
-    ///   error, which becomes the underlying error. A ``RequestError`` with `.invalidURL` if custom allowed characters
-    ///   make the query invalid.
+    /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if the ``URLEncodedFormEncoder`` throws
+    ///   an error. This error becomes the underlying error. A ``RequestError`` with `.invalidURL` if the query is
+    ///   invalid because of custom ``URLEncodedFormEncoder/AllowedCharacters``.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -230,7 +231,7 @@ extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
     /// An encoder that writes `key=value` pairs to the query or the body.
     ///
     /// - Parameters:
-    ///   - encoder: The encoder for the pairs; by default, an encoder with default settings.
+    ///   - encoder: The encoder that creates the pairs; by default, an encoder with default settings.
     ///   - destination: The destination of the pairs; `.methodDependent` by default.
     /// - Returns: A parameter encoder with these settings.
     public static func urlEncodedForm(

@@ -8,16 +8,16 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The reasons a value cannot be encoded.
     @nonexhaustive
     public enum Error: Swift.Error, Hashable, Sendable {
-        /// The value has no keys; the associated text is `an array` or `a single value`.
+        /// The encoded value has no keys; the associated text is `an array` or `a single value`.
         case invalidRootObject(String)
-        /// The nesting of the values exceeds the limit, perhaps because it is infinite.
+        /// The values are nested more deeply than the limit, for example because a value contains itself.
         case nestedTooDeeply(limit: Int)
     }
 
-    /// Whether the pairs are sorted at each level of nesting; with `false`, they keep the order of encoding.
+    /// Whether the encoder sorts the pairs at each level of nesting; with `false`, it keeps the order of encoding.
     ///
-    /// The pairs are sorted as encoded text, including the elements of arrays. Use `false` if the order of elements
-    /// matters.
+    /// The encoder compares the pairs as encoded text, and also sorts the elements of arrays. Use `false` if the order
+    /// of array elements matters.
     package let alphabetizeKeyValuePairs: Bool
 
     /// The format of the keys of array elements.
@@ -35,7 +35,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The conversion of complete key paths.
     package let keyEncoding: KeyEncoding
 
-    /// The format of nested keys, which are appended to the key of the outer value.
+    /// The format in which a nested key is appended to the key of the outer value.
     package let keyPathEncoding: KeyPathEncoding
 
     /// The format of `nil` values.
@@ -50,7 +50,8 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - alphabetizeKeyValuePairs: Whether the pairs are sorted, including the elements of arrays; `true` by default.
+    ///   - alphabetizeKeyValuePairs: Whether the encoder sorts the pairs, including the elements of arrays; `true` by
+    ///     default. With `false`, the pairs keep the order of encoding.
     ///   - arrayEncoding: The format of the keys of array elements; ``ArrayEncoding/brackets`` by default.
     ///   - boolEncoding: The format of Boolean values; ``BoolEncoding/numeric`` by default.
     ///   - dataEncoding: The format of `Data`; ``DataEncoding/base64`` by default.
@@ -89,7 +90,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs, or an empty string if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or a custom option throws.
+    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
@@ -98,7 +99,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or a custom option throws.
+    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }
@@ -128,7 +129,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// The format of nested keys, which are appended to the key of the outer value.
+    /// The format in which a nested key is appended to the key of the outer value.
     public struct KeyPathEncoding: Sendable {
         /// A nested key in brackets, as in `user[name]=`.
         public static let brackets = KeyPathEncoding { "[\($0)]" }
@@ -153,11 +154,11 @@ extension URLEncodedFormEncoder {
     public enum KeyEncoding: Sendable {
         /// Unchanged keys.
         case useDefaultKeys
-        /// Words in lower case separated by `_`, which converts `oneTwoThree` to `one_two_three`.
+        /// Words in lower case separated by `_`: `oneTwoThree` becomes `one_two_three`.
         case convertToSnakeCase
-        /// Words in lower case separated by `-`, which converts `oneTwoThree` to `one-two-three`.
+        /// Words in lower case separated by `-`: `oneTwoThree` becomes `one-two-three`.
         case convertToKebabCase
-        /// The first letter in upper case, which converts `oneTwoThree` to `OneTwoThree`.
+        /// The first letter in upper case: `oneTwoThree` becomes `OneTwoThree`.
         case capitalized
         /// All letters in upper case.
         case uppercased
@@ -239,7 +240,7 @@ extension URLEncodedFormEncoder {
     /// The format of `Data`.
     @nonexhaustive
     public enum DataEncoding: Sendable {
-        /// An array of numbers, which is the encoding that `Data` defines.
+        /// The encoding that `Data` defines: an array of numbers.
         case deferredToData
         /// Base64 (RFC 4648 §4).
         case base64
@@ -259,7 +260,7 @@ extension URLEncodedFormEncoder {
     /// The format of dates.
     @nonexhaustive
     public enum DateEncoding: Sendable {
-        /// The seconds since the start of 2001, which is the encoding that `Date` defines.
+        /// The encoding that `Date` defines: the seconds since the start of 2001.
         case deferredToDate
         /// The seconds since the start of 1970.
         case secondsSince1970

@@ -1,7 +1,7 @@
 /// A user name and a password for the authentication challenges of a server or a proxy (RFC 9110 §11).
 ///
-/// A server or an HTTP proxy receives the credential only after it has sent a challenge. The credential of a request is
-/// sent only to the origin of the request. To authenticate without a challenge, set the header field
+/// Bluebonnet sends the credential only after the server or the HTTP proxy has sent a challenge. Bluebonnet sends the
+/// credential of a request only to the origin of the request. To authenticate without a challenge, set the header field
 /// `HTTPHeader.authorization(username:password:)` or `.authorization(bearerToken:)`.
 public struct Credential: Hashable, Sendable {
     /// The user name, which is empty for ``negotiate``.
@@ -10,7 +10,7 @@ public struct Credential: Hashable, Sendable {
     /// The password of the user.
     public let password: String
 
-    /// The schemes that may be used.
+    /// The authentication schemes that the request may use.
     public let schemes: Schemes
 
     /// Creates a credential.
@@ -18,20 +18,21 @@ public struct Credential: Hashable, Sendable {
     /// - Parameters:
     ///   - username: The name of the user.
     ///   - password: The password of the user.
-    ///   - schemes: The schemes that may be used; Basic, Digest and NTLM by default. The request uses the strongest of
-    ///     these schemes that the server offers.
+    ///   - schemes: The schemes that the request may use; Basic, Digest and NTLM by default. The request uses the
+    ///     strongest of these schemes that the server offers.
     public init(username: String, password: String, schemes: Schemes = [.basic, .digest, .ntlm]) {
         self.username = username
         self.password = password
         self.schemes = schemes
     }
 
-    /// A credential for the Negotiate scheme (RFC 4559), which uses the Kerberos tickets of the process's user.
+    /// A credential for the Negotiate scheme (RFC 4559), which uses the Kerberos tickets of the user that runs the
+    /// process.
     public static var negotiate: Credential { Credential(username: "", password: "", schemes: .negotiate) }
 
     /// A set of HTTP authentication schemes.
     public struct Schemes: OptionSet, Hashable, Sendable {
-        /// The bits of the set, whose meaning is internal to Bluebonnet.
+        /// The bits of the set; Bluebonnet does not document their meaning.
         public let rawValue: Int
 
         /// Creates a set of schemes from its bits.
@@ -43,7 +44,7 @@ public struct Credential: Hashable, Sendable {
         public static let basic = Schemes(rawValue: 1)
         /// The Digest scheme (RFC 7616) with MD5 or SHA-256.
         public static let digest = Schemes(rawValue: 2)
-        /// The NTLM scheme, which authenticates a connection rather than a request.
+        /// The NTLM scheme, which authenticates the connection instead of each request.
         public static let ntlm = Schemes(rawValue: 4)
         /// The Negotiate scheme (RFC 4559) with Kerberos.
         public static let negotiate = Schemes(rawValue: 8)
@@ -135,7 +136,7 @@ enum ChallengeDecision: Equatable {
     ///
     /// - Parameters:
     ///   - challenges: The challenges in the order received.
-    ///   - schemes: The schemes that may be used.
+    ///   - schemes: The authentication schemes that the request may use.
     ///   - hasBody: Whether the request has a body.
     init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in

@@ -8,8 +8,8 @@ enum HTTPDate {
     /// Parses a date in one of the three formats that a recipient must accept.
     ///
     /// The formats are `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
-    /// `Sun Nov  6 08:49:37 1994`. The name of the day must be valid, but need not match the date. A leap second (`:60`)
-    /// is the same as the following second.
+    /// `Sun Nov  6 08:49:37 1994`. The name of the day must be valid, but need not match the date. A leap second
+    /// (`:60`) is the same as the following second.
     ///
     /// - Parameters:
     ///   - text: The value of a field, or an element of it.

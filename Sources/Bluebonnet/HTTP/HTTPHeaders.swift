@@ -12,14 +12,14 @@ public struct HTTPHeaders: Sendable {
         fields = []
     }
 
-    /// Creates a collection of header fields, including repeated names.
+    /// Creates a collection of header fields; several fields can have the same name.
     ///
     /// - Parameter headers: The header fields in their order.
     public init(_ headers: [HTTPHeader]) {
         fields = headers
     }
 
-    /// Creates a collection from a dictionary, sorted by name.
+    /// Creates a collection from a dictionary, with the fields sorted by name.
     ///
     /// - Parameter dictionary: The values by field name.
     public init(_ dictionary: [String: String]) {
@@ -58,7 +58,7 @@ public struct HTTPHeaders: Sendable {
     @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
     public mutating func add(_ header: HTTPHeader) { append(header) }
 
-    /// Replaces all fields of a name with a single field, or appends the field if there are none.
+    /// Replaces all fields of a name with a single field, or appends the field if no field has this name.
     ///
     /// The new field takes the position of the first replaced field.
     ///
@@ -69,7 +69,7 @@ public struct HTTPHeaders: Sendable {
         update(HTTPHeader(name: name, value: value))
     }
 
-    /// Replaces all fields of the same name with a single field, or appends the field if there are none.
+    /// Replaces all fields of the same name with a single field, or appends the field if no field has this name.
     ///
     /// The new field takes the position of the first replaced field.
     ///
@@ -149,9 +149,9 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// A dictionary of the joined values by field name.
+    /// A dictionary whose keys are the field names, and whose values are the field values, joined with `, `.
     ///
-    /// Each key has the case of the first field of its name.
+    /// Field names that differ only in case share a key. The key is spelled like the name of the first of these fields.
     public var dictionary: [String: String] {
         var names: [String: String] = [:]
         var values: [String: String] = [:]
@@ -246,7 +246,7 @@ public struct HTTPHeader: Sendable {
         guard value.utf8.isFieldValue else { throw RequestError(.invalidRequest(.fieldValue(name: name))) }
     }
 
-    /// Whether fields of this name carry secrets, which no description may show.
+    /// Whether fields of this name contain secrets, so that descriptions must hide their values.
     package static func isSensitive(name: String) -> Bool { SecretNames.isSecretField(name) }
 }
 
@@ -270,8 +270,8 @@ extension HTTPHeader: Hashable {
 extension HTTPHeader: SecretKeeping {
     /// The field as `Name: value`, without its secrets.
     ///
-    /// The value is redacted if the field's name indicates a secret. A value that contains a URL is redacted like a
-    /// URL.
+    /// The value is redacted if the field's name or the value itself indicates a secret. If the value contains a URL,
+    /// the user info and the query values of the URL are redacted.
     package var text: String { "\(name): \(Redaction.fieldValue(self))" }
 
     package var shownParts: KeyValuePairs<String, Any> { ["name": name, "value": Redaction.fieldValue(self)] }
@@ -300,7 +300,7 @@ extension HTTPHeader {
 
     /// Returns an `Accept-Encoding` field.
     ///
-    /// The server can encode the response body with the content codings in this field. Bluebonnet decodes gzip and
+    /// The server can encode the response body with any content coding in this field. Bluebonnet decodes gzip and
     /// deflate. Bluebonnet also decodes br and zstd if the system has the libraries for them. A body with any other
     /// coding fails the request with `.invalidResponse(.undecodableContent)`. If
     /// ``Session/Configuration/decodesContent`` is `false`, Bluebonnet does not decode bodies.
@@ -371,19 +371,22 @@ extension HTTPHeader {
 }
 
 extension HTTPHeader {
-    /// The languages of the process's environment, in order of preference.
+    /// An `Accept-Language` field with the languages of the process's environment, in order of preference.
     ///
-    /// The value is read once from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG`, as in gettext. It has at most six
-    /// languages, such as `de-DE;q=1.0, en;q=0.9`. If the environment specifies no language, the default is English.
+    /// Bluebonnet reads the variables `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG` once, by the rules of gettext. The
+    /// field has at most six languages, such as `de-DE;q=1.0, en;q=0.9`. If the environment specifies no language, the
+    /// default is English.
     package static let defaultAcceptLanguage = acceptLanguage(
         languages(in: ProcessInfo.processInfo.environment).enumerated()
             .map { "\($1);q=\($0 == 0 ? "1.0" : "0.\(10 - $0)")" }
             .joined(separator: ", "))
 
-    /// The content codings that Bluebonnet decodes, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
+    /// An `Accept-Encoding` field with the content codings that Bluebonnet decodes (RFC 9110 §12.5.3).
+    ///
+    /// An example of the value is `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
     package static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
 
-    /// The names of the program and of this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
+    /// A `User-Agent` field with the program and this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
     package static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first))
 
     /// Returns the language tags (RFC 5646) that an environment specifies.

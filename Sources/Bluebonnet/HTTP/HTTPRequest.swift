@@ -36,7 +36,7 @@ public struct HTTPRequest: Sendable {
 
     /// The time limits of this request.
     ///
-    /// The session's limits apply where the request does not set a limit.
+    /// If the request does not set a limit, the session's limit applies.
     public var timeouts: Timeouts {
         get { parts.timeouts ?? .default }
         set { parts.timeouts = newValue.isUnset ? nil : newValue }
@@ -53,9 +53,10 @@ public struct HTTPRequest: Sendable {
 
     /// The credential for the server's authentication challenges; `nil` by default.
     ///
-    /// Without a credential, a 401 response is delivered like any other response. The credential is not used if the
-    /// request or the session has an `Authorization` field, or after a redirect to another origin. User info in the URL
-    /// is sent with the Basic scheme, without a challenge.
+    /// Without a credential, a 401 response is delivered like any other response. Bluebonnet does not use the
+    /// credential if the request or the session has an `Authorization` field. Bluebonnet also does not use the
+    /// credential after a redirect to another origin. User info in the URL (`user:password@`) is sent with the Basic
+    /// scheme, before any challenge.
     public var credential: Credential? {
         get { parts.credential }
         set { parts.credential = newValue }
@@ -88,19 +89,23 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
-    /// Whether session fields that carry secrets are left out, because a redirect led to another origin.
+    /// Whether the request omits the session's fields with secrets, because a redirect led to another origin.
     package var omitsSessionSecrets: Bool {
         get { parts.omitsSessionSecrets }
         set { parts.omitsSessionSecrets = newValue }
     }
 
-    /// The time at which an ``AuthenticationInterceptor`` applied a credential, on the clock of such interceptors.
+    /// The number that an ``AuthenticationInterceptor`` gave this request when it added a credential.
+    ///
+    /// The numbers increase across all interceptors of the process. They show whether the interceptor has replaced its
+    /// credential since it added the credential to this request. The value is `nil` if no interceptor added a
+    /// credential.
     package var credentialVersion: UInt64? {
         get { parts.credentialVersion }
         set { parts.credentialVersion = newValue }
     }
 
-    /// The URL of the request before all redirects; `nil` if the request is not the result of a redirect.
+    /// The URL of the original request, before the first redirect; `nil` if no redirect led to this request.
     package var firstPartyURL: URL? {
         get { parts.firstPartyURL }
         set { parts.firstPartyURL = newValue }
@@ -168,8 +173,9 @@ public struct HTTPRequest: Sendable {
     ///   - method: The method of the request; GET by default.
     ///   - headers: The header fields; none by default.
     ///   - body: The body of the request; none by default.
-    /// - Throws: `.invalidURL` if the value is not a URL. A ``RequestError`` from your own conversion is thrown
-    ///   unchanged. Any other error becomes the underlying error of `.invalidRequest(.conversion)`.
+    /// - Throws: `.invalidURL` if the value is not a URL. If ``URLConvertible/asURL()`` throws a ``RequestError``, the
+    ///   initializer throws this error unchanged. Any other error becomes the underlying error of
+    ///   `.invalidRequest(.conversion)`.
     public init(
         url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil
     ) throws(RequestError) {
@@ -182,13 +188,13 @@ public struct HTTPRequest: Sendable {
         self.init(url: converted, method: method, headers: headers, body: body)
     }
 
-    /// Whether only the method, the URL, the timeouts and the HTTP version may differ from those of other requests.
+    /// Whether the transport only has to set the method, the URL, the timeouts and the HTTP version of the request.
     package var isPlain: Bool { box.isPlain }
 
     /// Whether the request has a body.
     package var hasBody: Bool { box.hasBody }
 
-    /// Checks the URL, the method and the fields, and that a GET, HEAD or TRACE request has no body.
+    /// Checks the URL, the method and the fields, and checks that a GET, HEAD or TRACE request has no body.
     package func validate() throws(RequestError) {
         try url.checkRequestable()
         guard method.isValid else { throw RequestError(.invalidRequest(.method(method.rawValue))) }
@@ -215,7 +221,7 @@ extension HTTPRequest: SecretKeeping {
 
 /// The method of a request, such as GET or POST (RFC 9110 §9).
 ///
-/// Method names are case-sensitive. Any token is a valid name. There are constants for the common methods.
+/// Method names are case-sensitive. Any token is a valid name. This type has constants for the common methods.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     /// The CONNECT method, which establishes a tunnel through a proxy.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
@@ -275,23 +281,24 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     case http1_1
     /// HTTP/2 without negotiation for `http` URLs (RFC 9113 §3.3).
     ///
-    /// For `https` URLs, this case is equivalent to ``automatic``, because the TLS handshake negotiates HTTP/2 (RFC
-    /// 9113 §3.2).
+    /// For `https` URLs, this case has the same effect as ``automatic``, because the TLS handshake negotiates HTTP/2
+    /// (RFC 9113 §3.2).
     case http2PriorKnowledge
 }
 
 /// The priority of a request among the requests on the same HTTP/2 connection.
 ///
-/// Servers may ignore the priority. The priority is sent in the `Priority` field (RFC 9218), unless it is the default
-/// or the request already has this field. It is also sent as the weight of the HTTP/2 stream (RFC 7540 §5.3.2). RFC
-/// 9113 deprecates the weight, and libcurl releases after 8.14.1 no longer send the weight.
+/// Servers may ignore the priority. If the priority is not the default, Bluebonnet sends it in the `Priority` field
+/// (RFC 9218). If the request already has a `Priority` field, Bluebonnet does not change the field. Libcurl also sends
+/// the priority as the weight of the HTTP/2 stream (RFC 7540 §5.3.2). RFC 9113 deprecates the weight, and libcurl
+/// releases after 8.14.1 no longer send the weight.
 public struct HTTPPriority: Hashable, Sendable {
     /// The urgency of the response, from 0 (most urgent) to 7 (least urgent); the default is 3.
     public let urgency: Int
 
     /// Whether the response is useful before it is complete.
     ///
-    /// Servers can interleave incremental responses of the same urgency.
+    /// If several responses are incremental and have the same urgency, the server can send parts of them in turns.
     public let isIncremental: Bool
 
     /// The share of the connection relative to other requests, from 1 to 256; the default of HTTP/2 is 16.
@@ -308,7 +315,10 @@ public struct HTTPPriority: Hashable, Sendable {
         weight = Self.weights[self.urgency]
     }
 
-    /// Creates a priority with a weight, and the corresponding urgency: from 1 for 256 to 5 for less than 4.
+    /// Creates a priority with a weight and the corresponding urgency.
+    ///
+    /// The urgency is 1 for a weight of 256, and 5 for a weight below 4. The urgency is 2, 3 or 4 for the weights from
+    /// 255 down to 4.
     ///
     /// - Parameter weight: The share, from 1 to 256; values outside this range are clamped.
     package init(weight: Int) {
@@ -351,8 +361,8 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for the time that a request waits for a connection; `nil`, the default, for no limit.
     ///
-    /// A request waits while ``Session/Configuration/connectionLimits`` do not allow another connection. The wait
-    /// counts towards ``total``, but not towards ``connect``.
+    /// A request waits while ``Session/Configuration/connectionLimits`` do not allow another connection. The waiting
+    /// time counts towards ``total``, but not towards ``connect``.
     public var pool: Duration? {
         get { ownPool ?? nil }
         set { ownPool = .some(newValue) }
@@ -366,22 +376,24 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for a period in which no bytes are sent or received; 60 seconds by default.
     ///
-    /// The timeout can occur up to one eighth of the limit late. Time does not count while the request is suspended or
-    /// waits for a reader of the response body. It also does not count during a wait for the next bytes of the request
-    /// body.
+    /// The timeout can occur late, by up to one eighth of the limit. Time does not count in these cases:
+    /// - The request is suspended.
+    /// - Bluebonnet waits for your code to read the response body.
+    /// - Bluebonnet waits for the next bytes of the request body.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }
     }
 
-    /// The limit for a whole exchange, from its start to the last byte of the response body.
+    /// The limit for one exchange, from its start to the last byte of the response body.
     ///
-    /// If the limit is not set, exchanges with both bodies in memory have a limit of 10 minutes. A slow server then
-    /// cannot delay a request indefinitely. Streams, downloads, and uploads of files, sequences or multipart forms
-    /// have no limit by default. The time also counts while the request is suspended.
+    /// An exchange is one request and its response. Each redirect and each retry is a separate exchange with its own
+    /// limit. The delays between exchanges do not count. To limit the duration of a whole request, cancel the task that
+    /// awaits the request.
     ///
-    /// Each redirect and each retry is a separate exchange with its own limit. The delays between exchanges do not
-    /// count. To limit the duration of a whole request, cancel the task that awaits the request.
+    /// If you do not set the limit, and both bodies are in memory, the limit is 10 minutes. A slow server then cannot
+    /// delay a request indefinitely. Streams, downloads, and uploads of files, sequences or multipart forms have no
+    /// limit by default. The time also counts while the request is suspended.
     public var total: Duration? {
         get { ownTotal ?? nil }
         set { ownTotal = .some(newValue) }
@@ -392,13 +404,13 @@ public struct Timeouts: Hashable, Sendable {
 
     /// Creates time limits.
     ///
-    /// Omitted limits are not set.
+    /// If you omit a limit, the initializer does not set this limit.
     ///
     /// - Parameters:
     ///   - pool: The limit for the time that a request waits for a connection; `nil` for no limit.
     ///   - connect: The limit for name lookup, connecting and the TLS handshake together; `nil` for no limit.
     ///   - idle: The limit for a period in which no bytes are sent or received; `nil` for no limit.
-    ///   - total: The limit for a whole exchange; `nil` for no limit.
+    ///   - total: The limit for one exchange; `nil` for no limit.
     public init(
         pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset, idle: Duration? = Timeouts.unset,
         total: Duration? = Timeouts.unset
@@ -418,7 +430,7 @@ public struct Timeouts: Hashable, Sendable {
     /// The limit for a whole exchange, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
 
-    /// These limits with the `connect` and `idle` limits of another value.
+    /// Returns these limits, but with the `connect` and `idle` limits of another value.
     package func connectingAndIdling(like other: Timeouts) -> Timeouts {
         var timeouts = self
         (timeouts.ownConnect, timeouts.ownIdle) = (other.ownConnect, other.ownIdle)

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An HTTP response with a status and header fields, but without the body (RFC 9110 §3.4).
 ///
-/// A response is cheap to copy. Its fields are parsed on first access.
+/// A response is cheap to copy. The first access to ``headers`` parses the fields.
 public struct HTTPResponse: Sendable {
     /// The URL of the request that the response belongs to.
     public var url: URL { answer.url }
@@ -10,12 +10,12 @@ public struct HTTPResponse: Sendable {
     /// The head as it was received.
     package var head: ReceivedHead { answer.head }
 
-    /// The redirect responses before this response, in order.
+    /// The redirect responses that led to this response, in the order received.
     ///
-    /// The ``history`` of these responses is empty.
+    /// Each of these responses has an empty ``history``.
     public internal(set) var history: [HTTPResponse] = []
 
-    /// Creates a response, for tests and stubs.
+    /// Creates a response for tests and stubs.
     ///
     /// - Parameters:
     ///   - url: The URL of the request that the response belongs to.
@@ -70,8 +70,8 @@ public struct HTTPResponse: Sendable {
 
     /// The expected size of the body in bytes.
     ///
-    /// The size is `nil` if the response does not state it. It is also `nil` if the body has a content coding, because
-    /// `Content-Length` then counts the encoded bytes.
+    /// The size is `nil` if the response does not state a valid size. The size is also `nil` if the body has a content
+    /// coding, because `Content-Length` then counts the encoded bytes.
     public var expectedContentLength: Int64? { head.contentLength }
 
     private var mediaType: MediaType? {
@@ -94,9 +94,9 @@ extension HTTPResponse: SecretKeeping {
 extension HTTPResponse {
     /// The suggested file name for the body, or `nil` if there is none.
     ///
-    /// The name comes from the `Content-Disposition` field (RFC 6266), in which `filename*` takes precedence over
-    /// `filename`. Without a name in this field, the name comes from the path of the URL. Directories and control
-    /// characters are removed from the name.
+    /// The name comes from the `Content-Disposition` field (RFC 6266). In this field, `filename*` takes precedence over
+    /// `filename`. If the field has no name, the name comes from the path of the URL. The name never contains
+    /// directories or control characters.
     public var suggestedFilename: String? {
         let disposition = head.value(for: "Content-Disposition").map { MediaType.parameters(of: $0) } ?? []
         let candidates = [

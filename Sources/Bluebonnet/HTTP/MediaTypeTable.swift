@@ -5,9 +5,9 @@ package struct MediaTypeTable: Sendable {
     /// The media type of data with an unknown format (RFC 2046 §4.5.1).
     package static let unknown = "application/octet-stream"
 
-    /// The table with the entries of the system's tables and of the built-in table.
+    /// The table of this system: the entries of the system's tables and of the built-in table.
     ///
-    /// The tables are read on first access, by one thread while other threads wait.
+    /// The first access reads the tables from files. Other threads wait until the tables have been read.
     package static let system = MediaTypeTable(
         mimeTypes: contents(of: "/etc/mime.types"), globs: contents(of: "/usr/share/mime/globs2"))
 
@@ -31,8 +31,7 @@ package struct MediaTypeTable: Sendable {
 
     /// Returns the media type for a file name, based on the extension after the last dot.
     ///
-    /// The case of the extension is ignored. The result has no charset, because a file name does not reveal the
-    /// charset.
+    /// The case of the extension is ignored. The result has no charset, because a file name does not show the charset.
     package func mediaType(ofFileNamed name: String) -> String {
         // A dot at the beginning marks a hidden file.
         guard let dot = name.utf8.lastIndex(of: 0x2e), dot > name.startIndex else { return Self.unknown }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The head of a response as it was received; its fields are parsed on demand.
+/// The head of a response as it was received; the fields are parsed when they are first read.
 ///
 /// Most fields of a response are never read. The head therefore keeps a single buffer. ``value(for:)`` scans the buffer
 /// for a single value. The first access to ``headers`` parses all fields. Lines may end in CRLF or a bare LF. A folded
@@ -25,7 +25,7 @@ package final class ReceivedHead: Sendable {
         self.bytes = bytes
     }
 
-    /// Creates a head from its parts, for a response that was not received.
+    /// Creates a head from its parts, for a response that did not come from a server.
     package init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders) {
         self.statusCode = statusCode
         self.httpVersion = httpVersion
@@ -41,7 +41,7 @@ package final class ReceivedHead: Sendable {
         return text.isEmpty ? nil : text
     }
 
-    /// The fields in the order received; they are parsed on first access.
+    /// The fields in the order received; the first access parses them.
     package var headers: HTTPHeaders {
         if let parsed = parsed.load() {
             return parsed.headers
@@ -90,7 +90,7 @@ private final class ParsedFields: Sendable {
 }
 
 extension ReceivedHead {
-    /// The number of bytes in the body, if the head states a length and the body has no coding.
+    /// The number of bytes in the body, or `nil` if the head has no valid length or the body has a coding.
     package var contentLength: Int64? {
         guard let text = value(for: "Content-Length"), let length = Self.length(text) else { return nil }
         guard value(for: "Transfer-Encoding") == nil else { return nil }

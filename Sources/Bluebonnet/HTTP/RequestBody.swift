@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The body of a request (RFC 9110 §6.4).
 ///
-/// A body in memory or in a file can be sent again if the request is retried or redirected. A body from a sequence can
-/// be sent again only if the sequence can be created again.
+/// After a redirect or for a retry, Bluebonnet may have to send a body again. This is possible for a body in memory or
+/// in a file. For a body from a sequence, it is possible only if a closure creates the sequence.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
@@ -22,9 +22,9 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from a file while it is sent.
     ///
-    /// The file is opened on the global pool when the request is sent. The size of the file at that time is the
-    /// `Content-Length`. The request fails with `.requestBody(…)` if the file cannot be opened, or if its size changes
-    /// while it is sent.
+    /// Bluebonnet opens the file on the global pool when it sends the request. The size of the file at that time is the
+    /// `Content-Length`. If the file cannot be opened, or its size changes while it is sent, the request fails with
+    /// `.requestBody(…)`.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: A body that can be sent any number of times.
@@ -34,8 +34,8 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from a sequence while it is sent.
     ///
-    /// The sequence is read as fast as the network accepts the bytes. It is iterated only once, on the global pool, so
-    /// the body cannot be sent again.
+    /// Bluebonnet reads the sequence on the global pool, as fast as the network accepts the bytes. Bluebonnet iterates
+    /// the sequence only once, so the body cannot be sent again.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
@@ -66,8 +66,8 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that sends a multipart form (RFC 7578).
     ///
-    /// The parts are read while the body is sent. The request sends the `Content-Type` of the form, unless the request
-    /// already has a `Content-Type` field. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
+    /// Bluebonnet reads the parts while it sends the body. If the request has no `Content-Type` field, it sends the
+    /// `Content-Type` of the form. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameter form: The form to send.
     /// - Returns: A body that can be sent again if all parts can be sent again.
@@ -105,7 +105,7 @@ public struct RequestBody: Sendable {
 
     /// Opens a body that is not in memory; returns `nil` for a body in memory.
     ///
-    /// Opening may block on file access, so it is never done on the event loop.
+    /// The method may block on file access. Do not call this method on the event loop.
     package func open() throws(RequestError) -> OpenBody? {
         switch storage {
         case .data: nil
@@ -115,7 +115,7 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: SecretKeeping {
-    /// The length of the body, if it is known, but not its content.
+    /// The length of the body without its content, or a note that the length is unknown.
     package var text: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
 }
 
@@ -133,12 +133,13 @@ package protocol RequestBodySource: Sendable {
 
 /// Reads a request's body once, from beginning to end, in pieces.
 ///
-/// A reader belongs to the task that feeds a transfer, which runs on the global pool and never on the event loop. Each
-/// time a body is sent again, it has a new reader.
+/// A reader belongs to the task that passes the body's bytes to a transfer. This task runs on the global pool and never
+/// on the event loop. Each time a body is sent again, a new reader reads the body.
 package protocol BodyReader {
-    /// Returns the next bytes, which are not empty, or `nil` at the end.
+    /// Returns at least one byte, or `nil` at the end of the body.
     ///
-    /// The method is not called again after it has returned `nil` or thrown an error. Cancelling the task ends a wait.
+    /// After the method has returned `nil` or thrown an error, the task does not call it again. Cancelling the task
+    /// ends a wait for bytes.
     mutating func next() async throws -> Data?
 }
 
@@ -146,7 +147,7 @@ package protocol BodyReader {
 package struct OpenBody: Sendable {
     /// The number of bytes that the reader produces, if it is known.
     package let length: Int64?
-    /// Creates the reader; the reading task calls this once.
+    /// Creates the reader; the task that reads the body calls this closure once.
     package let makeReader: @Sendable () -> any BodyReader
     /// The file of the body, if there is one.
     ///
@@ -169,9 +170,10 @@ package struct OpenBody: Sendable {
 extension RequestBody {
     /// A sequence of the body's bytes in pieces; no piece is empty.
     ///
-    /// Each iteration opens the body again. A body that is not replayable can be read only once, so it cannot be sent
-    /// after an iteration. An iteration throws `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot be read.
-    /// Errors of a body's own sequence are thrown unchanged.
+    /// Each iteration opens the body again. If ``isReplayable`` is `false`, the body can be read only once. A request
+    /// then cannot send the body after an iteration. If the body cannot be read, the iteration throws `.requestBody(…)`
+    /// or `.multipartEncoding(…)`. If the body comes from your own sequence, the iteration throws the errors of the
+    /// sequence unchanged.
     public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }
 
     /// A sequence of a body's bytes in pieces; no piece is empty.
@@ -197,7 +199,7 @@ extension RequestBody {
             ///
             /// - Returns: The next bytes, or `nil` at the end of the body and after an error.
             /// - Throws: `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot be read, or the error of the
-            ///   body's sequence.
+            ///   sequence that the body comes from.
             package mutating func next() async throws -> Data? {
                 if let body = body.take() {
                     if let data = body.data { return data.isEmpty ? nil : data }

@@ -131,7 +131,7 @@ private struct ClaimingReader: BodyReader {
     }
 }
 
-/// An error that a sequence of this package throws to report an error of the body unchanged.
+/// An error that a sequence of this package throws so that the request fails with exactly the contained error.
 package struct BodySequenceError: Error {
     package let error: RequestError
 
@@ -163,7 +163,7 @@ final class OnceFlag: Sendable {
 
 /// Reads an asynchronous sequence of chunks as a body.
 ///
-/// An error of the sequence is thrown unchanged. A sequence such as `AsyncStream` ends early when the task is
+/// The reader throws an error of the sequence unchanged. A sequence such as `AsyncStream` ends early when the task is
 /// cancelled. The reader then throws `CancellationError`, so that an incomplete body does not look complete.
 package struct SequenceReader<Base: AsyncSequence>: BodyReader where Base.Element: DataProtocol {
     private var iterator: Base.AsyncIterator
@@ -190,7 +190,7 @@ package struct SequenceReader<Base: AsyncSequence>: BodyReader where Base.Elemen
     }
 }
 
-/// The reason why a file cannot be read, independent of the file's purpose.
+/// The reason why a file cannot be read, for request bodies and for all other files.
 package enum FileError: Error, Hashable {
     /// A system call failed.
     case system(SystemError)
@@ -215,11 +215,12 @@ package enum FileError: Error, Hashable {
     }
 }
 
-/// Reads a regular file in pieces, as long as its size does not change.
+/// Reads a regular file in pieces, and throws an error if the size of the file changes.
 ///
 /// The reader never returns more bytes than ``length``. If the size of the file has changed since it was opened, the
-/// reader throws an error instead of returning the last piece. A body with an announced length is then not completed. A
-/// copy of a reader starts at the position of the original and continues independently.
+/// reader throws an error instead of returning the last piece. The receiver of a body then gets fewer bytes than
+/// announced, and does not mistake the body for a complete body. A copy of a reader starts at the position of the
+/// original and continues independently.
 package struct FileReader: BodyReader {
     /// The size of the file in bytes when it was opened.
     package let length: Int64
@@ -230,13 +231,13 @@ package struct FileReader: BodyReader {
     /// The size of every piece except the last, in bytes.
     package static let pieceSize = RecycledBuffers.files.size
 
-    /// Opens a file, which may block.
+    /// Opens a file; the call may block.
     package init(path: String) throws(FileError) {
         file = try Self.asking { () throws(SystemError) in try OpenFile.reading(path, followingLinks: true) }
         length = try Self.length(of: file)
     }
 
-    /// Returns all bytes of a file, or `nil` if there are more bytes than a limit.
+    /// Returns all bytes of a file, or `nil` if the file has more bytes than a limit.
     package static func contents(of path: String, limit: Int64) throws(FileError) -> Data? {
         var reader = try FileReader(path: path)
         guard reader.length <= limit else { return nil }
@@ -257,7 +258,7 @@ package struct FileReader: BodyReader {
         return piece
     }
 
-    /// Copies the next bytes if they are in the system's page cache, without blocking; returns their number.
+    /// Copies the next bytes without blocking if they are in the system's page cache, and returns their number.
     ///
     /// The method leaves the last piece to ``next()``, which checks for the end of the file. If the method returns 0,
     /// the caller continues with ``next()``, which may block.

@@ -1,15 +1,15 @@
 package import FoundationEssentials
 
 extension URL {
-    /// The URL without user info and query values, safe for logs and errors.
+    /// The text of the URL without user info and query values, for logs and errors.
     package var redactedDescription: String { redactedURL(absoluteString) }
 }
 
 /// Returns the text of a URL without user info and query values; the text need not be a valid URL.
 ///
-/// A part of the query without `=` could be a value, so it is redacted completely. A fragment is kept unless it looks
-/// like a query. A path parameter is kept unless its name indicates a secret. Control characters are percent-encoded,
-/// so that the text stays on one line.
+/// A part of the query without `=` could be a value, so it is redacted completely. A fragment that contains `=` is
+/// redacted like a query. A path parameter is redacted if its name indicates a secret. Control characters are
+/// percent-encoded, so that the text stays on one line.
 package func redactedURL(_ text: String) -> String {
     var rest = text.utf8[...]
     let fragment = rest.takeSuffix(after: 0x23)

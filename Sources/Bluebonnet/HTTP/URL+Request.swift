@@ -1,9 +1,9 @@
 package import FoundationEssentials
 
 extension URL {
-    /// Checks that the URL has the scheme `http` or `https`, a host and, if there is a port, a valid port.
+    /// Checks the URL: the scheme is `http` or `https`, there is a host, and the port is valid or missing.
     ///
-    /// The check runs for every request. It only scans the text, and allocates memory only for an error.
+    /// The check runs for every request, so it is fast. It only scans the text, and allocates memory only for an error.
     package func checkRequestable() throws(RequestError) {
         let text = absoluteString
         let bytes = text.utf8.span
@@ -20,7 +20,7 @@ extension URL {
         throw invalid("the host is not a name")
     }
 
-    /// The URL in libcurl's form: without a fragment, and with an international host name in UTF-8.
+    /// The text of the URL for libcurl: without a fragment, and with an international host name in UTF-8.
     package var curlString: String {
         let text = absoluteString
         let bytes = text.utf8.span

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 extension HTTPRequest {
-    /// Returns a `curl` command for this request that can be pasted into bash.
+    /// Returns a `curl` command that sends this request and can be pasted into bash.
     ///
-    /// Unless secrets are revealed, `<redacted>` replaces these values:
+    /// If `revealingSecrets` is `false`, `<redacted>` replaces these values:
     /// - values of header fields with credentials or cookies
     /// - user info in the URL
     /// - values with names such as `token`, `password` or `key`, in the query and in form or JSON bodies

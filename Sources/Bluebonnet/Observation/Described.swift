@@ -1,13 +1,14 @@
 /// A public type whose description is its `text`.
 ///
-/// The public API shows the conformance to `CustomStringConvertible`. This file implements it for all types.
+/// The public documentation shows only the conformance to `CustomStringConvertible`. An extension in this file
+/// implements `description` for all conforming types.
 package protocol Described: CustomStringConvertible {
-    /// The description, without secrets.
+    /// The description of the value.
     var text: String { get }
 }
 
 extension Described {
-    /// A one-line description, without secrets.
+    /// A textual description of the value.
     public var description: String { text }
 }
 

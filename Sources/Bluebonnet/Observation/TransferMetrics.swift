@@ -1,7 +1,7 @@
-/// The measurements of one exchange.
+/// The measurements of one exchange: of one request and its response.
 ///
-/// libcurl measures each duration from the start of the exchange. A duration is `nil` if its phase did not take place,
-/// such as the name lookup or the TLS handshake on a reused connection.
+/// Each duration counts from the start of the exchange. If a phase did not take place, its duration is `nil`. For
+/// example, there is no name lookup and no TLS handshake on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
     /// The time until the host name was resolved.
     public var nameLookup: Duration?
@@ -9,7 +9,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public var connect: Duration?
     /// The time until the TLS handshake was complete.
     public var tlsHandshake: Duration?
-    /// The time until the request was about to be sent.
+    /// The time until everything was ready to send the request.
     public var requestStart: Duration?
     /// The time until the first byte of the response arrived.
     public var firstByte: Duration?
@@ -25,7 +25,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public var remoteAddress: SocketAddress?
     /// The local address of the connection.
     public var localAddress: SocketAddress?
-    /// Whether the connection was reused from an earlier exchange.
+    /// Whether the exchange reused the connection of an earlier exchange.
     public var isReusedConnection = false
 
     /// Creates empty metrics.

@@ -4,8 +4,8 @@ import Glibc
 public struct TransferProgress: Hashable, Sendable {
     /// The number of completed bytes.
     ///
-    /// For a response body, these are the received bytes after content decoding. For a request body, these are the
-    /// bytes that were passed to libcurl.
+    /// For a response body, the number counts the received bytes after content decoding. For a request body, the number
+    /// counts the bytes that Bluebonnet has passed to libcurl for sending.
     public var completed: Int64
 
     /// The expected number of bytes, or `nil` if it is unknown.
@@ -13,8 +13,8 @@ public struct TransferProgress: Hashable, Sendable {
 
     /// The current rate in bytes per second, or `nil` if there is too little data to compute it.
     ///
-    /// The rate is a weighted mean in which recent seconds have the largest weight. Bytes that earlier attempts of a
-    /// download received do not count.
+    /// The rate is a weighted mean. The last seconds have the largest weight. If a download continues after an earlier
+    /// attempt, the bytes of the earlier attempt do not count.
     public var bytesPerSecond: Double?
 
     /// Creates a progress value.
@@ -37,8 +37,11 @@ public struct TransferProgress: Hashable, Sendable {
 
     /// The estimated time until the transfer is complete, at the current rate.
     ///
-    /// It is `nil` if the rate or the total is unknown, if the transfer has stalled, or if the estimate is more than
-    /// ten years.
+    /// The time is zero if no bytes remain. The time is `nil` if the total is unknown. If bytes remain, the time is
+    /// also `nil` in these cases:
+    /// - The rate is unknown.
+    /// - The transfer has stalled, so the rate is 0.
+    /// - The estimate is more than ten years.
     public var estimatedTimeRemaining: Duration? {
         guard let total else { return nil }
         let rest = Double(total) - Double(completed)

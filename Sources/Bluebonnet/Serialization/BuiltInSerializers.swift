@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// A serializer that returns the body as bytes.
 ///
-/// Its shorthand is `.data`.
+/// You can write `.data` instead of `DataResponseSerializer()`.
 public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
@@ -32,10 +32,10 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Returns the preprocessed body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The bytes of the body. The result is empty if the body is empty and the method or status code allows
-    ///   this.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the
-    ///   method nor the status code allows it. Errors of the preprocessor are rethrown.
+    /// - Returns: The bytes of the body, or no bytes if the body is empty and the method or status code allows an empty
+    ///   body.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
+    ///   the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
@@ -56,18 +56,19 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 
 /// A serializer that returns the body as text.
 ///
-/// Its shorthand is `.string`. The encoding of the text is the first of these that is available:
+/// You can write `.string` instead of `StringResponseSerializer()`. The serializer uses the first available encoding of
+/// this list:
 /// 1. The encoding that was passed to the initializer.
-/// 2. The encoding of a byte order mark at the start of the body. The mark is not part of the text.
+/// 2. The encoding of a byte order mark at the start of the body. The text does not contain the mark.
 /// 3. The `charset` of the response's `Content-Type`.
 /// 4. UTF-8, if the body is well-formed UTF-8.
-/// 5. ISO-8859-1 otherwise.
+/// 5. ISO-8859-1, if the body is not well-formed UTF-8.
 ///
 /// Bluebonnet decodes these charsets itself:
 /// - UTF-8
 /// - UTF-16 and UTF-32 in both byte orders, with little-endian as the default
 /// - ISO-8859-1 and windows-1252
-/// - US-ASCII, which is decoded as UTF-8 or ISO-8859-1
+/// - US-ASCII, decoded as UTF-8, or as ISO-8859-1 if the body is not well-formed UTF-8
 ///
 /// Other charsets require glibc's `gconv` modules, which small container images often do not contain:
 /// - The other parts of ISO-8859
@@ -76,13 +77,14 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 /// - KOI8-R, KOI8-U, macintosh and x-mac-cyrillic
 /// - Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR
 ///
-/// The serializer throws an error if the text is malformed in its encoding. It does not replace malformed bytes. It
-/// also throws an error for an unknown charset, unless the body is well-formed UTF-8.
+/// If the bytes are malformed in the encoding, the serializer throws an error. The serializer does not replace
+/// malformed bytes. If the charset is unknown, the serializer decodes the body as UTF-8, and throws an error if the
+/// body is not well-formed UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// The encoding to use regardless of the response, or `nil` to detect the encoding.
+    /// The encoding to use regardless of the response, or `nil` to detect the encoding from the response.
     package let encoding: String.Encoding?
 
     /// The methods whose responses may have an empty body.
@@ -112,10 +114,10 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as text.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The text. It is empty if the body is empty and the method or status code allows this.
+    /// - Returns: The text, or an empty string if the body is empty and the method or status code allows an empty body.
     /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is malformed
-    ///   in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and
-    ///   neither the method nor the status code allows it. Errors of the preprocessor are rethrown.
+    ///   in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and
+    ///   neither the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -137,7 +139,7 @@ extension ResponseSerializer where Self == StringResponseSerializer {
 
 /// A serializer that returns the body as a ``JSONValue``, for JSON without a fixed structure.
 ///
-/// Its shorthand is `.json`.
+/// You can write `.json` instead of `JSONResponseSerializer()`.
 public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
@@ -167,12 +169,12 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as a JSON value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The parsed value. It is ``JSONValue/null`` if the body is empty and the method or status code allows
-    ///   this.
+    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows an
+    ///   empty body.
     /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not valid JSON. The
     ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
-    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
-    ///   rethrown.
+    ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
+    ///   errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -198,9 +200,9 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 
 /// A serializer that decodes the body to a `Decodable` type.
 ///
-/// Its shorthand is `.decodable(of:)`. If the body is empty and the method or status code allows this, the serializer
-/// returns the type's ``EmptyResponse/emptyValue()``. In this case, it throws an error if the type does not conform to
-/// ``EmptyResponse``.
+/// You can write `.decodable(of:)` instead of the initializer. Some methods and status codes allow an empty body, see
+/// ``emptyRequestMethods`` and ``emptyResponseCodes``. For an allowed empty body, the serializer returns the type's
+/// ``EmptyResponse/emptyValue()``. If the type does not conform to ``EmptyResponse``, the serializer throws an error.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
@@ -235,13 +237,14 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// Decodes the body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The decoded value. It is the type's empty value if the body is empty and the method or status code
-    ///   allows this.
-    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error, which becomes
-    ///   the underlying error. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the body is
-    ///   empty as allowed, but the type has no empty value. ``RequestError`` with
-    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the method nor the status code
-    ///   allows it. Errors of the preprocessor are rethrown.
+    /// - Returns: The decoded value, or the type's empty value if the body is empty and the method or status code
+    ///   allows an empty body.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The error of
+    ///   the decoder becomes the underlying error, but a ``RequestError`` of the decoder is rethrown unchanged.
+    ///   ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the method or status code allows the
+    ///   empty body, but the type has no empty value. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
+    ///   errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {
@@ -274,7 +277,7 @@ extension ResponseSerializer {
         DecodableResponseSerializer(decoder: decoder)
     }
 
-    /// Returns a serializer that decodes an XML or binary property list to a `Decodable` type.
+    /// Returns a serializer that decodes a property list (XML or binary) to a `Decodable` type.
     ///
     /// - Parameter type: The type to decode.
     /// - Returns: A serializer for this type.
@@ -287,7 +290,7 @@ extension ResponseSerializer {
 
 /// A serializer that returns the URL of a downloaded file.
 ///
-/// Its shorthand is `.url`.
+/// You can write `.url` instead of `URLResponseSerializer()`.
 public struct URLResponseSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     public init() {}

@@ -2,13 +2,13 @@ public import FoundationEssentials
 
 /// A type that changes the bytes of a body before they are serialized.
 ///
-/// The preprocessor runs on the same executor as the serializer. It is not called for an empty body. An error of the
-/// preprocessor ends the attempt, like an error of the serializer.
+/// The preprocessor runs on the same executor as the serializer. The built-in serializers do not call the preprocessor
+/// for an empty body. An error of the preprocessor ends the attempt, like an error of the serializer.
 public protocol DataPreprocessor: Sendable {
     /// Returns the bytes to serialize.
     ///
     /// - Parameter data: The body of the response.
-    /// - Returns: The bytes to serialize. If there are none, the serializer treats the body as empty.
+    /// - Returns: The bytes to serialize. If you return no bytes, the serializer treats the body as empty.
     /// - Throws: Any error, which ends the attempt.
     func preprocess(_ data: Data) throws -> Data
 }
@@ -25,7 +25,7 @@ extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
 
 /// A preprocessor that returns the body unchanged.
 ///
-/// Its shorthand is `.passthrough`.
+/// You can write `.passthrough` instead of `PassthroughPreprocessor()`.
 public struct PassthroughPreprocessor: DataPreprocessor {
     /// Creates the preprocessor.
     public init() {}
@@ -39,7 +39,8 @@ public struct PassthroughPreprocessor: DataPreprocessor {
 
 /// A preprocessor that removes the prefix `)]}',` and the line feed after it from the body.
 ///
-/// Some servers add this prefix to protect JSON against cross-site script inclusion. The shorthand is `.googleXSSI`.
+/// Some servers add this prefix to protect JSON against cross-site script inclusion. You can write `.googleXSSI`
+/// instead of `GoogleXSSIPreprocessor()`.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
     private static let prefix = Data(")]}',\n".utf8)
 

@@ -8,9 +8,10 @@ public import FoundationEssentials
 /// ```
 ///
 /// The case of a number depends on its text:
-/// - A number without a fraction or an exponent is an ``integer(_:)``.
-/// - A number with a fraction or an exponent is a ``double(_:)``, which is rounded to the nearest value.
-/// - A number beyond the range of `Int64` or `Double` is a ``number(_:)``, which keeps all digits.
+/// - A number without a fraction or an exponent is an ``integer(_:)``, except `-0`, which is a ``double(_:)``.
+/// - A number with a fraction or an exponent is a ``double(_:)``. The parser rounds the number to the nearest `Double`.
+/// - An integer beyond the range of `Int64`, or another number beyond the range of `Double`, is a ``number(_:)``, which
+///   keeps all digits.
 ///
 /// Two values are equal if they have the same case and the same content, so `1` and `1.0` are not equal.
 public enum JSONValue: Hashable, Sendable {
@@ -22,7 +23,7 @@ public enum JSONValue: Hashable, Sendable {
     case integer(Int64)
     /// A number with a fraction or an exponent, and also `-0`.
     case double(Double)
-    /// A number beyond the range of `Int64` or `Double`.
+    /// An integer beyond the range of `Int64`, or another number beyond the range of `Double`.
     case number(JSONNumber)
     /// A string.
     case string(String)
@@ -30,7 +31,7 @@ public enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     /// An object.
     ///
-    /// If the text contains a name several times, the last value is used.
+    /// If the JSON text contains a name several times, the object contains the last value.
     case object([String: JSONValue])
 
     /// The maximum nesting depth of arrays and objects in parsed JSON text.
@@ -40,8 +41,9 @@ public enum JSONValue: Hashable, Sendable {
 extension JSONValue {
     /// Creates a value from JSON text in UTF-8 (RFC 8259).
     ///
-    /// The parser is strict. It skips a byte order mark. Arrays and objects can be nested up to 512 levels deep. The
-    /// parser runs synchronously on the calling thread, and its run time is proportional to the length of the text.
+    /// The parser accepts only text that conforms to RFC 8259, but skips a byte order mark at the start. Arrays and
+    /// objects can be nested up to 512 levels deep. The parser runs synchronously on the calling thread, and its run
+    /// time is proportional to the length of the text.
     ///
     /// - Parameter data: The JSON text in UTF-8.
     /// - Throws: ``JSONParsingError`` with the position of the first error.
@@ -52,7 +54,7 @@ extension JSONValue {
 
     /// Creates a value from JSON text (RFC 8259).
     ///
-    /// The parser is strict.
+    /// The parser accepts only text that conforms to RFC 8259, but skips a byte order mark at the start.
     ///
     /// - Parameter text: The JSON text.
     /// - Throws: ``JSONParsingError`` with the position of the first error.
@@ -64,7 +66,7 @@ extension JSONValue {
     ///
     /// Infinity and NaN, which JSON cannot represent, become `null`.
     ///
-    /// - Parameter prettyPrinted: Whether the text has several indented lines; `false` by default.
+    /// - Parameter prettyPrinted: Whether the text has line breaks and indentation; `false` by default.
     /// - Returns: The JSON text in UTF-8.
     package func encode(prettyPrinted: Bool = false) -> Data {
         var writer = JSONWriter(isPretty: prettyPrinted)
@@ -197,7 +199,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 
     /// Creates an object.
     ///
-    /// If a name occurs several times, the last value is used.
+    /// If a name occurs several times, the object contains the last value.
     ///
     /// - Parameter elements: The names and values of the members.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
@@ -208,9 +210,9 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 extension JSONValue: Codable {
     /// Decodes a value with any decoder.
     ///
-    /// Use a ``JSONValue`` property for a member without a fixed structure in a `Decodable` type. A decoder preserves
-    /// numbers less exactly than ``init(parsing:)-(Data)``. `1.0` becomes an integer, and numbers are rounded to 38
-    /// digits.
+    /// In a `Decodable` type, use a ``JSONValue`` property for a member without a fixed structure. A decoder preserves
+    /// numbers less exactly than ``init(parsing:)-(Data)``. For example, `1.0` becomes an integer, and a large number
+    /// is rounded to 38 digits.
     ///
     /// - Parameter decoder: The decoder to read from.
     /// - Throws: The error of the decoder.
@@ -290,7 +292,8 @@ extension JSONValue: Codable {
 
 /// A JSON number that keeps all of its digits.
 ///
-/// ``JSONValue`` uses it for integers beyond the range of `Int64` and for other numbers beyond the range of `Double`.
+/// ``JSONValue`` uses this type for integers beyond the range of `Int64`, and for other numbers beyond the range of
+/// `Double`.
 public struct JSONNumber: Hashable, Sendable, Described {
     /// The number as JSON text (RFC 8259 §6).
     public let text: String

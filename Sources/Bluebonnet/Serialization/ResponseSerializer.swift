@@ -2,12 +2,12 @@ public import FoundationEssentials
 
 /// A type that turns a complete response into a value.
 ///
-/// Serializers run after the validators, in the order in which they were attached to the request. Each serializer runs
-/// once for every attempt with an accepted response. Serializers do not run on the event loop, so a slow serializer
-/// does not delay other requests. If your `serialize` method is not `async`, conform to
-/// ``SynchronousResponseSerializer`` instead.
+/// Serializers run after the validators, in the order in which they were attached to the request. If the request is
+/// retried, each retry is a new attempt. Each serializer runs once for each attempt whose response the validators
+/// accept. Serializers do not run on the event loop, so a slow serializer does not delay other requests. If your
+/// `serialize` method is not `async`, conform to ``SynchronousResponseSerializer`` instead.
 ///
-/// An error of the serializer ends the attempt. A ``RequestError`` is delivered unchanged. A `CancellationError`
+/// An error of the serializer ends the attempt. Bluebonnet delivers a ``RequestError`` unchanged. A `CancellationError`
 /// becomes the underlying error of `.cancelled`. Any other error becomes the underlying error of
 /// `.serialization(.customSerializationFailed)`.
 ///
@@ -40,9 +40,9 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
 
     /// Returns the serialized value.
     ///
-    /// The preprocessor and the rules for empty bodies are not applied automatically. If your implementation calls a
-    /// built-in serializer, this serializer applies its own preprocessor and rules. When the request is cancelled, the
-    /// task that runs this method is cancelled.
+    /// Bluebonnet does not apply ``dataPreprocessor`` and the rules for empty bodies automatically. To apply them, call
+    /// ``preprocessedData(of:)``. A built-in serializer that you call applies its own preprocessor and rules. When the
+    /// request is cancelled, Bluebonnet cancels the task that runs this method.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
@@ -54,19 +54,19 @@ extension ResponseSerializer {
     /// A preprocessor that leaves the body unchanged.
     public var dataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
 
-    /// The default methods, which are ``defaultEmptyRequestMethods``.
+    /// The default value, which is ``defaultEmptyRequestMethods``.
     public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
 
-    /// The default status codes, which are ``defaultEmptyResponseCodes``.
+    /// The default value, which is ``defaultEmptyResponseCodes``.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
-    /// The request methods whose responses may have an empty body by default, which is only `HEAD`.
+    /// The default request methods whose responses may have an empty body: only `HEAD`.
     public static var defaultEmptyRequestMethods: Set<HTTPMethod> { EmptyResponseRules.requestMethods }
 
-    /// The status codes of responses that may have an empty body by default, which are 204 and 205.
+    /// The default status codes of responses that may have an empty body: 204 and 205.
     public static var defaultEmptyResponseCodes: Set<Int> { EmptyResponseRules.responseCodes }
 
-    /// Returns whether the method of the request or the status code of the response allows an empty body.
+    /// Returns whether an empty body is allowed by the method of the request or the status code of the response.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: Whether an empty body is allowed.
@@ -78,12 +78,15 @@ extension ResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Returns the preprocessed body, or `nil` if it is empty and the method or status code allows it.
+    /// Returns the preprocessed body, or `nil` for an empty body that is allowed.
+    ///
+    /// ``allowsEmptyBody(_:)`` describes when an empty body is allowed. A body that is empty after preprocessing also
+    /// counts as empty.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The preprocessed body, which is not empty, or `nil`.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither the
-    ///   method nor the status code allows it. Errors of the preprocessor are rethrown.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
+    ///   the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
     public func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
@@ -99,15 +102,15 @@ private enum EmptyResponseRules {
     static let responseCodes: Set<Int> = [204, 205]
 }
 
-/// A serializer that never awaits.
+/// A serializer whose `serialize` method is synchronous.
 ///
 /// Conform to this protocol instead of ``ResponseSerializer`` if your `serialize` method is not `async`. All built-in
 /// serializers conform to this protocol.
 public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSerializer {
     /// Returns the serialized value.
     ///
-    /// The method runs on the global pool, or on the executor that the awaiting task prefers, such as
-    /// ``Session/executor``.
+    /// The method runs on the global pool. If the task that awaits the value has a preferred executor, such as
+    /// ``Session/executor``, the method can run on this executor.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
@@ -119,13 +122,13 @@ public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSeriali
 public struct SerializerInput: Sendable {
     /// The last request that was sent, without the header fields that the session adds.
     ///
-    /// After a redirect, this is the request of the redirect.
+    /// After a redirect, this property contains the request that was sent to the new URL.
     public var request: HTTPRequest?
 
     /// The head of the response.
     public var response: HTTPResponse?
 
-    /// The body after content decoding, which is empty if there is no body.
+    /// The body after content decoding; empty if there is no body.
     public var data: Data
 
     /// The URL of the file if the body was downloaded to a file.
@@ -152,8 +155,9 @@ public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSer
 
     /// Creates the serializer.
     ///
-    /// - Parameter body: A closure that returns the serialized value. It receives the unchanged body, which may be
-    ///   empty. If it throws an error that is not a ``RequestError``, the error becomes the underlying error of
+    /// - Parameter body: A closure that returns the serialized value. The closure receives the unchanged body, which
+    ///   may be empty. Bluebonnet delivers a ``RequestError`` of the closure unchanged. A `CancellationError` becomes
+    ///   the underlying error of `.cancelled`. Any other error becomes the underlying error of
     ///   `.serialization(.customSerializationFailed)`.
     public init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
         self.body = body
@@ -201,14 +205,14 @@ public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     public static func emptyValue() -> Empty { value }
 }
 
-/// A type-erased serializer that the attempt loop runs, whose errors contain the response.
+/// A type-erased serializer whose errors contain the response, for the attempt loop.
 package enum PreparedSerializer<Value: Sendable>: Sendable {
     /// A serializer that never suspends.
     case synchronous(@Sendable (SerializerInput) throws(RequestError) -> Value)
     /// A serializer that may suspend.
     case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> Value)
 
-    /// Prepares a serializer that never awaits.
+    /// Prepares a synchronous serializer.
     package init(_ serializer: some SynchronousResponseSerializer<Value>) {
         self = .synchronous { input throws(RequestError) in
             do {
@@ -220,7 +224,7 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares a serializer that may await.
+    /// Prepares a serializer that may suspend.
     ///
     /// The initializer also recognizes a synchronous serializer, because generic code may not know its type.
     package init(_ serializer: some ResponseSerializer<Value>) {
@@ -241,8 +245,8 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
 extension RequestError {
     /// Returns the error of a serializer or preprocessor as a `RequestError`.
     ///
-    /// A ``RequestError`` is returned unchanged. A `CancellationError` becomes the underlying error of `.cancelled`.
-    /// Any other error becomes the underlying error of `.serialization(.customSerializationFailed)`.
+    /// A ``RequestError`` stays unchanged. A `CancellationError` becomes the underlying error of `.cancelled`. Any
+    /// other error becomes the underlying error of `.serialization(.customSerializationFailed)`.
     package static func wrappingSerializer(_ error: any Error) -> RequestError {
         switch error {
         case let error as RequestError: error
@@ -251,7 +255,7 @@ extension RequestError {
         }
     }
 
-    /// Returns the error with the response that could not be serialized, unless it already has a response.
+    /// Returns the error with the response of the input, or the unchanged error if it already has a response.
     func aboutIfMissing(_ input: SerializerInput) -> RequestError {
         guard response == nil, let response = input.response else { return self }
         return about(response, body: input.data)

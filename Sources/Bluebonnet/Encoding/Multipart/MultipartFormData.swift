@@ -2,10 +2,11 @@ public import FoundationEssentials
 
 /// A form with fields and files that is sent as `multipart/form-data` (RFC 7578).
 ///
-/// The form is a value type, so appending to a copy does not change the original. The parts are sent in the order in
-/// which they were appended. Files and sequences are read in pieces while the form is sent, so large files do not have
-/// to fit into memory. The form is validated when it is sent, encoded or written. Validation fails for the first
-/// invalid part, such as a part with a missing file or an invalid header field.
+/// Each field or file is a part of the form. The form is a value type, so appending to a copy does not change the
+/// original. Bluebonnet sends the parts in the order in which you append them. Bluebonnet reads files and sequences in
+/// pieces while it sends the form, so large files do not have to fit into memory. Bluebonnet validates the form when
+/// the form is sent, encoded or written. Validation fails for the first invalid part, such as a part with a missing
+/// file or an invalid header field.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -21,13 +22,14 @@ public import FoundationEssentials
 /// becomes CR LF. `filename*` is never sent, because RFC 7578 §4.2 forbids it.
 ///
 /// This encoding is ambiguous, because percent signs and backslashes are not escaped. However, servers are tested with
-/// this encoding, and they disagree about all alternatives. Bluebonnet is tested with these Python parsers:
+/// the names that browsers send. Servers disagree about all other encodings. Bluebonnet is tested with these Python
+/// parsers:
 /// - `multipart` decodes all three escapes.
 /// - `werkzeug` decodes only `%22`.
 /// - `python-multipart` and the standard library's `email` decode no escapes.
 ///
-/// The parsers that decode `%22` also decode a `%22` in the original name. All parsers except `multipart` treat a
-/// backslash before a quote as an escape. Names should therefore not end with a backslash.
+/// The parsers that decode `%22` to `"` also do this if the original name contains `%22`. All parsers except
+/// `multipart` treat a backslash before a quote as an escape. Names should therefore not end with a backslash.
 public struct MultipartFormData: Sendable {
     /// The boundary that separates the parts.
     public let boundary: String
@@ -46,8 +48,8 @@ public struct MultipartFormData: Sendable {
     ///
     /// The boundary must have 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a space
     /// (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
-    /// encoded or written. While the parts are read, they are searched for a custom boundary. A random boundary does
-    /// not need this search.
+    /// encoded or written. While Bluebonnet reads the parts, it searches them for a custom boundary. If a part contains
+    /// the boundary, the form fails. A random boundary does not need this search.
     ///
     /// - Parameter boundary: The boundary, without the hyphens before and after it.
     public init(boundary: String) {
@@ -57,7 +59,7 @@ public struct MultipartFormData: Sendable {
 
     /// Returns a boundary that almost certainly does not occur in any part.
     ///
-    /// - Returns: A boundary with 128 random bits, which is a token and needs no quotes.
+    /// - Returns: A boundary with 128 random bits. The boundary is a token, so it needs no quotes.
     package static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
@@ -67,8 +69,8 @@ public struct MultipartFormData: Sendable {
 
     /// Whether the form can be sent a second time, for example after a redirect.
     ///
-    /// The value is `false` if a part is a sequence that can be read only once. A sequence that a closure creates can
-    /// be read again.
+    /// If a part is a sequence that can be read only once, the value is `false`. If a closure creates the sequence, it
+    /// can be read again.
     public var isReplayable: Bool { parts.allSatisfy(\.isReplayable) }
 
     /// The size of the form in bytes, including delimiters and header fields.
@@ -90,7 +92,7 @@ public struct MultipartFormData: Sendable {
         length(of: try preparedParts())
     }
 
-    /// Checks all parts and prepares the form for reading.
+    /// Checks all parts and prepares the form to be read.
     ///
     /// The method opens and closes every file once as a check. The sizes of the files must not change afterwards. The
     /// first reader that requests a piece claims all sequences that can be read only once. The method must not be
@@ -156,8 +158,8 @@ extension MultipartFormData {
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
     ///     type is `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
+    ///   - headers: More header fields for the part. Servers must ignore these fields (RFC 7578 §4.8).
+    ///     `Content-Disposition` is not allowed. If there is a media type, `Content-Type` is not allowed either.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -169,9 +171,10 @@ extension MultipartFormData {
 
     /// Appends a file with its own name.
     ///
-    /// The file name is the last component of the URL. The media type depends on the file extension. It comes from the
-    /// system's tables (`/etc/mime.types` and the shared MIME database) or from a small built-in table. If the
-    /// extension is unknown, the media type is `application/octet-stream`. This method does not access the file.
+    /// The file name is the last component of the URL. The media type depends on the file extension. Bluebonnet looks
+    /// up the extension in the system's tables (`/etc/mime.types` and the shared MIME database) and in a small built-in
+    /// table. If the extension is unknown, the media type is `application/octet-stream`. This method does not access
+    /// the file.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file.
@@ -189,8 +192,8 @@ extension MultipartFormData {
     ///   - name: The name of the field.
     ///   - fileName: The file name to send.
     ///   - mimeType: The media type to send.
-    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     and `Content-Type` are not allowed.
+    ///   - headers: More header fields for the part. Servers must ignore these fields (RFC 7578 §4.8).
+    ///     `Content-Disposition` and `Content-Type` are not allowed.
     public mutating func append(
         _ fileURL: URL, withName name: String, fileName: String, mimeType: String, headers: HTTPHeaders = [:]
     ) {
@@ -199,22 +202,22 @@ extension MultipartFormData {
             .file(fileURL, namesItself: false))
     }
 
-    /// Appends a field or a file with bytes from a sequence that is read only once.
+    /// Appends a field or a file with bytes from a sequence that can be read only once.
     ///
-    /// The form, including all its copies, can then be sent, encoded or written only once. It cannot be sent again
-    /// after a redirect or for a retry. If the sequence ends early because its task was cancelled, the form fails with
-    /// `.cancelled`.
+    /// After this call, the form and all its copies together can be sent, encoded or written only once. The form cannot
+    /// be sent again after a redirect or for a retry. If the sequence ends early because its task was cancelled, the
+    /// form fails with `.cancelled`.
     ///
     /// - Parameters:
-    ///   - sequence: The chunks of the part. Iteration begins when the part is sent.
-    ///   - length: The number of bytes of the sequence. If it is `nil`, the length of the whole form is unknown. If the
-    ///     sequence has a different number of bytes, the form fails.
+    ///   - sequence: The bytes of the part, in chunks. Iteration begins when the part is sent, encoded or written.
+    ///   - length: The number of bytes of the sequence. With `nil`, the default, the length of the whole form is
+    ///     unknown. If the sequence has a different number of bytes, the form fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
     ///     type is `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
+    ///   - headers: More header fields for the part. Servers must ignore these fields (RFC 7578 §4.8).
+    ///     `Content-Disposition` is not allowed. If there is a media type, `Content-Type` is not allowed either.
     public mutating func append<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -227,16 +230,16 @@ extension MultipartFormData {
     /// Appends a field or a file with bytes from a sequence that a closure creates each time the form is sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes of each sequence. If it is `nil`, the length of the whole form is unknown. If a
-    ///     sequence has a different number of bytes, the form fails.
+    ///   - length: The number of bytes of each sequence. With `nil`, the default, the length of the whole form is
+    ///     unknown. If a sequence has a different number of bytes, the form fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
     ///     type is `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
-    ///     is not allowed. If there is a media type, `Content-Type` is not allowed either.
-    ///   - make: A closure that returns a new sequence of all chunks. The closure is called when the part is sent,
-    ///     outside the caller's actor.
+    ///   - headers: More header fields for the part. Servers must ignore these fields (RFC 7578 §4.8).
+    ///     `Content-Disposition` is not allowed. If there is a media type, `Content-Type` is not allowed either.
+    ///   - make: A closure that returns a new sequence with all bytes of the part. Bluebonnet calls the closure on the
+    ///     global pool each time the part is sent, encoded or written.
     public mutating func append<S: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:], _ make: @escaping @Sendable () -> S
@@ -250,7 +253,8 @@ extension MultipartFormData {
 extension MultipartFormData {
     /// Returns the bytes of the whole form.
     ///
-    /// The method runs on the global pool. Use it only for small forms. It is not needed to send a form.
+    /// The method runs on the global pool. The result is in memory, so use this method only for small forms. You do not
+    /// need this method to send a form.
     ///
     /// - Returns: The bytes of the form.
     /// - Throws: A ``RequestError`` with `.multipartEncoding` for the first part that cannot be sent, or with
@@ -273,8 +277,8 @@ extension MultipartFormData {
     ///
     /// - Parameter fileURL: The URL of the file to create.
     /// - Throws: A ``RequestError`` with `.multipartEncoding` if a part cannot be sent or the file cannot be written,
-    ///   or with `.cancelled` if the task is cancelled. The reasons for the file are `.outputFileAlreadyExists`,
-    ///   `.outputFileURLInvalid` and `.outputFileWriteFailed`.
+    ///   or with `.cancelled` if the task is cancelled. If the file cannot be written, the reason is
+    ///   `.outputFileAlreadyExists`, `.outputFileURLInvalid` or `.outputFileWriteFailed`.
     @concurrent
     public func write(to fileURL: URL) async throws(RequestError) {
         guard fileURL.isFileURL else {

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// An event monitor that calls closures.
 ///
-/// The properties of ``Closures`` are also properties of the monitor. Set them before you make requests: a closure does
-/// not receive events that occurred before it was set. Serialized values of any type require a generic method, which a
-/// closure cannot be. To receive them, conform to ``EventMonitor`` instead.
+/// The properties of ``Closures`` are also properties of the monitor. Set the closures before you make requests. A
+/// closure does not receive events that occurred before you set it. A closure cannot be generic, so no closure receives
+/// serialized values of all types. To receive these values, conform to ``EventMonitor`` instead.
 ///
 /// ```swift
 /// let monitor = ClosureEventMonitor()
@@ -36,7 +36,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         set { _ = closures.withLock { exchange(&$0[keyPath: closure], with: newValue) } }
     }
 
-    /// Calls the closure that corresponds to the event, if it is set.
+    /// Calls the closure for the event, if this closure is set.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         let call = closures.withLock { $0 }
         switch event {
@@ -96,7 +96,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         /// Called when the initial request has been created, before the adapters run.
         ///
-        /// It is called at most once per attempt.
+        /// The closure is called at most once per attempt. Each retry is a new attempt.
         public var requestDidCreateInitialRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
         /// Called when the request cannot be created or sent, which ends the attempt.
@@ -108,8 +108,8 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         /// Called when an adapter has failed, which ends the attempt.
         ///
-        /// It is also called if the adapted request is invalid, or if the request was cancelled before the adapters
-        /// returned.
+        /// The closure is also called if the adapted request is invalid, or if the request was cancelled before the
+        /// adapters returned.
         public var requestDidFailToAdaptRequestWithError:
             (@Sendable (any Request, HTTPRequest, RequestError) async -> Void)?
 
@@ -121,13 +121,13 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         /// Called when an exchange is about to start.
         ///
-        /// The transport has not checked the cache or connected to the server yet. The cache can therefore still
-        /// provide the response.
+        /// An exchange is one request and its response. At this point, Bluebonnet has not checked the cache and has not
+        /// connected to the server. The cache can therefore still provide the response.
         public var requestDidCreateTask: (@Sendable (any Request, ExchangeRecord) async -> Void)?
 
         /// Called when the head of a response has been received.
         ///
-        /// It is called at most once per exchange.
+        /// The closure is called at most once per exchange.
         public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)?
 
         /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
@@ -175,14 +175,16 @@ public final class ClosureEventMonitor: RequestEventHandler {
         public var requestDidValidateRequestResponseDataWithResult:
             (@Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, ValidationResult) async -> Void)?
 
-        /// Called when a response without a serializer is complete or the request has failed.
+        /// Called when a serializer with a value of type `Data?` has returned a value or failed.
+        ///
+        /// The closure is also called for such a serializer when the request has failed.
         public var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, RequestError>) async -> Void)?
 
         // MARK: Uploads
 
         /// Called when the body of the request has been created.
         ///
-        /// The source of the body, such as a file, may not have been read yet.
+        /// At this point, Bluebonnet may not have read the source of the body, such as a file.
         public var requestDidCreateUploadable: (@Sendable (UploadRequest, RequestBody) async -> Void)?
 
         /// Called when the body of the request cannot be read, or cannot be sent again.
@@ -196,7 +198,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         // MARK: Downloads
 
-        /// Called when the body of a download is complete, after its file has been saved or refused.
+        /// Called when the body of a download is complete, after its file was saved or an error occurred.
         ///
         /// The result is the URL of the saved file, or the error of a validator or of the file system.
         public var requestDidFinishDownloadingUsingTaskWithResult:
@@ -204,16 +206,18 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         /// Called when the file of a download has been saved.
         ///
-        /// `requestDidFinishDownloadingUsingTaskWithResult` is called directly after it.
+        /// Directly afterwards, the monitor calls `requestDidFinishDownloadingUsingTaskWithResult`.
         public var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) async -> Void)?
 
         /// Called when the validators have checked the head of a response or the complete file.
         ///
-        /// The file URL is `nil` for the head.
+        /// The file URL is `nil` if the validators have checked the head.
         public var requestDidValidateRequestResponseFileURLWithResult:
             (@Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, ValidationResult) async -> Void)?
 
-        /// Called when a download without a serializer is complete or the request has failed.
+        /// Called when a serializer with a value of type `URL?` has returned a value or failed.
+        ///
+        /// The closure is also called for such a serializer when the request has failed.
         public var requestDidParseDownloadResponse:
             (@Sendable (DownloadRequest, DownloadResponse<URL?, RequestError>) async -> Void)?
     }

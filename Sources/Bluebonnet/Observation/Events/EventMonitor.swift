@@ -9,12 +9,13 @@ public import FoundationEssentials
 /// Every method has a default implementation, so you implement only the methods that you need. Your type can be a
 /// class, a structure or an actor, and your methods can be synchronous or `async`.
 ///
-/// A monitor receives its events in order and one at a time, on its `executor`. Events are never delivered on the event
-/// loop or on the thread of the caller. A slow monitor does not delay requests or other monitors. No event is dropped:
-/// undelivered events stay in memory, with their requests and bodies. ``Session/shutdown()`` waits until the session's
-/// monitors have received all events.
+/// A monitor receives its events in order and one at a time, on its `executor`. Bluebonnet never delivers events on the
+/// event loop or on the thread of the caller. A slow monitor does not delay requests or other monitors. No event is
+/// dropped. Undelivered events stay in memory, with their requests and bodies. ``Session/shutdown()`` waits until the
+/// session's monitors have received all events.
 ///
-/// A request has these events. An asterisk marks events that can occur any number of times:
+/// A request has these events. Each retry of the request is a new attempt. An exchange is one request and its response,
+/// and each redirect is a new exchange. An asterisk marks events that can occur any number of times:
 ///
 /// ```
 /// requestDidResume                             when it is started
@@ -42,18 +43,18 @@ public import FoundationEssentials
 /// ```
 ///
 /// - Each attempt begins with `didCreateInitialRequest` or `didFailToCreateRequestWithError`. The request is sent after
-///   `didCreateRequest`. `didFailToCreateRequestWithError` can also follow the adapters, for example if the destination
-///   of a download is invalid.
+///   `didCreateRequest`. `didFailToCreateRequestWithError` can also occur after the adapters have run, for example if
+///   the destination of a download is invalid.
 /// - For a stream or a download, `didValidateRequest` occurs between `didReceiveResponse` and `didCompleteTask`. If a
 ///   download has validators for its file, a second `didValidateRequest` reports their result.
-/// - For a ``DataRequest``, `didReceiveResponse` occurs when the body is complete, unless the request has an
-///   `onHTTPResponse` handler.
-/// - `requestIsRetrying` follows `willRetryDueTo`, unless the request is cancelled in between.
+/// - For a ``DataRequest`` without an `onHTTPResponse` handler, `didReceiveResponse` occurs when the body is complete.
+/// - `requestIsRetrying` follows `willRetryDueTo`. If the request is cancelled before the retry, `requestIsRetrying`
+///   does not occur.
 /// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
-///   changes of the state: suspending a suspended request causes no event.
+///   changes of the state. For example, a call of `suspend` for a suspended request causes no event.
 /// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
-///   serializer that was attached after the request had finished. `didParseStream` can follow if a reader of a stream
-///   is slow.
+///   serializer that was attached after the request had finished. `didParseStream` can follow if a task reads a stream
+///   slowly.
 /// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
 ///   neither started nor cancelled has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
@@ -61,7 +62,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when the initial request has been created, before the adapters run.
     ///
-    /// It is called at most once per attempt.
+    /// The method is called at most once per attempt. Each retry is a new attempt.
     func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async
 
     /// Called when the request cannot be created or sent, which ends the attempt.
@@ -74,7 +75,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when an adapter has failed, which ends the attempt.
     ///
-    /// It is also called if the adapted request is invalid, or if the request was cancelled before the adapters
+    /// The method is also called if the adapted request is invalid, or if the request was cancelled before the adapters
     /// returned.
     func request(
         _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
@@ -88,13 +89,13 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when an exchange is about to start.
     ///
-    /// The transport has not checked the cache or connected to the server yet. The cache can therefore still provide
-    /// the response.
+    /// An exchange is one request and its response. At this point, Bluebonnet has not checked the cache and has not
+    /// connected to the server. The cache can therefore still provide the response.
     func request(_ request: any Request, didCreateTask task: ExchangeRecord) async
 
     /// Called when the head of a response has been received.
     ///
-    /// It is called at most once per exchange.
+    /// The method is called at most once per exchange.
     func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async
 
     /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
@@ -112,8 +113,8 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when an exchange has ended, once for each `didCreateTask`.
     ///
-    /// The error is `nil` if the response is complete. A status code such as 404 is not an error at this point. If the
-    /// body is discarded, for example the long body of a redirect, the error is `.cancelled`.
+    /// The error is `nil` if the response is complete. A status code such as 404 is not an error at this point. If
+    /// Bluebonnet discards the body, for example the long body of a redirect, the error is `.cancelled`.
     func request(
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
     ) async
@@ -149,14 +150,17 @@ public protocol EventMonitor: RequestEventHandler {
         withResult result: ValidationResult
     ) async
 
-    /// Called when a response without a serializer is complete or the request has failed.
+    /// Called when a serializer with a value of type `Data?` has returned a value or failed.
+    ///
+    /// The method is also called for such a serializer when the request has failed.
     ///
     /// The default implementation calls the generic `didParseResponse` method.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async
 
     /// Called when a serializer has returned a value or failed, or when the request has failed.
     ///
-    /// It is called once for each serializer. The response is the same as the response that the awaiting tasks receive.
+    /// The method is called once for each serializer. Tasks that await the result of the serializer receive the same
+    /// response.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) async
@@ -165,7 +169,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when the body of the request has been created.
     ///
-    /// The source of the body, such as a file, may not have been read yet.
+    /// At this point, Bluebonnet may not have read the source of the body, such as a file.
     func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async
 
     /// Called when the body of the request cannot be read, or cannot be sent again.
@@ -179,9 +183,9 @@ public protocol EventMonitor: RequestEventHandler {
         withResult result: ValidationResult
     ) async
 
-    /// Called when a reader of the stream has received an element or an error.
+    /// Called when a task that reads the stream has received an element or an error.
     ///
-    /// It is not called for ``DataStreamTask/bytes-swift.property``.
+    /// The method is not called for ``DataStreamTask/bytes-swift.property``.
     ///
     /// Elements stay in memory until the monitor has received them. If the monitor is slower than the stream, the
     /// memory use grows.
@@ -191,7 +195,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     // MARK: Downloads
 
-    /// Called when the body of a download is complete, after its file has been saved or refused.
+    /// Called when the body of a download is complete, after its file was saved or an error occurred.
     ///
     /// The result is the URL of the saved file, or the error of a validator or of the file system.
     func request(
@@ -204,29 +208,32 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when the validators have checked the head of a response or the complete file.
     ///
-    /// The file URL is `nil` for the head.
+    /// The file URL is `nil` if the validators have checked the head.
     func request(
         _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         fileURL: URL?, withResult result: ValidationResult
     ) async
 
-    /// Called when a response without a serializer is complete or the request has failed.
+    /// Called when a serializer with a value of type `URL?` has returned a value or failed.
+    ///
+    /// The method is also called for such a serializer when the request has failed.
     ///
     /// The default implementation calls the generic `didParseResponse` method.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async
 
     /// Called when a serializer has returned a value or failed, or when the request has failed.
     ///
-    /// It is called once for each serializer. The response is the same as the response that the awaiting tasks receive.
+    /// The method is called once for each serializer. Tasks that await the result of the serializer receive the same
+    /// response.
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) async
 }
 
 extension EventMonitor {
-    /// Calls the method that corresponds to the event.
+    /// Calls the method for the event.
     ///
-    /// It ignores events for which the kind of request has no method.
+    /// If there is no method for the event and this kind of request, the monitor ignores the event.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         switch event {
         case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)

@@ -1,4 +1,4 @@
-/// An event monitor that writes lines about requests, without secrets.
+/// An event monitor that writes log lines about requests, without secrets.
 ///
 /// ```
 /// [7] GET https://example.com/users: sent
@@ -6,16 +6,19 @@
 /// [7] GET https://example.com/users: will be tried again after 1.0 seconds: the status code 503 is not acceptable …
 /// ```
 ///
-/// The number in brackets is the identifier of the request within the process. Lines contain no user info, no query
-/// values and no bodies. The level ``Level/headers`` adds header fields, with `<redacted>` in place of secrets. Errors
-/// that are not from Bluebonnet are written with their own text, which may contain secrets.
+/// The number in brackets is the identifier of the request within the process. Lines contain no bodies. The URLs in
+/// lines contain no user info and no query values. The level ``Level/headers`` adds header fields, with `<redacted>` in
+/// place of secrets. If an error does not come from Bluebonnet, the line contains the error's own text, which may
+/// contain secrets.
 public struct LoggingEventMonitor: RequestEventHandler {
     /// The levels of detail.
     public enum Level: Hashable, Sendable {
-        /// Writes lines for exchanges, redirects, retries, suspensions, cancellations, failed serializers and the end of
-        /// each request.
+        /// Writes lines for the progress of each request.
+        ///
+        /// There are lines for requests that cannot be sent, exchanges, redirects, retries, suspensions, cancellations,
+        /// failed serializers and the end of each request.
         case brief
-        /// Writes the lines of `brief`, with the header fields of requests and responses.
+        /// Writes the lines of `brief`, and adds the header fields of requests and responses.
         case headers
     }
 
@@ -47,7 +50,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
 
     /// Writes a line about the event.
     ///
-    /// It ignores events that are not part of the level of detail.
+    /// Some events have no line.
     public func handle(_ event: RequestEvent, of request: any Request) {
         switch event {
         case .didCreateTask(let task):

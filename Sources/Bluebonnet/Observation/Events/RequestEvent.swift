@@ -2,14 +2,14 @@ public import FoundationEssentials
 
 /// An event in the life of a request.
 ///
-/// ``EventMonitor`` describes the order of the events and has a method for each event. There is one exception:
-/// ``EventMonitor`` has the methods for `didCreateUploadable` and `didFailToCreateUploadable` only for a
-/// ``DataRequest``. A ``DataStreamRequest`` or ``DownloadRequest`` with a body has these events, too.
+/// ``EventMonitor`` describes the order of the events and has a method for each event. There is one exception. A
+/// ``DataStreamRequest`` or ``DownloadRequest`` with a body has the events `didCreateUploadable` and
+/// `didFailToCreateUploadable`, but ``EventMonitor`` has methods for these events only for a ``DataRequest``.
 @nonexhaustive
 public indirect enum RequestEvent: Sendable {
     // MARK: All requests
 
-    /// The initial request was created, before the adapters run.
+    /// The initial request was created; the adapters have not run yet.
     case didCreateInitialRequest(HTTPRequest)
     /// The request cannot be created or sent, which ends the attempt.
     case didFailToCreateRequest(RequestError)
@@ -21,16 +21,16 @@ public indirect enum RequestEvent: Sendable {
     case didFailToAdaptRequest(HTTPRequest, RequestError)
     /// The body of the request was created.
     ///
-    /// The source of the body, such as a file, may not have been read yet.
+    /// At this point, Bluebonnet may not have read the source of the body, such as a file.
     case didCreateUploadable(RequestBody)
     /// The final request of an attempt was created.
     ///
-    /// It does not contain the header fields that the session adds.
+    /// The request does not contain the header fields that the session adds.
     case didCreateRequest(HTTPRequest)
     /// An exchange is about to start.
     ///
-    /// The transport has not checked the cache or connected to the server yet. The cache can therefore still provide
-    /// the response.
+    /// An exchange is one request and its response. At this point, Bluebonnet has not checked the cache and has not
+    /// connected to the server. The cache can therefore still provide the response.
     case didCreateTask(ExchangeRecord)
     /// The head of a response was received.
     ///
@@ -50,8 +50,8 @@ public indirect enum RequestEvent: Sendable {
     case didCompleteTask(ExchangeRecord, RequestError?)
     /// The validators checked a response.
     ///
-    /// For a ``DataRequest``, `data` is the body. For a ``DownloadRequest``, `fileURL` is `nil` if the validators
-    /// checked the head, and the URL of the file if they checked the file.
+    /// For a ``DataRequest``, `data` is the body. For a ``DownloadRequest``, `fileURL` is the URL of the file if the
+    /// validators checked the file. If the validators checked the head, `fileURL` is `nil`.
     case didValidateRequest(HTTPRequest?, HTTPResponse, data: Data?, fileURL: URL?, ValidationResult)
     /// An attempt failed, and the request will be retried.
     ///
@@ -66,7 +66,7 @@ public indirect enum RequestEvent: Sendable {
     case didSuspend
     /// The request was cancelled.
     case didCancel
-    /// A serializer returned a value or failed, or the request failed.
+    /// A serializer returned a value or failed, or the request of the serializer failed.
     ///
     /// The outcome is a ``DataResponse`` or a ``DownloadResponse``.
     case didParseResponse(any SerializationOutcome)
@@ -77,7 +77,7 @@ public indirect enum RequestEvent: Sendable {
 
     // MARK: Streams and downloads
 
-    /// A reader of a stream received an element or an error.
+    /// A task that reads a stream received an element or an error.
     ///
     /// The outcome is a ``DataStreamRequest/Stream``.
     case didParseStream(any SerializationOutcome)
@@ -85,13 +85,13 @@ public indirect enum RequestEvent: Sendable {
     ///
     /// `didFinishDownloading` follows directly.
     case didCreateDestinationURL(URL)
-    /// The body of a download is complete, and its file was saved or refused.
+    /// The body of a download is complete, and its file was saved or an error occurred.
     ///
     /// The result is the URL of the saved file, or the error of a validator or of the file system.
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
 }
 
-/// The result of a serializer, which is a value of any type or an error.
+/// The result of a serializer: a value of any type, or an error.
 ///
 /// ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream`` conform to this protocol.
 public protocol SerializationOutcome<Value>: Sendable {
@@ -115,7 +115,7 @@ extension DataStreamRequest.Stream: SerializationOutcome where Failure == Reques
 public protocol RequestEventHandler: Sendable {
     /// The executor that runs ``handle(_:of:)``, or `nil` for the global pool.
     ///
-    /// The default is `nil`. Bluebonnet reads this property once, when the monitor is passed to a session or a request.
+    /// The default is `nil`. Bluebonnet reads this property once, when you pass the monitor to a session or a request.
     /// If the monitor is an actor, its methods always run on the actor.
     var executor: (any TaskExecutor)? { get }
 
@@ -128,14 +128,14 @@ public protocol RequestEventHandler: Sendable {
 }
 
 extension RequestEventHandler {
-    /// The default executor, which is `nil` for the global pool.
+    /// The default value: `nil`, for the global pool.
     public var executor: (any TaskExecutor)? { nil }
 }
 
 /// A monitor that forwards every event to several monitors.
 ///
-/// In a session, each monitor runs on its own executor and does not wait for the other monitors. A direct call of
-/// ``handle(_:of:)`` calls the monitors one after another instead.
+/// In a session, each monitor runs on its own executor and does not wait for the other monitors. If you call
+/// ``handle(_:of:)`` yourself, the method calls the monitors one after another instead.
 package struct CompositeEventMonitor: RequestEventHandler {
     /// The monitors that receive the events.
     package let monitors: [any RequestEventHandler]
@@ -153,13 +153,15 @@ package struct CompositeEventMonitor: RequestEventHandler {
     }
 }
 
-/// The record of one exchange of a request.
+/// The record of one exchange: of one request that is sent and its response.
 ///
 /// Each attempt and each redirect of a request has its own exchange. An ``EventMonitor`` receives the records.
 public struct ExchangeRecord: Sendable, Identifiable {
-    /// The number of the exchange within its request, from 1.
+    /// The number of the exchange within its request, starting with 1.
     public var id: Int
-    /// The number of the attempt within the request, from 1.
+    /// The number of the attempt within the request, starting with 1.
+    ///
+    /// Each retry of the request is a new attempt.
     public var attempt: Int
     /// Whether the exchange follows a redirect.
     public var isRedirect: Bool
@@ -169,14 +171,15 @@ public struct ExchangeRecord: Sendable, Identifiable {
     public var response: HTTPResponse?
     /// The metrics of the exchange, or `nil` if they are not available.
     ///
-    /// Metrics are available when the exchange has ended, if it used the network.
+    /// Metrics are available when the exchange has ended. If the exchange did not use the network, there are no
+    /// metrics.
     public var metrics: TransferMetrics?
 
     /// Creates a record.
     ///
     /// - Parameters:
-    ///   - id: The number of the exchange within its request, from 1.
-    ///   - attempt: The number of the attempt within the request, from 1.
+    ///   - id: The number of the exchange within its request, starting with 1.
+    ///   - attempt: The number of the attempt within the request, starting with 1. Each retry is a new attempt.
     ///   - isRedirect: Whether the exchange follows a redirect.
     ///   - request: The request, without the header fields that the session adds.
     ///   - response: The head of the response.

@@ -28,7 +28,7 @@ extension ServerSentEventParser: BodyFramer {
 
 /// Splits the text of a body into lines, in any charset.
 ///
-/// UTF-8 is split by a ``LineFramer`` directly. Text in another charset is decoded first.
+/// A ``LineFramer`` splits UTF-8 directly. Text in another charset is first decoded.
 package struct TextLineFramer {
     private var lines: LineFramer
     /// The decoder of the text, or `nil` if the body is UTF-8.
@@ -56,7 +56,7 @@ package struct TextLineFramer {
 
     /// Marks the body as complete.
     ///
-    /// The remaining text is the last line, unless it is empty.
+    /// If text remains, it becomes the last line.
     ///
     /// - Throws: The same errors as ``TextFramer/finish()``.
     package mutating func finish() throws(RequestError) {
@@ -74,9 +74,10 @@ package struct TextLineFramer {
     }
 }
 
-/// Decodes each line of a body as a separate value, regardless of chunk boundaries.
+/// Decodes each line of a body as a separate value; a line may span several chunks.
 ///
-/// Lines end with LF or CRLF. The last line does not need a line ending. Blank lines and a byte order mark are skipped.
+/// Lines end with LF or CRLF. The last line does not need a line ending. Blank lines and a byte order mark at the start
+/// are skipped.
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
     private var lines: LineFramer
@@ -104,7 +105,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
 
     /// Marks the body as complete.
     ///
-    /// The remaining bytes are the last line, unless they are blank.
+    /// If bytes remain that are not blank, they become the last line.
     package mutating func finish() {
         lines.finish()
     }
@@ -115,9 +116,8 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     ///
     /// - Returns: The value, or `nil` if more bytes are needed or there are no more lines.
     /// - Throws: `.serialization(.decodingFailed)` if a line cannot be decoded. The underlying error is the decoder's
-    ///   error, and the detail contains the number of the line, counted from 1.
-    ///   `.invalidResponse(.bodyTooLarge(limit:))` if a line is longer than the limit. Later calls throw this error
-    ///   again.
+    ///   error. The detail contains the number of the line, counted from 1. `.invalidResponse(.bodyTooLarge(limit:))`
+    ///   if a line is longer than the limit. Later calls throw this error again.
     package mutating func next() throws(RequestError) -> Value? {
         while try lines.advance() {
             var line = lines.line

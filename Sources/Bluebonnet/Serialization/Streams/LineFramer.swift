@@ -1,11 +1,11 @@
 package import FoundationEssentials
 import Glibc
 
-/// Splits the bytes of a body into lines, regardless of chunk boundaries.
+/// Splits the bytes of a body into lines; a line may span several chunks.
 ///
 /// Add a chunk with ``append(_:)``, and then call ``advance()`` until it returns `false`. After the last chunk, call
-/// ``finish()``, which makes the remaining bytes the last line. A line within one chunk is not copied. A line that
-/// spans several chunks is copied to a buffer, whose size does not exceed the limit.
+/// ``finish()``. The remaining bytes then become the last line. The framer does not copy a line within one chunk. The
+/// framer copies a line that spans several chunks to a buffer. The size of the buffer does not exceed the limit.
 package struct LineFramer {
     /// The default maximum length of a line in bytes, which is 16 MiB.
     package static let defaultLimit = 16 * 1024 * 1024
@@ -18,7 +18,7 @@ package struct LineFramer {
         case lineFeed
         /// LF, CRLF and a CR alone, as in event streams.
         ///
-        /// A line that ends with CR is returned before the next byte arrives.
+        /// If a line ends with CR, the framer returns the line before the next byte arrives.
         case any
     }
 
@@ -61,12 +61,13 @@ package struct LineFramer {
         self.lineEnd = lineEnd
     }
 
-    /// The number of lines so far, which is also the number of the current line, counted from 1.
+    /// The number of the current line, counted from 1; also the number of lines so far.
     package private(set) var count = 0
 
     /// Adds the next bytes of the body.
     ///
-    /// Call this method after ``advance()`` has returned `false`. Otherwise, the unprocessed bytes are copied.
+    /// Call this method after ``advance()`` has returned `false`. If you call it earlier, the framer copies the
+    /// unprocessed bytes.
     package mutating func append(_ bytes: Data) {
         dropLine()
         guard failure == nil, !bytes.isEmpty else { return }
@@ -82,14 +83,14 @@ package struct LineFramer {
 
     /// Marks the body as complete.
     ///
-    /// The remaining bytes are the last line, unless there are none.
+    /// If bytes remain, they become the last line.
     package mutating func finish() {
         isFinished = true
     }
 
     /// Moves to the next line.
     ///
-    /// The line is available until the next call of a mutating method.
+    /// The properties ``line`` and ``text`` contain the line until the next call of a mutating method.
     ///
     /// - Returns: Whether there is a line. If the result is `false`, more bytes are needed or the body has ended.
     /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if the line is longer than the limit, even if its end has
@@ -111,7 +112,7 @@ package struct LineFramer {
 
     /// The current line without its line ending.
     ///
-    /// The line is a slice of the chunk. Its indices may not start at 0, and it retains the memory of the whole chunk.
+    /// The data can be a slice whose first index is not 0. It retains the memory of the whole chunk.
     package var line: Data {
         switch current {
         case .empty: Data()
@@ -136,7 +137,7 @@ package struct LineFramer {
         }
     }
 
-    /// Moves to the next line and returns it as text, or returns `nil` if there is none.
+    /// Moves to the next line and returns the line as text, or `nil` if there is no complete line.
     package mutating func nextText() throws(RequestError) -> String? {
         try advance() ? text : nil
     }

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// A server-sent event (WHATWG HTML §9.2).
 public struct ServerSentEvent: Hashable, Sendable {
-    /// The type of the event, which is `message` if the server does not send a type.
+    /// The type of the event; `message` if the server does not send a type.
     public var event: String
 
     /// The data of the event.
@@ -10,14 +10,14 @@ public struct ServerSentEvent: Hashable, Sendable {
     /// If the event has several `data` fields, their values are joined with line feeds.
     public var data: String
 
-    /// The last event ID, which is the ID of this event or of an earlier event.
+    /// The last event ID: the ID of this event or, if this event has no ID, of an earlier event.
     ///
-    /// It is empty if the server has not sent an ID, or has reset it with an empty ID. When a client reconnects, it
-    /// sends the last event ID in the `Last-Event-ID` field, and the server can resume after this event. An ID that
-    /// contains NUL or has more than 8,000 bytes is ignored.
+    /// The ID is empty if the server has not sent an ID, or if the latest ID was empty. When a client reconnects, it
+    /// sends the last event ID in the `Last-Event-ID` field. The server can then continue with the event after this ID.
+    /// The parser ignores an ID that contains NUL or has more than 8,000 bytes.
     public var id: String
 
-    /// The new reconnection time, or `nil` if the event does not set it.
+    /// The new delay before the client reconnects, or `nil` if the event does not set the delay.
     public var retry: Duration?
 
     /// Creates an event.
@@ -26,7 +26,7 @@ public struct ServerSentEvent: Hashable, Sendable {
     ///   - event: The type of the event; `message` by default.
     ///   - data: The data of the event.
     ///   - id: The last event ID; empty by default.
-    ///   - retry: The new reconnection time; `nil` by default.
+    ///   - retry: The new delay before the client reconnects; `nil` by default.
     public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.event = event
         self.data = data
@@ -42,7 +42,8 @@ public struct ServerSentEvent: Hashable, Sendable {
     ///   - type: The type to decode.
     ///   - decoder: The decoder for the data; a `JSONDecoder` by default.
     /// - Returns: The decoded value.
-    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)`. The underlying error is the decoder's error.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The decoder's
+    ///   error becomes the underlying error.
     public func decodeData<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws(RequestError) -> Value {
@@ -56,11 +57,11 @@ public struct ServerSentEvent: Hashable, Sendable {
     }
 }
 
-/// Parses the bytes of an event stream into events, regardless of chunk boundaries (WHATWG HTML §9.2.6).
+/// Parses the bytes of an event stream into events (WHATWG HTML §9.2.6); an event may span several chunks.
 ///
 /// Add a chunk with ``append(_:)``, and then call ``next()`` until it returns `nil`. A blank line completes an event.
-/// An incomplete event at the end of the stream is dropped. Malformed UTF-8 becomes U+FFFD, and a byte order mark at
-/// the start is skipped.
+/// The parser drops an incomplete event at the end of the stream. It replaces malformed UTF-8 with U+FFFD, and skips a
+/// byte order mark at the start.
 package struct ServerSentEventParser {
     private let limit: Int
     private var lines: LineFramer
@@ -72,14 +73,14 @@ package struct ServerSentEventParser {
 
     /// The reconnection time, or `nil` if the stream has not set it.
     ///
-    /// It is set as soon as the field is parsed, before the event is complete.
+    /// The parser sets the time as soon as it has parsed the `retry` field, before the event is complete.
     package private(set) var reconnectionTime: Duration?
 
     /// Creates a parser for the stream of one connection.
     ///
     /// - Parameters:
-    ///   - lastEventID: The last event ID of the previous connection, which is also the ID of events without their own
-    ///     ID.
+    ///   - lastEventID: The last event ID of the previous connection. Events that arrive before the first new ID have
+    ///     this ID.
     ///   - limit: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
     package init(lastEventID: String = "", limit: Int = LineFramer.defaultLimit) {
         self.limit = limit

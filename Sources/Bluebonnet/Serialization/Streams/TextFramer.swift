@@ -1,10 +1,11 @@
 package import FoundationEssentials
 
-/// Decodes the chunks of a body to text, regardless of chunk boundaries.
+/// Decodes the chunks of a body to text; a character may span several chunks.
 ///
-/// The bytes of an incomplete scalar at the end of a chunk are kept for the next chunk. These are at most three bytes,
-/// four bytes before the charset is known, or eight bytes for a system charset. Malformed bytes and an incomplete
-/// scalar at the end of the body become U+FFFD, as in the Encoding Standard. ``StreamCharset`` chooses the charset.
+/// If a chunk ends with an incomplete scalar, the framer keeps its bytes for the next chunk. It keeps at most three
+/// bytes, or eight bytes for a system charset. Before the charset is known, it keeps at most four bytes. Malformed
+/// bytes become U+FFFD, as in the Encoding Standard. An incomplete scalar at the end of the body also becomes U+FFFD.
+/// ``StreamCharset`` chooses the charset.
 package struct TextFramer {
     private let choice: StreamCharset
     /// The chosen charset, or `nil` before the first bytes arrive.
@@ -18,7 +19,7 @@ package struct TextFramer {
     ///
     /// - Parameters:
     ///   - encoding: The encoding to use, regardless of the response and the text; `nil` by default.
-    ///   - charset: The charset of the response. If it is unknown, the text must be UTF-8.
+    ///   - charset: The charset of the response. If Bluebonnet does not know this charset, the text must be UTF-8.
     package init(encoding: String.Encoding? = nil, charset: String? = nil) {
         choice = StreamCharset(encoding: encoding, charset: charset)
     }
@@ -28,7 +29,8 @@ package struct TextFramer {
     /// - Parameter bytes: The next bytes of the body.
     /// - Returns: The decoded text, which may be empty.
     /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` if the charset is unknown and the text is not
-    ///   well-formed UTF-8. The same error if Foundation decodes the charset and the text is malformed.
+    ///   well-formed UTF-8. The method also throws this error if Foundation decodes the charset and the text is
+    ///   malformed.
     package mutating func decode(_ bytes: Data) throws(RequestError) -> String {
         try decode(bytes, isLast: false)
     }
