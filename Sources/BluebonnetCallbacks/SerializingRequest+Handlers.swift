@@ -206,7 +206,11 @@ nonisolated extension DownloadRequest {
     /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
-    ) -> Self { responseURL(queue: queue) { completionHandler($0.map { $0 }) } }
+    ) -> Self {
+        handle(on: queue, completionHandler) { answer in
+            serializingFile(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
+        }
+    }
     /// Calls a handler on the main queue with the response, whose value is the URL of the downloaded file; see
     /// ``response(queue:completionHandler:)``.
     @discardableResult

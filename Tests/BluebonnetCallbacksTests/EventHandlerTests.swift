@@ -82,6 +82,20 @@ import Testing
         #expect(await log.wait(for: 3).count == 3)
     }
 
+    /// The monitor's method for responses without a serializer has a value that is an optional.
+    @Test func `A handler of a download without a serializer is reported as in Alamofire`() async throws {
+        let server = try await LocalServer { router in router.get("/seeds", .text("seeds")) }
+        let log = CallLog<String>()
+        let monitor = ClosureEventMonitor()
+        monitor.requestDidParseDownloadResponse = { _, _ in log.note("monitor") }
+        let session = Session(eventMonitors: [monitor])
+        let request = session.download(server.url("/seeds"))
+        request.response(queue: queue) { log.note($0.fileURL == $0.value ? "handler" : "another file") }
+        #expect(Set(await log.wait(for: 2)) == ["monitor", "handler"])
+        if let file = request.fileURL { try FileManager.default.removeItem(at: file) }
+        await session.shutdown()
+    }
+
     @Test func `A cancelled download passes its resume data to the handler`() async throws {
         let body = Data(repeating: 7, count: 400_000)
         let server = try await LocalServer { router in

@@ -186,4 +186,10 @@ extension DownloadRequest: SerializingRequest {
     public nonisolated func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         task(PreparedSerializer(URLResponseSerializer()), automaticallyCancelling, readsFile: false)
     }
+
+    /// Returns a task whose value is the file's URL as an optional, as for a request without a serializer in Alamofire.
+    package nonisolated func serializingFile(automaticallyCancelling: Bool) -> DownloadTask<URL?> {
+        let serializer = ClosureResponseSerializer { $0.fileURL }
+        return task(PreparedSerializer(serializer), automaticallyCancelling, readsFile: false)
+    }
 }
