@@ -59,8 +59,9 @@ extension HTTPRequest {
         case returnCacheElseLoad
         /// Uses a stored response of any age, and never uses the network.
         ///
-        /// If there is no stored response, the request fails with `.cache(.notStored)`. Streams, downloads, and all
-        /// requests of a session without a cache always fail with this error.
+        /// If there is no stored response, the request fails with `.cache(.notStored)`. Requests that do not use a
+        /// cache always fail with this error: streams, downloads, requests with an `onHTTPResponse(_:)` closure, and
+        /// all requests of a session without a cache.
         case returnCacheDontLoad
         /// Validates a stored response with the server, even if it is fresh.
         ///

@@ -24,9 +24,10 @@ public import FoundationEssentials
 /// ```
 ///
 /// The cache stores the response to a GET request of ``DataRequest`` if the response is complete and the server allows
-/// the storage. It does not store the responses to streams and downloads. When the cache is full, it removes the least
-/// recently used responses first. A response is stored in memory only if its size is at most an eighth of the memory
-/// capacity. A response is stored in a file only if its size is at most an eighth of the disk capacity.
+/// the storage. Streams, downloads and requests with an `onHTTPResponse(_:)` closure do not use the cache. When the
+/// cache is full, it removes the least recently used responses first. A response is stored in memory only if its size
+/// is at most an eighth of the memory capacity. A response is stored in a file only if its size is at most an eighth of
+/// the disk capacity.
 ///
 /// The cache stores responses in memory. If the cache has a directory, it also stores them in files. The files remain
 /// when the process ends, and several processes may share a directory. If a file operation fails, the request does not
