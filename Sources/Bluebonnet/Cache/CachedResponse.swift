@@ -18,8 +18,8 @@ public struct CachedResponse: Sendable {
 
     /// The body of the response.
     ///
-    /// The session has removed the content coding, such as gzip, from the body. If
-    /// ``Session/Configuration/decodesContent`` is `false`, the body still has its content coding.
+    /// If ``Session/Configuration/decodesContent`` is `true`, the session has removed the content coding of the body,
+    /// such as gzip. If it is `false`, the body still has its content coding.
     public var data: Data
 
     /// Whether the response may be stored in memory and in files, in memory only, or not at all.
@@ -42,8 +42,8 @@ public struct CachedResponse: Sendable {
 extension HTTPRequest {
     /// The ways in which a request uses the session's ``ResponseCache``.
     ///
-    /// The request can also have a `Cache-Control` field (RFC 9111 §5.2.1). With ``useProtocolCachePolicy``, all its
-    /// directives apply. With the other policies, only `no-store` and `only-if-cached` apply.
+    /// The request can also have a `Cache-Control` field (RFC 9111 §5.2.1). With ``useProtocolCachePolicy``, all
+    /// directives of this field apply. With the other policies, only `no-store` and `only-if-cached` apply.
     ///
     /// A policy adds no fields to the request, except the conditions that validate a stored response. A session without
     /// a cache ignores all policies except ``returnCacheDontLoad``.

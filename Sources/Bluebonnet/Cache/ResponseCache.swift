@@ -91,7 +91,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses.
     ///
-    /// If a response is being received during this call, the cache does not store the response.
+    /// If a request is already running during this call, the cache does not store its response.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -101,7 +101,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses for a URL.
     ///
-    /// If a response for the URL is being received during this call, the cache does not store the response.
+    /// If a request for the URL is already running during this call, the cache does not store its response.
     ///
     /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent

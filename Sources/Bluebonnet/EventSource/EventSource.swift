@@ -22,7 +22,7 @@ import FoundationEssentials
 /// - The status code is neither 200 nor 204.
 /// - The content type is not `text/event-stream`.
 /// - The request is invalid, the server is not trusted, or the session was shut down.
-/// - The connection fails for another reason that a new connection cannot remove, such as too many redirects.
+/// - The request fails for another reason that a new attempt would not change, such as too many redirects.
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and ``Configuration/reconnects`` is `false`.

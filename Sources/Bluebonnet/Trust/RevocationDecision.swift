@@ -113,7 +113,7 @@ extension ServerTrust {
     }
 }
 
-/// A list of revoked certificates, which their issuer has signed (CRL, RFC 5280 §5).
+/// A list of the certificates that an issuer has revoked (CRL, RFC 5280 §5).
 public struct CertificateRevocationList: Sendable {
     let list: X509RevocationList
 

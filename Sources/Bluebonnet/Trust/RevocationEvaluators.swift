@@ -7,7 +7,7 @@ import FoundationEssentials
 /// ``OCSPTrustEvaluator``.
 ///
 /// Some certificates require stapling (RFC 7633). With the option ``Options-swift.struct/ocsp``, a server with such a
-/// certificate is accepted only if it staples a response with the status good.
+/// certificate is accepted only if it staples a response with the status `good`.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// The ways to check revocation.
     public struct Options: OptionSet, Sendable {
@@ -25,11 +25,11 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         public static let ocsp = Options(rawValue: 1)
         /// Checks the revocation lists of the evaluator, which cover all certificates of the chain except the root.
         public static let crl = Options(rawValue: 2)
-        /// Checks the revocation lists, before the stapled response.
+        /// Checks the revocation lists, and prefers them to the stapled response.
         ///
         /// This option includes ``crl``. Combine it with ``ocsp`` to check stapled responses too. The evaluator then
         /// uses the stapled response only if the lists do not determine the status, or if the certificate requires
-        /// stapling.
+        /// stapling (RFC 7633).
         public static let preferCRL = Options(rawValue: 4)
         /// Refuses a certificate if its status is unknown.
         ///
@@ -115,8 +115,8 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
 /// libcurl itself does not query responders. This evaluator checks the revocation of the server's own certificate only,
 /// in these steps:
 ///
-/// 1. By default, the evaluator first checks the chain and the host, because an untrusted certificate could contain the
-///    URL of any server.
+/// 1. By default, the evaluator first checks the chain and the host. Without these checks, an untrusted certificate
+///    could make the evaluator send requests to any server.
 /// 2. The server may have stapled an OCSP response, which means that the server sent it in the TLS handshake. If this
 ///    response determines the status, the evaluator does not query the responders. If the certificate requires stapling
 ///    (RFC 7633) and there is no stapled response, the server is refused.
@@ -180,8 +180,8 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal. If the reason is the
     ///   revocation status, the kind is `.trust(.revocationCheckFailed)`. If OCSP requests failed, the error of the
-    ///   last failed request is the underlying error. `CancellationError` if the task is cancelled while a responder is
-    ///   queried.
+    ///   last failed request is the underlying error. If the task is cancelled while the evaluator queries a responder,
+    ///   the method throws `CancellationError`.
     @concurrent
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }

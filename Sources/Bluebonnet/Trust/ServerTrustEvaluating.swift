@@ -2,9 +2,9 @@ import Synchronization
 
 /// A type that decides whether a server is trusted.
 ///
-/// Such a type is called an evaluator. A ``ServerTrustManager`` assigns evaluators to hosts. The evaluator runs in each
-/// TLS handshake with its host. It replaces libcurl's checks, so there is no other check of the server. When a request
-/// reuses a connection, the evaluator does not run again.
+/// A type that conforms to this protocol is called an evaluator. A ``ServerTrustManager`` assigns evaluators to hosts.
+/// The evaluator runs in each TLS handshake with its host. It replaces libcurl's checks, so there is no other check of
+/// the server. When a request reuses a connection, the evaluator does not run again.
 public protocol ServerTrustEvaluating: Sendable {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
@@ -22,9 +22,10 @@ public protocol ServerTrustEvaluating: Sendable {
 
 /// A type that decides asynchronously whether a server is trusted.
 ///
-/// The session aborts the TLS handshake, and calls the evaluator on the global pool. If the evaluator accepts the
-/// server, the session opens the connection again. The session remembers for five minutes that the server was accepted.
-/// During this time, the evaluator does not run again for the same host and the same contents of the ``ServerTrust``.
+/// The session first aborts the TLS handshake, and then calls the evaluator on the global pool. If the evaluator
+/// accepts the server, the session opens the connection again. The session remembers for five minutes that the server
+/// was accepted. During this time, the evaluator does not run again for the same host and the same contents of the
+/// ``ServerTrust``.
 ///
 /// If other requests connect to the same server during the evaluation, they wait for the same result. If all waiting
 /// requests are cancelled, the evaluator's task is cancelled too.

@@ -10,9 +10,9 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session looks up the evaluator of each host only once, and remembers the result. It remembers at most 1,024 hosts.
-/// After that, it removes all results and looks them up again. A session also looks up an evaluator for each HTTPS
-/// proxy, by the host of the proxy.
+/// A session looks up the evaluator of each host only once, and remembers the result. After 1,024 hosts, the session
+/// forgets all results, and looks up the evaluators again. A session also looks up an evaluator for each HTTPS proxy,
+/// by the host of the proxy.
 public struct ServerTrustManager: Sendable {
     /// Whether a request to a host without an evaluator fails.
     ///

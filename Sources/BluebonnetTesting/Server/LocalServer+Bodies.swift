@@ -89,7 +89,7 @@ extension LocalServer {
         }
     }
 
-    /// The time at which a server sends 100 (Continue) to a client that sent `Expect: 100-continue` (RFC 9110 §10.1.1).
+    /// Whether and when a server sends 100 (Continue) to a client that sent `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum ContinuePolicy: Hashable, Sendable {
         /// Send 100 (Continue) as soon as the request head has been received.
         case immediately

@@ -117,7 +117,7 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - method: The HTTP method; `nil`, the default, means all methods.
-    ///   - continues: When the server sends 100 (Continue); immediately by default.
+    ///   - continues: Whether and when the server sends 100 (Continue); immediately by default.
     ///   - handler: A closure that returns the response. If the closure throws an error, the response is 500.
     ///     ``LocalServer/BodyReader/read()`` throws an error with a status code if the body is malformed. If the
     ///     closure rethrows this error, the response has this status code.

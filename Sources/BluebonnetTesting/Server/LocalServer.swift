@@ -40,7 +40,7 @@ public final class LocalServer: Sendable {
     ///     connection. By default, there are no scripts.
     ///   - routes: A closure that adds the routes; see ``Router``.
     /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port. If `routes` throws an error,
-    ///   the same error.
+    ///   the initializer throws the same error.
     public convenience init(
         maximumBodyBytes: Int = 1024 * 1024 * 1024, recordedBodyBytes: Int = 1024 * 1024,
         script: (@Sendable (_ connection: Int) -> Script)? = nil, _ routes: (inout Router) throws -> Void
@@ -330,7 +330,7 @@ extension LocalServer {
         case connectionClosed
         /// The request was received, but is no longer recorded; see ``LocalServer/requests``.
         case notRecorded
-        /// A route tried to write more bytes than the length that its response promised.
+        /// A route tried to write a longer body than its response promised; `promised` is the promised length in bytes.
         case bodyTooLong(promised: Int)
         /// A request body is malformed or too long; `status` is the status code of the response.
         case malformedBody(status: Int, reason: String)
