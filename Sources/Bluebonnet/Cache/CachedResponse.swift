@@ -18,7 +18,8 @@ public struct CachedResponse: Sendable {
 
     /// The body of the response.
     ///
-    /// The body is decoded, unless ``Session/Configuration/decodesContent`` is `false`.
+    /// If ``Session/Configuration/decodesContent`` is `true`, the session has removed the content coding of the body,
+    /// such as gzip. If it is `false`, the body still has its content coding.
     public var data: Data
 
     /// Whether the response may be stored in memory and in files, in memory only, or not at all.
@@ -39,26 +40,32 @@ public struct CachedResponse: Sendable {
 }
 
 extension HTTPRequest {
-    /// The ways in which a request uses the session's response cache.
+    /// The ways in which a request uses the session's ``ResponseCache``.
     ///
-    /// The directives in the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy does not
-    /// change the request, except for the conditions that validate a stored response. A session without a cache ignores
-    /// all policies except ``returnCacheDontLoad``.
+    /// The request can also have a `Cache-Control` field (RFC 9111 §5.2.1). With ``useProtocolCachePolicy``, all
+    /// directives of this field apply. With the other policies, only `no-store` and `only-if-cached` apply.
+    ///
+    /// A policy adds no fields to the request, except the conditions that validate a stored response. A session without
+    /// a cache ignores all policies except ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
-        /// Uses a fresh stored response, validates a stale stored response, or sends the request (RFC 9111 §4).
+        /// Uses a stored response if it is fresh, and validates a stored response if it is stale (RFC 9111 §4).
+        ///
+        /// If there is no stored response, the session sends the request.
         case useProtocolCachePolicy
-        /// Ignores stored responses, sends the request, and stores the response.
+        /// Ignores stored responses, sends the request, and stores the new response.
         case reloadIgnoringCache
         /// Uses a stored response of any age, or sends the request if there is no stored response.
         case returnCacheElseLoad
         /// Uses a stored response of any age, and never uses the network.
         ///
-        /// If there is no stored response, the request fails with `.cache(.notStored)`. Streams, downloads, and all
-        /// requests of a session without a cache always fail with this error.
+        /// If there is no stored response, the request fails with `.cache(.notStored)`. Requests that do not use a
+        /// cache always fail with this error: streams, downloads, requests with an `onHTTPResponse(_:)` closure, and
+        /// all requests of a session without a cache.
         case returnCacheDontLoad
-        /// Validates every stored response with the server, except a fresh response with the `immutable` directive (RFC
-        /// 8246).
+        /// Validates a stored response with the server, even if it is fresh.
+        ///
+        /// A fresh response with the `immutable` directive is used without validation (RFC 8246).
         case reloadRevalidating
     }
 }
@@ -74,19 +81,21 @@ public enum ResponseSource: Hashable, Sendable {
     case validated
 }
 
-/// A type that decides whether a response is stored in the session's cache, and with which contents.
+/// A type that decides whether and in which form a response is stored in the session's cache.
 ///
-/// A request's own handler replaces the session's handler. Without a handler, responses are stored unchanged.
+/// If a request has its own handler, this handler replaces the session's handler. If there is no handler, responses are
+/// stored unchanged.
 ///
-/// A handler is called for each response to a ``DataRequest`` that may be stored by RFC 9111 §3, before the request
-/// completes. Redirect responses are included if their `Content-Length` is at most 64 KiB. A handler is not called
-/// after the server has validated a stored response.
+/// The session calls the handler for each response to a ``DataRequest`` that the cache may store according to RFC 9111
+/// §3. It calls the handler for a redirect response only if the `Content-Length` of this response is at most 64 KiB. It
+/// does not call the handler if the server only validates a response that is already stored.
 public protocol CachedResponseHandler: Sendable {
     /// Returns the response to store.
     ///
     /// The method runs on the global pool, not on the network's event loop, so it may take time. The request completes
-    /// after the method returns. The request receives the original response, not the returned one. If the request is
-    /// cancelled, the task that runs the method is cancelled, its result is ignored, and nothing is stored.
+    /// after the method returns. The request receives the original response, not the response that the method returns.
+    /// If the request is cancelled, the task that runs the method is cancelled too. In this case, the cache ignores the
+    /// method's result and stores nothing.
     ///
     /// - Parameters:
     ///   - request: The request that received the response.
@@ -107,7 +116,7 @@ public struct ResponseCacher: CachedResponseHandler {
         case doNotCache
         /// Stores the response that a closure returns, or nothing if the closure returns `nil`.
         ///
-        /// The closure receives the request and the response that would be stored. It runs on the global pool.
+        /// The closure receives the request and the response that would be stored. The closure runs on the global pool.
         case modify(@Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?)
     }
 
@@ -148,8 +157,8 @@ extension CachedResponseHandler where Self == ResponseCacher {
 
     /// Returns a handler that stores the response that a closure returns, or nothing if the closure returns `nil`.
     ///
-    /// - Parameter modify: Receives the request and the response that would be stored. Returns the response to store,
-    ///   or `nil` to store nothing. Runs on the global pool.
+    /// - Parameter modify: A closure that receives the request and the response that would be stored. It returns the
+    ///   response to store, or `nil` to store nothing. It runs on the global pool.
     /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify: @escaping @Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?

@@ -2,18 +2,20 @@ public import FoundationEssentials
 
 /// A cache of responses that reduces network traffic (RFC 9111).
 ///
-/// The cache is private: it may store responses for a particular user. Share a cache only among sessions that act for
-/// the same user and trust the same servers.
+/// The cache is private, which means that it may store responses for a particular user. Share a cache only among
+/// sessions that act for the same user and trust the same servers.
 ///
-/// A stored response is used only for requests that have the same values in these respects:
+/// The cache uses a stored response only for requests for the same URL that also have the same values of these
+/// properties:
 ///
-/// - the `Authorization` and `Cookie` fields, the credential, and the user info of the URL, unless the response is
-///   `public`;
+/// - the request fields that the `Vary` field of the response lists;
+/// - the `Authorization` and `Cookie` fields, the credential, and the user info of the URL, except if the
+///   `Cache-Control` field of the response contains `public`;
 /// - the session's ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
 ///   ``Session/Configuration/dns``.
 ///
-/// The cookies in the session's cookie storage are not compared. If the session may send such cookies, the cache
-/// neither stores nor uses responses whose `Vary` field contains `Cookie`.
+/// The cache does not compare the cookies in the session's cookie storage. If the session may send cookies from this
+/// storage, the cache does not store or use responses whose `Vary` field contains `Cookie`.
 ///
 /// ```swift
 /// var configuration = Session.Configuration()
@@ -21,23 +23,24 @@ public import FoundationEssentials
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// The cache stores complete responses to GET requests of ``DataRequest`` if the server allows it. It does not store
-/// responses to streams and downloads. When the cache is full, it removes the least recently used responses first. A
-/// response is stored in memory only if its size is at most an eighth of the memory capacity. A response is stored in a
-/// file only if its size is at most an eighth of the disk capacity.
+/// The cache stores the response to a GET request of ``DataRequest`` if the response is complete and the server allows
+/// the storage. Streams, downloads and requests with an `onHTTPResponse(_:)` closure do not use the cache. When the
+/// cache is full, it removes the least recently used responses first. A response is stored in memory only if its size
+/// is at most an eighth of the memory capacity. A response is stored in a file only if its size is at most an eighth of
+/// the disk capacity.
 ///
-/// Responses are stored in memory. If the cache has a directory, they are also stored in files. Files remain when the
-/// process ends, and several processes may share a directory. A file error never fails a request, but increases
-/// ``Statistics/diskFailures``. If a file cannot be replaced or removed, the cache empties it. If this fails too, this
-/// process no longer reads the file.
+/// The cache stores responses in memory. If the cache has a directory, it also stores them in files. The files remain
+/// when the process ends, and several processes may share a directory. If a file operation fails, the request does not
+/// fail, but the cache increases ``Statistics/diskFailures``. If the cache cannot replace or remove a file, it empties
+/// the file. If this fails too, the process no longer reads the file.
 public final class ResponseCache: Sendable {
     /// The maximum number of bytes that the responses occupy in memory, approximately.
     public let memoryCapacity: Int
 
-    /// The maximum number of bytes that the files occupy; 0 without a directory.
+    /// The maximum number of bytes that the files occupy; 0 if the cache has no directory.
     public let diskCapacity: Int
 
-    /// The directory of the files; `nil` if there are no files.
+    /// The directory in which the cache stores files; `nil` if the cache was created without a directory.
     public let directory: URL?
 
     /// Returns the current time.
@@ -51,12 +54,13 @@ public final class ResponseCache: Sendable {
     ///
     /// - Parameters:
     ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
-    ///     default. With 0, nothing is stored in memory.
+    ///     default. If the value is 0, the cache stores nothing in memory.
     ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
-    ///   - directory: The directory for the files; `nil`, the default, for no files. Use the directory only for caches.
-    ///     If the directory does not exist, the cache creates it on first use, accessible only to the current user. An
-    ///     existing directory must belong to the current user, and other users must not have write access. Otherwise,
-    ///     no files are stored, and each attempt increases ``Statistics/diskFailures``.
+    ///   - directory: The directory for the files; `nil` by default, which means no files. Use the directory only for
+    ///     caches. If the directory does not exist, the cache creates it on first use. Only the current user can access
+    ///     the new directory. An existing directory must belong to the current user, and other users must not have
+    ///     write access. If these conditions are not met, the cache does not use files, and each attempt to use them
+    ///     increases ``Statistics/diskFailures``.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
@@ -85,7 +89,9 @@ public final class ResponseCache: Sendable {
 
     // MARK: Public operations
 
-    /// Removes all responses; responses that are still being received are not stored.
+    /// Removes all responses.
+    ///
+    /// If a request is already running during this call, the cache does not store its response.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -93,7 +99,9 @@ public final class ResponseCache: Sendable {
         disk?.removeAll()
     }
 
-    /// Removes the responses for a URL; responses that are still being received are not stored.
+    /// Removes all responses for a URL.
+    ///
+    /// If a request for the URL is already running during this call, the cache does not store its response.
     ///
     /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent
@@ -103,12 +111,14 @@ public final class ResponseCache: Sendable {
 
     /// Returns the stored response for a request, even if it is stale.
     ///
-    /// The lookup does not change the ``statistics``, but marks the response as recently used. It ignores the header
-    /// fields that a session adds. If the response's `Vary` field contains the name of such a field, add the field to
-    /// the request.
+    /// The lookup does not change the ``statistics``, but marks the response as recently used.
     ///
-    /// The lookup finds only responses of sessions with the default ``Session/Configuration/decodesContent``,
-    /// ``Session/Configuration/unixSocketPath`` and ``Session/Configuration/dns``.
+    /// When a session sends a request, it adds header fields to the request. The lookup does not add these fields. If
+    /// the `Vary` field of the response lists a field that the session adds, add this field to the request yourself.
+    ///
+    /// The lookup finds only responses that a session with the default values of
+    /// ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
+    /// ``Session/Configuration/dns`` has received.
     ///
     /// - Parameter request: A GET request.
     /// - Returns: The stored response, or `nil` if there is none.
@@ -207,24 +217,27 @@ public final class ResponseCache: Sendable {
 extension ResponseCache {
     /// The statistics and the current size of a cache.
     public struct Statistics: Hashable, Sendable {
-        /// The number of requests for which a stored response was used, without the network.
+        /// The number of requests that received a stored response without network access.
         public internal(set) var hits = 0
-        /// The number of requests for which a stored response was used after the server validated it.
+        /// The number of requests that received a stored response after the server had validated the response.
         public internal(set) var validations = 0
-        /// The number of requests for which a stale response was used, because the server failed (RFC 5861 §4).
+        /// The number of requests that received a stale response because the server failed (RFC 5861 §4).
         public internal(set) var staleResponses = 0
-        /// The number of requests that could have used a stored response, but used a response from the network.
+        /// The number of requests that were allowed to use a stored response, but received a response from the network.
         public internal(set) var misses = 0
-        /// The number of stored responses, including updates of stored responses after a validation.
+        /// The number of times that the cache stored a response, or updated a stored response after a validation.
         public internal(set) var stores = 0
-        /// The number of failed file operations, and of operations that the cache skipped because the directory is not
-        /// safe.
+        /// The number of file operations that failed, or that the cache skipped because the directory is not safe.
         ///
-        /// A failure does not affect requests.
+        /// For the conditions for a safe directory, see ``ResponseCache/init(memoryCapacity:diskCapacity:directory:)``.
+        ///
+        /// A failed file operation does not affect requests.
         public internal(set) var diskFailures = 0
         /// The number of bytes that the responses occupy in memory, approximately.
         public internal(set) var memoryBytes = 0
         /// The number of bytes that the files occupy, as far as this process knows.
+        ///
+        /// Other processes that share the directory may have changed the files.
         public internal(set) var diskBytes = 0
 
         /// Creates the statistics of a new cache.

@@ -9,9 +9,10 @@ import FoundationEssentials
 /// ```
 ///
 /// When the connection is lost or the server closes it, the source waits for the reconnection time and connects again.
-/// The `Last-Event-ID` field of the new request contains the last event ID that the source received. The server can
-/// change the reconnection time, which is otherwise ``Configuration/reconnectionTime``. If several attempts in a row
-/// fail, the wait doubles with each attempt, up to ``Configuration/maximumReconnectionDelay``.
+/// The reconnection time is ``Configuration/reconnectionTime``, until the server sets another time. If several attempts
+/// to connect fail in a row, the source doubles the wait with each further failure, up to
+/// ``Configuration/maximumReconnectionDelay``. The `Last-Event-ID` field of the new request contains the last event ID
+/// that the source received.
 ///
 /// The sequence ends when the server responds with status 204. It also ends when the server closes the connection, if
 /// ``Configuration/reconnects`` is `false`.
@@ -21,6 +22,7 @@ import FoundationEssentials
 /// - The status code is neither 200 nor 204.
 /// - The content type is not `text/event-stream`.
 /// - The request is invalid, the server is not trusted, or the session was shut down.
+/// - The request fails for another reason that a new attempt would not change, such as too many redirects.
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and ``Configuration/reconnects`` is `false`.
@@ -54,22 +56,23 @@ public struct EventSource: AsyncSequence, Sendable {
         self.open = open
     }
 
-    /// The states of the connection, starting with the current state.
+    /// A sequence of the states of the connection, starting with the current state.
     ///
-    /// If there are several loops over the source, the sequence reports the states of all connections. A slow observer
-    /// receives only the newest 16 states. The sequence ends when the source and its iterators are released.
+    /// If there are several loops over the source, the sequence contains the states of all their connections. If you
+    /// read the sequence slowly, you receive only the newest 16 states. The sequence ends when the source and its
+    /// iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
-    /// The last event ID that was received on any connection.
+    /// The last event ID that the source has received on any of its connections.
     ///
-    /// Before an ID is received, it is ``Configuration/initialLastEventID``. A later source can use it as its initial
-    /// ID.
+    /// Before the source receives an ID, the value is ``Configuration/initialLastEventID``. To continue later with a
+    /// new source, set its ``Configuration/initialLastEventID`` to this value.
     public var lastEventID: String { status.lastEventID.withLock(\.self) ?? configuration.initialLastEventID }
 
     /// Creates an iterator with its own connection.
     ///
-    /// - Returns: The iterator. It connects when the first event is requested, and closes the connection when it is
-    ///   released.
+    /// - Returns: The iterator. It connects when you request the first event, and closes the connection when the
+    ///   iterator is released.
     public func makeAsyncIterator() -> Iterator {
         Iterator(run: EventSourceRun(configuration: configuration, timing: timing, status: status, open: open))
     }
@@ -106,26 +109,29 @@ extension EventSource {
     public struct Configuration: Hashable, Sendable {
         /// The value of the `Last-Event-ID` field in the first request.
         ///
-        /// If it is empty, which is the default, the request has no such field. It must not contain CR, LF or NUL.
-        /// Otherwise, the request fails.
+        /// If the value is empty, which is the default, the request does not have this field. If the value contains CR,
+        /// LF or NUL, the request fails.
         public var initialLastEventID: String
 
-        /// The time to wait before reconnecting, unless the server sets another time.
+        /// The time that the source waits before it reconnects, until the server sets another time.
         ///
-        /// The default is 3 seconds. The maximum is 24 hours, which also limits the time that the server sets.
+        /// The default is 3 seconds. The maximum is 24 hours, both for this value and for the time that the server
+        /// sets.
         public var reconnectionTime: Duration
 
-        /// The maximum wait after several failed connection attempts.
+        /// The maximum time that the source waits after several failed attempts to connect.
         ///
-        /// The default is 30 seconds. If the reconnection time is longer, it is used instead. The source extends every
-        /// wait by a random amount of up to a quarter, so that not all clients of a restarted server reconnect at the
-        /// same time.
+        /// The default is 30 seconds. If the reconnection time is longer than this value, the source waits for the
+        /// reconnection time instead.
+        ///
+        /// The source extends every wait by a random amount of up to a quarter of the wait, even beyond this maximum.
+        /// Clients of a restarted server therefore do not all reconnect at the same time.
         public var maximumReconnectionDelay: Duration
 
-        /// The maximum number of failed connection attempts in a row, or `nil` for no limit.
+        /// The maximum number of failed attempts to connect in a row, or `nil` for no limit.
         ///
-        /// The default is `nil`. When the limit is reached, the source throws the error of the last attempt. It makes
-        /// at least one attempt.
+        /// The default is `nil`. When the limit is reached, the source throws the error of the last attempt. The source
+        /// makes at least one attempt, even if the value is less than 1.
         public var maximumAttempts: Int?
 
         /// Whether the source reconnects when the connection ends.
@@ -142,13 +148,13 @@ extension EventSource {
         /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - initialLastEventID: The value of the `Last-Event-ID` field in the first request; empty by default, for
-        ///     no field.
-        ///   - reconnectionTime: The time to wait before reconnecting, unless the server sets another time; 3 seconds
-        ///     by default.
-        ///   - maximumReconnectionDelay: The maximum wait after several failed connection attempts; 30 seconds by
-        ///     default.
-        ///   - maximumAttempts: The maximum number of failed connection attempts in a row, or `nil` for no limit; `nil`
+        ///   - initialLastEventID: The value of the `Last-Event-ID` field in the first request; empty by default, which
+        ///     means that the request does not have this field.
+        ///   - reconnectionTime: The time that the source waits before it reconnects, until the server sets another
+        ///     time; 3 seconds by default.
+        ///   - maximumReconnectionDelay: The maximum time that the source waits after several failed attempts to
+        ///     connect; 30 seconds by default.
+        ///   - maximumAttempts: The maximum number of failed attempts to connect in a row, or `nil` for no limit; `nil`
         ///     by default.
         ///   - reconnects: Whether the source reconnects when the connection ends; `true` by default.
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
@@ -182,12 +188,12 @@ extension EventSource {
         case connecting
         /// The connection is open, and events can arrive.
         case open
-        /// The connection has ended or the attempt has failed, and the source waits before it reconnects.
+        /// The connection has ended or an attempt to connect has failed, and the source waits before it reconnects.
         ///
-        /// The first value is the duration of the wait. The second value is the kind of the error, or `nil` if the
-        /// server closed the connection.
+        /// The first value is the duration of the wait. The second value is the kind of the error that ended the
+        /// connection, or `nil` if the server closed the connection without an error.
         case waiting(Duration, after: RequestError.Kind?)
-        /// The sequence or its loop has ended.
+        /// The sequence of events has ended, or the loop over the sequence has ended earlier.
         case closed
     }
 }

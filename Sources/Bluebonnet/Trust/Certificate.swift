@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An X.509 certificate (RFC 5280).
 ///
-/// The properties are parsed each time they are read. Two certificates are equal if their DER bytes are equal.
+/// A property is parsed each time you read it. Two certificates are equal if their DER bytes are equal.
 public struct Certificate: Sendable {
     let x509: X509Certificate
 
@@ -23,19 +23,21 @@ public struct Certificate: Sendable {
 
     /// Parses the first certificate in PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text. Other PEM blocks in it are skipped.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate.
+    /// - Parameter text: The text. PEM blocks that are not certificates are skipped.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate, or if its first
+    ///   certificate is malformed.
     public init(pem text: String) throws(RequestError) {
         self = try Self.all(inPEM: Data(text.utf8))[0]
     }
 
     /// Parses all certificates in PEM text (RFC 7468).
     ///
-    /// Parsing ends at the first malformed certificate. The method returns the certificates before it.
+    /// If a certificate is malformed, the method returns only the certificates before the malformed certificate.
     ///
-    /// - Parameter text: The text. Other PEM blocks in it are skipped.
+    /// - Parameter text: The text. PEM blocks that are not certificates are skipped.
     /// - Returns: At least one certificate, in the order of the text.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate, or if its first
+    ///   certificate is malformed.
     public static func all(inPEM text: Data) throws(RequestError) -> [Certificate] {
         let found = X509Certificate.all(inPEM: text)
         guard !found.isEmpty else {
@@ -46,13 +48,14 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates in a file, in PEM or DER.
     ///
-    /// The method reads the file synchronously, on the caller's thread. In PEM, parsing ends at the first malformed
-    /// certificate. The method returns the certificates before it.
+    /// The method reads the file synchronously, on the caller's thread. If a certificate in PEM is malformed, the
+    /// method returns only the certificates before the malformed certificate.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one certificate, in the order of the file.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if the file contains no certificate or cannot be read. If the
-    ///   file cannot be read, the file system's error is the underlying error.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the file cannot be read or contains no certificate, or if
+    ///   its first certificate is malformed. If the file cannot be read, the file system's error is the underlying
+    ///   error.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
         try files.read(url) { data in
             if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
@@ -62,13 +65,15 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates in the files of a directory.
     ///
-    /// The names of the files must end in `.pem`, `.crt`, `.cer` or `.der`. The method reads the files synchronously,
-    /// on the caller's thread, in the order of their names. Subdirectories are not searched.
+    /// The method reads the files whose names end in `.pem`, `.crt`, `.cer` or `.der`, and ignores all other files. It
+    /// reads the files synchronously, on the caller's thread, in the order of their names. It does not search
+    /// subdirectories.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if the directory or a file cannot be read, or if there is no
-    ///   such file. The same error is thrown if a file contains no certificate.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the directory or a file cannot be read, or if no file has
+    ///   such a name. The same error is thrown if a file contains no certificate, or if the first certificate of a file
+    ///   is malformed.
     public static func all(inDirectory url: URL) throws(RequestError) -> [Certificate] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }
@@ -93,7 +98,7 @@ public struct Certificate: Sendable {
 
     /// The DNS names and IP addresses for which the certificate is valid.
     ///
-    /// They are the certificate's subject alternative names (RFC 5280 §4.2.1.6).
+    /// These are the subject alternative names of the certificate (RFC 5280 §4.2.1.6).
     public var names: [String] { x509.names }
 
     /// The date and time from which the certificate is valid.
@@ -133,13 +138,14 @@ extension Certificate: Hashable, Described {
 
 /// A public key, identified by the SHA-256 digest of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
 ///
-/// `curl --pinnedpubkey` and HPKP use the same digest, written as `sha256/` and Base64. If a certificate is renewed
-/// with the same key, the digest does not change.
+/// The `SubjectPublicKeyInfo` is the part of a certificate that contains the key and its algorithm.
+/// `curl --pinnedpubkey` and HPKP use the same digest. If a certificate is renewed with the same key, the digest does
+/// not change.
 public struct PublicKey: Hashable, Sendable, Described {
-    /// The SHA-256 digest of the key's `SubjectPublicKeyInfo`, which has 32 bytes.
+    /// The SHA-256 digest of the key's `SubjectPublicKeyInfo`; the digest has 32 bytes.
     public let sha256: Data
 
-    /// Creates a key from its `SubjectPublicKeyInfo`, which certificates contain.
+    /// Creates a key from a `SubjectPublicKeyInfo`, which is the part of a certificate that contains the key.
     ///
     /// - Parameter data: The `SubjectPublicKeyInfo` in DER.
     public init(subjectPublicKeyInfo data: Data) {

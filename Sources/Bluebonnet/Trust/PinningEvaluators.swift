@@ -1,4 +1,4 @@
-/// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned public key.
+/// Accepts a server only if a certificate in its ``ServerTrust/authenticatedChain`` has a pinned public key.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     private let keys: Set<PublicKey>
     private let performDefaultValidation: Bool
@@ -17,15 +17,15 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, if enabled, and then looks for a pinned key.
+    /// Makes the enabled checks of the chain and the host, and then looks for a pinned key.
     ///
-    /// The key must be in the ``ServerTrust/authenticatedChain``.
+    /// A certificate in the ``ServerTrust/authenticatedChain`` must have a pinned key.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. If no key matches, the error contains the server's
-    ///   keys and the pinned keys.
+    /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal. If no key matches, the error
+    ///   contains the server's keys and the pinned keys.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
             throw RequestError(.trust(.noPublicKeysFound), detail: "no public key is pinned for \(host)")
@@ -42,7 +42,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
-    /// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned public key.
+    /// Accepts a server only if a certificate in its ``ServerTrust/authenticatedChain`` has a pinned public key.
     ///
     /// - Parameters:
     ///   - keys: The pinned keys. If the array is empty, no server is accepted.
@@ -85,15 +85,16 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, if enabled, and then looks for a pinned certificate.
+    /// Makes the enabled checks of the chain and the host, and then looks for a pinned certificate.
     ///
-    /// The certificate must be in the ``ServerTrust/authenticatedChain``.
+    /// A pinned certificate must be in the ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. If no certificate matches, the error contains the
-    ///   subjects of the server's certificates and the pinned certificates.
+    /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal. If no certificate matches,
+    ///   the error contains the subjects of the server's certificates. It also contains the subjects and fingerprints
+    ///   of the pinned certificates.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
             throw RequestError(.trust(.noCertificatesFound), detail: "no certificate is pinned for \(host)")

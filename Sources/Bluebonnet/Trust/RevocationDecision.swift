@@ -113,7 +113,7 @@ extension ServerTrust {
     }
 }
 
-/// A certificate revocation list (CRL, RFC 5280 §5).
+/// A list of the certificates that an issuer has revoked (CRL, RFC 5280 §5).
 public struct CertificateRevocationList: Sendable {
     let list: X509RevocationList
 
@@ -133,14 +133,14 @@ public struct CertificateRevocationList: Sendable {
 
     /// Reads all revocation lists in the files of a directory.
     ///
-    /// The names of the files must end in `.pem`, `.crl` or `.der`, or in `.r` and a number. `openssl rehash` creates
-    /// names that end in `.r` and a number. The method reads the files synchronously, on the caller's thread, in the
-    /// order of their names. Subdirectories are not searched.
+    /// The method reads the files whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a number, and ignores all
+    /// other files. `openssl rehash` creates names that end in `.r` and a number. The method reads the files
+    /// synchronously, on the caller's thread, in the order of their names. It does not search subdirectories.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if the directory or a file cannot be read, or if there is no such
-    ///   file. The same error is thrown if a file contains no list or a malformed list.
+    /// - Throws: A `.trust(.configuration)` error if the directory or a file cannot be read, or if no file has such a
+    ///   name. The same error is thrown if a file contains no list or a malformed list.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

@@ -2,9 +2,12 @@ import FoundationEssentials
 
 /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
 ///
-/// This evaluator does not use the network. To query OCSP responders, use ``OCSPTrustEvaluator``. With the option
-/// ``Options-swift.struct/ocsp``, a certificate that requires stapling (RFC 7633) is refused unless the server staples
-/// a good response.
+/// A stapled OCSP response is a signed statement about revocation, which the server sends in the TLS handshake. You
+/// provide the revocation lists. This evaluator does not use the network. To query OCSP responders, use
+/// ``OCSPTrustEvaluator``.
+///
+/// Some certificates require stapling (RFC 7633). With the option ``Options-swift.struct/ocsp``, a server with such a
+/// certificate is accepted only if it staples a response with the status `good`.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// The ways to check revocation.
     public struct Options: OptionSet, Sendable {
@@ -20,17 +23,18 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
 
         /// Checks the stapled OCSP response, which covers only the server's own certificate.
         public static let ocsp = Options(rawValue: 1)
-        /// Checks the evaluator's revocation lists, which cover all certificates of the chain except the root.
+        /// Checks the revocation lists of the evaluator, which cover all certificates of the chain except the root.
         public static let crl = Options(rawValue: 2)
-        /// Checks the revocation lists first, and uses the stapled response only if the lists do not determine the
-        /// status.
+        /// Checks the revocation lists, and prefers them to the stapled response.
         ///
-        /// This option includes ``crl``. To check stapled responses as well, combine it with ``ocsp``.
+        /// This option includes ``crl``. Combine it with ``ocsp`` to check stapled responses too. The evaluator then
+        /// uses the stapled response only if the lists do not determine the status, or if the certificate requires
+        /// stapling (RFC 7633).
         public static let preferCRL = Options(rawValue: 4)
         /// Refuses a certificate if its status is unknown.
         ///
-        /// Without this option, such a certificate is accepted. The status is also unknown if the response or the list
-        /// has expired, or has an invalid signature.
+        /// Without this option, a certificate with an unknown status is accepted. The status is also unknown if the
+        /// OCSP response or the revocation list has expired or has an invalid signature.
         public static let requirePositiveResponse = Options(rawValue: 8)
         /// Checks both the stapled OCSP response and the revocation lists.
         public static let any: Options = [.ocsp, .crl]
@@ -59,13 +63,13 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.lists = lists
     }
 
-    /// Checks the chain and the host, if enabled, and then the revocation status.
+    /// Makes the enabled checks of the chain and the host, and then checks the revocation status.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. The kind is `.trust(.revocationCheckFailed)` if the
-    ///   reason is the revocation status.
+    /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal. If the reason is the
+    ///   revocation status, the kind is `.trust(.revocationCheckFailed)`.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.evaluateChain() }
         if validateHost { try trust.evaluateHost() }
@@ -103,28 +107,35 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     }
 }
 
-/// Refuses servers with revoked certificates by querying the OCSP responders in the certificates (RFC 6960).
+/// Refuses servers with revoked certificates, by querying OCSP responders (RFC 6960).
 ///
-/// Libcurl itself does not query responders. The evaluator checks only the server's own certificate:
+/// An OCSP responder is an HTTP service that reports whether a certificate was revoked. A certificate contains the URLs
+/// of its responders.
 ///
-/// 1. By default, the chain and the host are checked first, because an untrusted certificate could contain any server
-///    as its responder.
-/// 2. If the server staples a response that determines the status, the responders are not queried. If the certificate
-///    requires stapling (RFC 7633) and the server staples no response, the server is refused.
-/// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until the status is known.
+/// libcurl itself does not query responders. This evaluator checks the revocation of the server's own certificate only,
+/// in these steps:
 ///
-/// The handshake is aborted while the evaluator runs. If the server is accepted, the connection is opened again.
+/// 1. By default, the evaluator first checks the chain and the host. Without these checks, an untrusted certificate
+///    could make the evaluator send requests to any server.
+/// 2. The server may have stapled an OCSP response, which means that the server sent it in the TLS handshake. If this
+///    response determines the status, the evaluator does not query the responders. If the certificate requires stapling
+///    (RFC 7633) and there is no stapled response, the server is refused.
+/// 3. Otherwise, the evaluator queries the responders in order until the status is known. It uses HTTP or HTTPS, as the
+///    URL requires. Each request contains a nonce, which is a random value (RFC 9654).
+///
+/// The session aborts the TLS handshake before the evaluator runs. If the evaluator accepts the server, the session
+/// opens the connection again.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// The ways to handle a certificate whose revocation status is unknown.
     @nonexhaustive
     public enum Failure: Hashable, Sendable {
-        /// Accepts the server, unless its certificate requires stapling.
+        /// Accepts the server, but refuses it if its certificate requires stapling (RFC 7633).
         ///
-        /// An attacker who blocks the connection to the responder can then use a revoked certificate.
+        /// With this value, an attacker who blocks the connection to the responder can use a revoked certificate.
         case soft
         /// Refuses the server.
         ///
-        /// If the responder is unreachable, all servers without a stapled response are refused.
+        /// If the responder is unreachable, the server is accepted only if it stapled a good response.
         case hard
     }
 
@@ -142,13 +153,14 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     ///     by default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.
-    ///   - requiresNonce: Whether a response must contain the nonce of the request, which prevents replays; `true` by
-    ///     default. Many public responders ignore nonces. With `false`, a response without a nonce is accepted until
-    ///     its `nextUpdate`, or for at most one day if it has no `nextUpdate`. A response with a different nonce is
-    ///     rejected. A response that reports a revoked certificate is used regardless of its nonce.
+    ///   - requiresNonce: Whether a response must contain the nonce (a random value) of the request; `true` by default.
+    ///     The nonce prevents an attacker from replaying an old response. Many public responders ignore nonces. With
+    ///     `false`, a response without a nonce is accepted until the time in its `nextUpdate`. If it has no
+    ///     `nextUpdate`, it is accepted for at most one day. A response with a different nonce is always rejected. A
+    ///     response that reports a revoked certificate is always used, with any nonce or without a nonce.
     ///   - timeout: The time limit for each responder; 10 seconds by default.
-    ///   - session: The session that queries the responders; ``Session/default`` by default. It also evaluates the
-    ///     servers of responders with `https` URLs.
+    ///   - session: The session that queries the responders; ``Session/default`` by default. If the URL of a responder
+    ///     uses `https`, this session also checks the certificate of the responder.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, failure: Failure = .hard,
         requiresNonce: Bool = true, timeout: Duration = .seconds(10), session: Session = .default
@@ -161,13 +173,15 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         self.session = session
     }
 
-    /// Checks the chain and the host, if enabled, and then the revocation status.
+    /// Makes the enabled checks of the chain and the host, and then checks the revocation status.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal. The kind is `.trust(.revocationCheckFailed)` if the
-    ///   reason is the revocation status. The error of the last failed OCSP request is the underlying error.
+    /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal. If the reason is the
+    ///   revocation status, the kind is `.trust(.revocationCheckFailed)`. If OCSP requests failed, the error of the
+    ///   last failed request is the underlying error. If the task is cancelled while the evaluator queries a responder,
+    ///   the method throws `CancellationError`.
     @concurrent
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }
@@ -240,7 +254,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers with revoked certificates by querying the OCSP responders in the certificates.
+    /// Refuses servers with revoked certificates, by querying OCSP responders.
     ///
     /// - Parameters:
     ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.

@@ -1,23 +1,29 @@
 public import FoundationEssentials
 
-/// The certificates and the stapled OCSP response of a server.
+/// The certificates of a server, and its stapled OCSP response if the server sent one.
 ///
-/// A ``ServerTrustEvaluating`` evaluates this value before any part of the request is sent. You may keep the value and
-/// read it on any thread.
+/// An OCSP response states whether a certificate was revoked (RFC 6960). A stapled response is a response that the
+/// server sends in the TLS handshake.
+///
+/// A ``ServerTrustEvaluating`` type evaluates this value before any part of the request is sent. You may keep the value
+/// and read it on any thread.
 public struct ServerTrust: Sendable {
     /// The host of the request, or of the HTTPS proxy, without a port.
     public let host: String
 
-    /// The certificates as the server sent them, starting with its own certificate.
+    /// The certificates in the order in which the server sent them, starting with its own certificate.
     ///
-    /// Only the first certificate is proven to belong to the server. The server can add any other certificates; see
-    /// ``authenticatedChain``.
+    /// The handshake proves only that the first certificate belongs to the server. The server can add any other
+    /// certificates. To search for a pinned certificate, use ``authenticatedChain``.
     public let chain: [Certificate]
 
-    /// The result of OpenSSL's validation of the chain with the session's trusted authorities, without the host name.
+    /// OpenSSL's result for the chain.
+    ///
+    /// OpenSSL checks whether the chain leads to one of the session's trusted authorities. It does not check the host
+    /// name; see ``evaluateHost()``.
     public private(set) var verdict: Verdict
 
-    /// The unparsed OCSP response that the server stapled to the handshake (RFC 6066 §8); `nil` if there was none.
+    /// The bytes of the OCSP response that the server sent in the handshake; `nil` if it sent none (RFC 6066 §8).
     public let stapledResponse: Data?
 
     /// The TLS version of the connection, such as `TLSv1.3`.
@@ -53,7 +59,7 @@ public struct ServerTrust: Sendable {
         /// OpenSSL's error code (`X509_V_…`); 0 if the chain is trusted.
         package let code: Int
 
-        /// The index in the chain of the certificate that failed; 0 for the server's own certificate.
+        /// The index of the certificate that failed; 0 for the server's own certificate.
         package let depth: Int
 
         init(code: Int, depth: Int) {
@@ -68,17 +74,19 @@ public struct ServerTrust: Sendable {
         package var text: String { Self.message(for: code) }
     }
 
-    /// The server's certificate and its issuers, up to the last verified signature.
+    /// The verified part of the chain: the server's certificate and its issuers.
     ///
-    /// If the chain leads to a trusted authority, the value is the chain to this authority. Otherwise, it starts with
-    /// the server's certificate. Each further certificate is taken from ``chain``, and has signed the previous
-    /// certificate. The value ends when no further certificate in ``chain`` has a valid signature.
+    /// If the chain leads to a trusted authority, the array is the chain from the server's certificate to this
+    /// authority. Otherwise, the array contains certificates from ``chain``. The first certificate is the server's own.
+    /// Each further certificate has signed the certificate before it. The array ends at a root certificate, or at a
+    /// certificate whose signer is not in ``chain``.
     ///
-    /// Search for pinned certificates in this property, because a server can add any certificate to ``chain``.
+    /// Search for pinned certificates in this property and not in ``chain``, because a server can add any certificate
+    /// to ``chain``.
     ///
-    /// At most 100 signatures are checked. If a chain needs more checks, the value contains only the server's own
-    /// certificate. The server is then refused with `.trust(.chainTooLong)`, even if the evaluator that read this
-    /// property accepts it.
+    /// At most 100 signatures are checked. If a chain needs more checks, the array contains only the server's own
+    /// certificate. In this case, the session refuses the server with `.trust(.chainTooLong)`, even if your evaluator
+    /// accepts the server.
     public var authenticatedChain: [Certificate] {
         builtChain.isEmpty ? shownChain : builtChain
     }
@@ -98,11 +106,11 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the chain leads to one of the given certificates, and that all its certificates are currently valid.
     ///
-    /// The session's trusted authorities are not used. Certificates that the server sent above the given certificate
-    /// are ignored.
+    /// The session's trusted authorities are not used. If the server also sent the issuer of one of the given
+    /// certificates, this issuer is ignored.
     ///
     /// - Parameter anchors: The certificates to trust; they do not have to be root certificates.
-    /// - Returns: The trust, with the chain to one of the given certificates.
+    /// - Returns: A copy of this value, whose ``authenticatedChain`` is the chain to one of the given certificates.
     /// - Throws: A `.trust` error with the reason for the refusal.
     @discardableResult
     package func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
@@ -122,9 +130,12 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the server's certificate is valid for the host (RFC 9525 §6), by the same rules as libcurl.
     ///
-    /// A wildcard `*.` at the start of a name in the certificate matches exactly one label. The rest of the name must
-    /// contain a dot. An IP address matches only an address in the certificate. If the certificate contains neither DNS
-    /// names nor addresses, the subject's common name is used.
+    /// A name in the certificate can start with the wildcard `*.`. The star stands for exactly one label:
+    /// `*.example.com` is valid for `www.example.com`, but not for `a.b.example.com`. The rest of the name must contain
+    /// a dot, so `*.com` is not a wildcard. If the host is an IP address, the certificate must contain this address.
+    ///
+    /// If the certificate contains neither DNS names nor IP addresses, the method compares the host with the subject's
+    /// common name instead.
     ///
     /// - Throws: A `.trust(.hostMismatch)` error that lists the names in the certificate.
     public func evaluateHost() throws(RequestError) {

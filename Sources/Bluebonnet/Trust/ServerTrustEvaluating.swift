@@ -2,8 +2,9 @@ import Synchronization
 
 /// A type that decides whether a server is trusted.
 ///
-/// The evaluator runs in each TLS handshake with a host that the ``ServerTrustManager`` assigns to it. The evaluator
-/// replaces libcurl's checks, so it is the only check of the server. A reused connection is not evaluated again.
+/// A type that conforms to this protocol is called an evaluator. A ``ServerTrustManager`` assigns evaluators to hosts.
+/// The evaluator runs in each TLS handshake with its host. It replaces libcurl's checks, so there is no other check of
+/// the server. When a request reuses a connection, the evaluator does not run again.
 public protocol ServerTrustEvaluating: Sendable {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
@@ -13,33 +14,34 @@ public protocol ServerTrustEvaluating: Sendable {
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: The reason why the server is not trusted; the request is then not sent. If the reason is a
-    ///   ``RequestError``, the request fails with it. If the reason is another error, the request fails with
-    ///   `.trust(.customEvaluationFailed)` and that error as the underlying error.
+    /// - Throws: An error if the server is not trusted. The request is then not sent. If the error is a
+    ///   ``RequestError``, the request fails with this error. If it is another error, the request fails with
+    ///   `.trust(.customEvaluationFailed)`, and your error is the underlying error.
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 }
 
 /// A type that decides asynchronously whether a server is trusted.
 ///
-/// The handshake is aborted, and the evaluator runs on the global pool. If the evaluator accepts the server, the
-/// connection is opened again. The session remembers an acceptance for five minutes, for the same host and the same
-/// contents of the ``ServerTrust``.
+/// The session first aborts the TLS handshake, and then calls the evaluator on the global pool. If the evaluator
+/// accepts the server, the session opens the connection again. The session remembers for five minutes that the server
+/// was accepted. During this time, the evaluator does not run again for the same host and the same contents of the
+/// ``ServerTrust``.
 ///
-/// If other requests connect to the same server during the evaluation, they wait for its result. If all of them are
-/// cancelled, the evaluator's task is cancelled as well.
+/// If other requests connect to the same server during the evaluation, they wait for the same result. If all waiting
+/// requests are cancelled, the evaluator's task is cancelled too.
 public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response, from the aborted handshake.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: The reason why the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
+    /// - Throws: An error if the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
     @concurrent
     func evaluate(_ trust: ServerTrust, forHost host: String) async throws
 }
 
 extension AsyncServerTrustEvaluating {
-    /// Throws an error, because the evaluator must be called through its `async` method.
+    /// Always throws an error, because an asynchronous evaluator must be called through its `async` method.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
@@ -96,9 +98,9 @@ extension ServerTrustEvaluating {
     }
 }
 
-/// Checks that the chain leads to one of the session's trusted authorities, and that the host matches.
+/// Checks that the certificate chain leads to a trusted authority, and that the certificate is valid for the host.
 ///
-/// libcurl makes the same checks.
+/// The trusted authorities are those of the session. libcurl makes the same checks.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     private let validateHost: Bool
 
@@ -109,12 +111,12 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain, and the host if enabled.
+    /// Checks the chain, and also the host if `validateHost` is `true`.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: A `.trust` error with the reason for the refusal.
+    /// - Throws: A ``RequestError`` of the kind `.trust`, with the reason for the refusal.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         try trust.evaluateChain()
         if validateHost { try trust.evaluateHost() }
@@ -122,7 +124,7 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// An evaluator with the same checks as libcurl.
+    /// Creates an evaluator that makes the same checks as libcurl.
     ///
     /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
     /// - Returns: A new evaluator.
@@ -165,19 +167,22 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
 
     /// Creates an evaluator that calls other evaluators.
     ///
-    /// - Parameter evaluators: The evaluators, in the order in which they are called until an evaluator refuses the
-    ///   server. They may be asynchronous. If the array is empty, all servers are refused.
+    /// - Parameter evaluators: The evaluators, in the order in which they are called. After an evaluator has refused
+    ///   the server, the others are not called. The evaluators may be asynchronous. If the array is empty, all servers
+    ///   are refused.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
     }
 
-    /// Calls the evaluators in order until an evaluator refuses the server.
+    /// Calls the evaluators in order, until an evaluator refuses the server.
+    ///
+    /// If an evaluator is asynchronous, the session does not call this method, but awaits the evaluators in order.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The error of the first evaluator that refuses the server; `.trust(.notEvaluated)` if there are no
-    ///   evaluators.
+    ///   evaluators or if an evaluator is asynchronous.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")
@@ -202,8 +207,9 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
 
     /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Receives the server's trust and the host, and throws an error if the server is not
-    ///   trusted. It runs on the session's event loop, so it must not block. There are no other checks.
+    /// - Parameter evaluate: A closure that receives the server's certificates and the host. It throws an error if the
+    ///   server is not trusted. It runs on the session's event loop, so it must not block. There are no other checks of
+    ///   the server.
     public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
         closure = evaluate
     }
@@ -223,8 +229,8 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
 
     /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Receives the server's trust and the host, and throws an error if the server is not
-    ///   trusted. It runs on the global pool. There are no other checks.
+    /// - Parameter evaluate: A closure that receives the server's certificates and the host. It throws an error if the
+    ///   server is not trusted. It runs on the global pool. There are no other checks of the server.
     package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }

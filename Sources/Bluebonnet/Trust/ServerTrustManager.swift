@@ -1,4 +1,6 @@
-/// Assigns evaluators to hosts.
+/// Assigns evaluators to hosts; an evaluator decides whether the server of a host is trusted.
+///
+/// Evaluators conform to ``ServerTrustEvaluating``.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
@@ -8,31 +10,35 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session looks up the evaluator of each host only once, and remembers it for up to 1,024 hosts. The manager also
-/// evaluates HTTPS proxies.
+/// A session looks up the evaluator of each host only once, and remembers the result. After 1,024 hosts, the session
+/// forgets all results, and looks up the evaluators again. A session also looks up an evaluator for each HTTPS proxy,
+/// by the host of the proxy.
 public struct ServerTrustManager: Sendable {
     /// Whether a request to a host without an evaluator fails.
     ///
-    /// If the value is `false`, libcurl makes its own checks of such a host.
+    /// If the value is `false`, libcurl itself checks the server of a host without an evaluator.
     package let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
 
     /// Creates a manager from a table of hosts.
     ///
-    /// If a host matches both its own entry and a wildcard, its own entry is used. Hosts are compared in a canonical
-    /// form, so these spellings are equal:
+    /// If a host matches both an entry with its own name and a wildcard, the entry with its own name is used.
     ///
-    /// - upper and lower case;
+    /// The manager compares hosts in a canonical form, so the following spellings of a host are equal:
+    ///
+    /// - a name in upper case and in lower case;
     /// - a Unicode name and its ASCII form;
-    /// - the forms of an IP address, such as `127.1` and `127.0.0.1`.
+    /// - an IP address in different forms, such as `127.1` and `127.0.0.1`.
     ///
-    /// If several entries are for the same host, all of their evaluators must accept the server.
+    /// If several entries are equal in this form, the evaluators of all these entries must accept the server.
     ///
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
-    ///     `.trust(.noRequiredEvaluator)`; `true` by default.
-    ///   - evaluators: The evaluators by host, without ports. A leading `*.` matches exactly one label.
+    ///     `.trust(.noRequiredEvaluator)`; `true` by default. If the value is `false`, libcurl itself checks the server
+    ///     of such a host.
+    ///   - evaluators: The evaluator of each host. A key is a host without a port. A leading `*.` stands for exactly
+    ///     one label: `*.example.com` matches `www.example.com`, but not `example.com`.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
@@ -43,9 +49,11 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
-    ///     `.trust(.noRequiredEvaluator)`; `true` by default.
-    ///   - match: Receives a host, in ASCII and lower case. Returns the host's evaluator, or `nil` if it has none. The
-    ///     closure runs on the session's event loop.
+    ///     `.trust(.noRequiredEvaluator)`; `true` by default. If the value is `false`, libcurl itself checks the server
+    ///     of such a host.
+    ///   - match: A closure that receives a host, in ASCII and lower case. It returns the host's evaluator, or `nil` if
+    ///     the host has no evaluator. If it throws, the request fails. A session calls the closure on its event loop,
+    ///     so the closure must not block.
     public init(
         allHostsMustBeEvaluated: Bool = true,
         match: @escaping @Sendable (_ host: String) throws -> (any ServerTrustEvaluating)?
@@ -57,10 +65,11 @@ public struct ServerTrustManager: Sendable {
     /// Returns the evaluator of a host.
     ///
     /// - Parameter host: The host, without a port.
-    /// - Returns: The evaluator; `nil` if the host has no evaluator and needs none.
-    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none. A ``RequestError`` of the
-    ///   manager's closure is thrown unchanged. Any other error of the closure is the underlying error of
-    ///   `.trust(.customEvaluationFailed)`.
+    /// - Returns: The evaluator; `nil` if the host has no evaluator and the manager allows this.
+    /// - Throws: `.trust(.noRequiredEvaluator)` if the host has no evaluator and the manager does not allow this. If
+    ///   the manager's closure throws a ``RequestError``, the method throws the same error. If the closure throws
+    ///   another error, the method throws `.trust(.customEvaluationFailed)` with the closure's error as the underlying
+    ///   error.
     public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
         let found: (any ServerTrustEvaluating)?
         do {

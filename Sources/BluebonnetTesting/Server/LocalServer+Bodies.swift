@@ -3,13 +3,13 @@ public import FoundationEssentials
 extension LocalServer {
     /// Reads the body of a request while the body is being received; see ``Router/streaming(_:method:continue:_:)``.
     ///
-    /// Iterate over the pieces of the body, or call ``read()`` for one piece at a time. The server buffers at most 256
-    /// KiB and one piece of unread bytes. If the buffer is full, the server stops reading from the connection, and the
-    /// client must wait.
+    /// Iterate over the reader, or call ``read()`` repeatedly. Both return the body in pieces. A piece contains the
+    /// bytes that are available when it is read. When the server has buffered 256 KiB of unread bytes or slightly more,
+    /// it stops reading from the connection, and the client must wait.
     ///
-    /// All copies of a reader read the same body. If several tasks read at the same time, each piece is returned to one
-    /// of them. The body can be read until the response is complete: in the route, and in the producer of a streamed
-    /// response.
+    /// All copies of a reader read the same body. If several tasks read at the same time, each piece is returned to
+    /// only one of these tasks. You can read the body until the response is complete. This includes the time in which
+    /// the closure of ``Response/stream(status:headers:length:_:)`` writes a streamed response.
     public struct BodyReader: AsyncSequence, Sendable {
         /// The length of the body in bytes; `nil` for a chunked body.
         public let length: Int?
@@ -24,15 +24,18 @@ extension LocalServer {
         /// The number of bytes of the body that the server has received so far, including unread bytes.
         public var bytesReceived: Int { counts.received.value }
 
-        /// Waits for bytes of the body, and returns all available bytes without chunked framing.
+        /// Waits for bytes of the body, and returns all available bytes.
         ///
-        /// Cancelling the task does not interrupt the wait. The wait ends if the connection ends.
+        /// The bytes do not include the framing of a chunked body.
+        ///
+        /// If the task is cancelled, the wait continues. If the connection ends, the wait ends.
         ///
         /// - Returns: The next bytes; `nil` at the end of the body.
         /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected before the body was complete,
         ///   if the server was stopped, or if the response is complete.
-        ///   ``LocalServer/Failure/malformedBody(status:reason:)`` if the body is malformed. Bytes that were received
-        ///   before the failure are returned first.
+        ///   ``LocalServer/Failure/malformedBody(status:reason:)`` if the body is malformed. If the client closed the
+        ///   connection without a reset (`RST`) or the body is malformed, the method first returns the bytes that were
+        ///   received before.
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
                 (continuation: CheckedContinuation<IncomingBody.ReadResult, Never>) in
@@ -61,7 +64,7 @@ extension LocalServer {
             Iterator(reader: self)
         }
 
-        /// Reads the pieces of a body, one after the other.
+        /// The iterator of a ``BodyReader``, which reads the pieces of the body one after the other.
         package struct Iterator: AsyncIteratorProtocol {
             let reader: BodyReader
 
@@ -86,7 +89,7 @@ extension LocalServer {
         }
     }
 
-    /// The policy for sending 100 (Continue) to a client that sends `Expect: 100-continue` (RFC 9110 §10.1.1).
+    /// Whether and when a server sends 100 (Continue) to a client that sent `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum ContinuePolicy: Hashable, Sendable {
         /// Send 100 (Continue) as soon as the request head has been received.
         case immediately
@@ -109,20 +112,23 @@ extension LocalServer {
         let exchange: ExchangeID
         let sent: ByteCount
 
-        /// The number of bytes of the body that the socket has accepted so far, without framing.
+        /// The number of bytes of the body that the socket of the server has accepted so far.
         ///
-        /// If the client reads slowly, this number is less than the number of bytes passed to ``write(_:)-(Data)``.
+        /// The number does not include the framing of a chunked body.
+        ///
+        /// If the client reads slowly, this number is less than the number of bytes that you passed to
+        /// ``write(_:)-(Data)``.
         public var bytesSent: Int { sent.value }
 
-        /// Writes bytes, and returns when the socket has accepted all bytes.
+        /// Writes bytes, and returns when the socket of the server has accepted all bytes.
         ///
-        /// A slow client therefore slows down the writer. Several tasks can write at the same time, and their pieces
-        /// are not mixed. Cancelling the task does not interrupt the write. The write ends if the connection ends.
+        /// A slow client therefore slows down the writer. Several tasks can write at the same time. The bytes of one
+        /// call remain together. If the task is cancelled, the call continues. If the connection ends, the call ends.
         ///
         /// - Parameter data: The bytes to write.
         /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected or the server was stopped.
-        ///   ``LocalServer/Failure/bodyTooLong(promised:)`` if the body would exceed the announced length. In this
-        ///   case, nothing is written.
+        ///   ``LocalServer/Failure/bodyTooLong(promised:)`` if the body would be longer than the `length` of the
+        ///   response. In this case, the method writes nothing.
         public func write(_ data: Data) async throws(Failure) {
             let failure = await withCheckedContinuation { (continuation: OutgoingQueue.Waiter) in
                 core.submit(to: exchange) { connection in

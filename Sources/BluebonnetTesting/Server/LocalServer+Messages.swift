@@ -10,10 +10,10 @@ extension LocalServer {
         /// The request target exactly as it was sent (RFC 9112 §3.2).
         public let target: String
 
-        /// The percent-encoded path of the request target, as it was sent.
+        /// The path of the request target as it was sent, so it is percent-encoded.
         public let path: String
 
-        /// The percent-encoded query of the request target, as it was sent, without the question mark.
+        /// The query of the request target as it was sent, without the question mark; `nil` if there is no query.
         public let query: String?
 
         /// The HTTP version of the request.
@@ -24,8 +24,8 @@ extension LocalServer {
 
         /// The body without chunked framing.
         ///
-        /// In a recorded request, the body is limited to the `recordedBodyBytes` of the server, which is 1 MiB by
-        /// default.
+        /// A recorded request contains only the first bytes of the body, up to the `recordedBodyBytes` of the server.
+        /// This limit is 1 MiB by default.
         public internal(set) var body: Data
 
         /// The length of the whole body in bytes, including bytes that were not recorded.
@@ -45,13 +45,14 @@ extension LocalServer {
         /// The percent-decoded values of the `:name` segments of the route's path, by name.
         public internal(set) var parameters: [String: String] = [:]
 
-        /// The number of the connection, in the order of acceptance; 1 for the server's first connection.
+        /// The number of the connection, in the order in which the server accepted its connections; 1 for the first
+        /// connection.
         public let connection: Int
 
         /// The number of the request, in the order in which the server recorded its requests; 1 for the first request.
         public internal(set) var sequence = 0
 
-        /// The body as UTF-8 text, with malformed bytes replaced.
+        /// The body as UTF-8 text, in which U+FFFD replaces malformed bytes.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
         /// The decoded names and values of the query.
@@ -107,9 +108,9 @@ extension LocalServer.Request: CustomStringConvertible {
 extension LocalServer {
     /// The response of a route.
     ///
-    /// The server sets the `Content-Length` or the `Transfer-Encoding`. It sends no body if HTTP does not allow a body
-    /// (HEAD, 1xx, 204 and 304). If the response has the field `Connection: close`, the server closes the connection
-    /// after the response. To violate HTTP deliberately, use a ``Script``.
+    /// The server itself adds the field `Content-Length` or `Transfer-Encoding`. It sends no body if HTTP does not
+    /// allow a body (HEAD, 1xx, 204 and 304). If the response has the field `Connection: close`, the server closes the
+    /// connection after the response. To violate HTTP deliberately, use a ``Script``.
     public struct Response: Sendable {
         /// A closure that writes the body of a streamed response; see ``stream(status:headers:length:_:)``.
         package typealias Producer = @Sendable (BodyWriter) async throws -> Void
@@ -217,7 +218,7 @@ extension LocalServer.Response {
         data(Data(text.utf8), contentType: contentType, status: status, headers: headers)
     }
 
-    /// Creates a response with a value as JSON with sorted keys.
+    /// Creates a response whose body is a value in JSON, with sorted keys.
     ///
     /// - Parameters:
     ///   - value: The value to encode. If it cannot be encoded, the response has the status 500 and the text of the
@@ -245,11 +246,13 @@ extension LocalServer.Response {
         .status(status, headers: HTTPHeaders([HTTPHeader(name: "Location", value: location)]))
     }
 
-    /// Creates a response whose body a closure writes in pieces, as fast as the client reads it.
+    /// Creates a response whose body is written by a closure, in pieces.
     ///
-    /// Without a length, the body is chunked; for an HTTP/1.0 request, it ends when the connection is closed. If the
-    /// producer throws or writes less than the length, the connection is closed before the body is complete. The
-    /// producer is not called for a HEAD request.
+    /// If the client reads slowly, the closure must wait when it writes. The closure is not called for a HEAD request.
+    ///
+    /// If there is no length, the server sends a chunked body. For an HTTP/1.0 request without a length, it closes the
+    /// connection at the end of the body. If the closure throws an error or writes fewer bytes than the length, the
+    /// server closes the connection, so that the client receives an incomplete body.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
@@ -265,7 +268,7 @@ extension LocalServer.Response {
         LocalServer.Response(status: status, headers: headers, body: Body(storage: .stream(length: length, producer)))
     }
 
-    /// Creates a response with an endless body, which is sent as fast as the client reads it.
+    /// Creates a response with an endless body, which the server sends as fast as the client reads it.
     ///
     /// - Parameters:
     ///   - piece: The bytes that the body repeats. If there are no bytes, the body is empty.
@@ -281,10 +284,11 @@ extension LocalServer.Response {
         }
     }
 
-    /// Creates a response that a script sends byte for byte.
+    /// Creates a response that consists of the steps of a script, which specify every byte.
     ///
-    /// The connection is closed after the last step, unless the last step is ``LocalServer/Script/Step/serve`` or
-    /// ``LocalServer/Script/Step/stall``.
+    /// After the last step, the server closes the connection. There are two exceptions: after
+    /// ``LocalServer/Script/Step/serve`` the routes handle further requests, and ``LocalServer/Script/Step/stall``
+    /// keeps the connection open.
     ///
     /// - Parameter steps: The steps to perform on the connection.
     /// - Returns: The new response.
@@ -292,7 +296,11 @@ extension LocalServer.Response {
         .script(LocalServer.Script(steps))
     }
 
-    /// Creates a response that a script sends byte for byte.
+    /// Creates a response that consists of the steps of a script, which specify every byte.
+    ///
+    /// After the last step, the server closes the connection. There are two exceptions: after
+    /// ``LocalServer/Script/Step/serve`` the routes handle further requests, and ``LocalServer/Script/Step/stall``
+    /// keeps the connection open.
     ///
     /// - Parameter script: The steps to perform on the connection.
     /// - Returns: The new response.

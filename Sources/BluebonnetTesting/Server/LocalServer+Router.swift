@@ -1,20 +1,23 @@
 public import Bluebonnet
 
 extension LocalServer {
-    /// The routes of a server, which respond to its requests.
+    /// The routes of a server, which create the responses to its requests.
     ///
-    /// Each route has a path, which is compared with the request's percent-encoded path, segment by segment. A segment
-    /// `:name` in the route's path matches any segment. The route receives the value of the segment in
-    /// ``Request/parameters``. A last segment `*` matches all remaining segments.
+    /// Each route has a path. The server compares this path with the percent-encoded path of the request, segment by
+    /// segment. The path of a route can contain two placeholders. A segment `:name` matches any segment that is not
+    /// empty. The route receives the value of this segment in ``Request/parameters``. A last segment `*` matches all
+    /// remaining segments, even if there are none.
     ///
-    /// - A path without such segments takes precedence over a path with such segments. Among several matching paths
-    ///   with such segments, the first path takes precedence.
+    /// - A path without placeholders takes precedence over a path with placeholders. If several paths with placeholders
+    ///   match, the path that was added first takes precedence.
     /// - A second route for the same path and method replaces the first route.
-    /// - If no route has the path, the response is 404. If no route of the path has the method, the response is 405.
+    /// - If no route matches the path, the response is 404. If routes match the path, but none of them has the method,
+    ///   the response is 405. A fallback route replaces both responses.
     /// - A GET route also handles HEAD requests if there is no HEAD route.
     ///
-    /// Routes run on the global pool, in one task for each request. The task is cancelled when the client disconnects
-    /// or the server stops. If a route throws, the response is 500 with the text of the error.
+    /// The closures of routes run on the global pool, in one task for each request. The task is cancelled when the
+    /// client disconnects or the server stops. If a closure throws an error, the response is 500 with the text of the
+    /// error.
     public struct Router: Sendable {
         /// A closure that returns the response to a request.
         package typealias Handler = @Sendable (Request) async throws -> Response
@@ -32,7 +35,7 @@ extension LocalServer {
 
         init() {}
 
-        /// Adds a route with a closure, for one method or for all methods.
+        /// Adds a route with a closure that returns the response, for one method or for all methods.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -45,7 +48,9 @@ extension LocalServer {
             table.set(.handler(handler), path: path, method: method)
         }
 
-        /// Adds a route with a fixed response, which is the fastest kind of route.
+        /// Adds a route with a fixed response.
+        ///
+        /// This kind of route is the fastest.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
@@ -55,7 +60,7 @@ extension LocalServer {
             table.set(.fixed(response), path: path, method: method)
         }
 
-        /// Sets the route for requests that match no other route.
+        /// Sets the fallback route, which handles the requests that match no other route.
         ///
         /// - Parameter handler: A closure that returns the response.
         public mutating func fallback(
@@ -84,7 +89,7 @@ extension LocalServer.Router {
         let handler: StreamingHandler
     }
 
-    /// Adds a route that is called when the request head has been received, and that reads the body in pieces.
+    /// Adds a route that starts when the head of a request has been received, and reads the body in pieces.
     ///
     /// The route can return its response at any time. A streamed response can read the request body while it writes the
     /// response body:
@@ -97,23 +102,25 @@ extension LocalServer.Router {
     /// }
     /// ```
     ///
-    /// When the response is complete, the server reads and discards the rest of the body, so that the connection can be
-    /// reused. If the response has the field `Connection: close`, the server closes the connection instead. The
-    /// response can also be a ``LocalServer/Script``. The script cannot read the bytes of the body that the server has
-    /// already buffered for the route.
+    /// When the response is complete, the server reads and discards the rest of the request body, so that the
+    /// connection can be reused. If the response has the field `Connection: close`, the server closes the connection
+    /// instead. The response can also be a ``LocalServer/Script``. The script cannot read the bytes of the request body
+    /// that the server has already buffered for the route.
     ///
     /// The request that the route receives has an empty body, no trailers, and the sequence number 0. The server
     /// records the request when the body is complete, or when no more bytes of the body can arrive.
     ///
-    /// A client that closes the connection cancels the task of the route. There is one exception: if the route does not
-    /// read and the buffers of the system are full, the server notices only an aborted connection (`RST`).
+    /// When the client closes the connection, the server cancels the task of the route. There is one exception: if the
+    /// route does not read the body and the buffers of the system are full, the server detects only an aborted
+    /// connection (`RST`).
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - method: The HTTP method; `nil`, the default, means all methods.
-    ///   - continues: The policy for sending 100 (Continue); immediately by default.
-    ///   - handler: A closure that returns the response. If it throws, the response is 500. If it rethrows the error of
-    ///     ``LocalServer/BodyReader/read()`` for a malformed body, the response has the status of that error.
+    ///   - continues: Whether and when the server sends 100 (Continue); immediately by default.
+    ///   - handler: A closure that returns the response. If the closure throws an error, the response is 500.
+    ///     ``LocalServer/BodyReader/read()`` throws an error with a status code if the body is malformed. If the
+    ///     closure rethrows this error, the response has this status code.
     public mutating func streaming(
         _ path: String, method: HTTPMethod? = nil, continue continues: LocalServer.ContinuePolicy = .immediately,
         _ handler:
@@ -178,7 +185,7 @@ extension LocalServer.Router {
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     public mutating func put(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
@@ -195,7 +202,7 @@ extension LocalServer.Router {
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     public mutating func patch(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
@@ -212,7 +219,7 @@ extension LocalServer.Router {
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the answer.
+    ///   - handler: A closure that returns the response.
     public mutating func delete(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response

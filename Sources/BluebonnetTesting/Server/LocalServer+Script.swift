@@ -5,12 +5,13 @@ extension LocalServer {
     /// The steps that a server performs on a connection.
     ///
     /// A script specifies every byte that the server sends. With a script, a server can send a malformed head, stop in
-    /// the middle of a body, send very slowly, or reset the connection. A route can return a script as its response
-    /// (``Response/script(_:)-(LocalServer.Script.Step...)``). The `script` parameter of a new ``LocalServer`` sets the
-    /// script for a whole connection.
+    /// the middle of a body, send very slowly, or reset the connection. There are two ways to use a script. A route can
+    /// return a script as its response (``Response/script(_:)-(LocalServer.Script.Step...)``). The `script` parameter
+    /// of the initializer of ``LocalServer`` provides the script for a whole connection.
     ///
-    /// Each step begins when the previous step is done. After the last step, the server closes the connection, as
-    /// ``Step/close`` does. If the client disconnects, the script ends.
+    /// Each step begins when the previous step is done. After the last step, the server closes the connection, like the
+    /// step ``Step/close``. If the client has disconnected, the script ends when a step waits for bytes of the client
+    /// or cannot send its own bytes.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
 
@@ -52,7 +53,9 @@ extension LocalServer {
 }
 
 extension LocalServer.Script.Step {
-    /// Creates a step that sends bytes, and is done when the socket has accepted all bytes.
+    /// Creates a step that sends bytes.
+    ///
+    /// The step is done when the socket of the server has accepted all bytes.
     ///
     /// - Parameter bytes: The bytes to send.
     /// - Returns: The new step.
@@ -60,17 +63,23 @@ extension LocalServer.Script.Step {
 
     /// Creates a step that sends text in UTF-8; the same as ``text(_:)``.
     ///
+    /// The step is done when the socket of the server has accepted all bytes.
+    ///
     /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
     /// - Returns: The new step.
     public static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
-    /// Creates a step that sends bytes, and is done when the socket has accepted all bytes.
+    /// Creates a step that sends bytes.
+    ///
+    /// The step is done when the socket of the server has accepted all bytes.
     ///
     /// - Parameter data: The bytes to send.
     /// - Returns: The new step.
     public static func bytes(_ data: Data) -> Self { Self(kind: .send(data)) }
 
-    /// Creates a step that sends text in UTF-8, and is done when the socket has accepted all bytes.
+    /// Creates a step that sends text in UTF-8.
+    ///
+    /// The step is done when the socket of the server has accepted all bytes.
     ///
     /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
     /// - Returns: The new step.
@@ -95,22 +104,23 @@ extension LocalServer.Script.Step {
 
     /// Creates a step that waits until a closure returns.
     ///
-    /// - Parameter condition: The closure, which can wait for any condition. It runs on the global pool. Its task is
-    ///   cancelled when the client disconnects or the server stops.
+    /// - Parameter condition: The closure, which can wait for any condition. The closure runs on the global pool. Its
+    ///   task is cancelled when the client disconnects or the server stops.
     /// - Returns: The new step.
     public static func wait(_ condition: @escaping @Sendable () async -> Void) -> Self { Self(kind: .wait(condition)) }
 
     /// A step that reads the head of the next request, and records the request without a body.
     public static let waitForHead = Self(kind: .waitForHead)
 
-    /// A step that reads the next request with its body and records it, or reads the rest of a request whose head was
-    /// read.
+    /// A step that reads the next request with its body, and records the request.
+    ///
+    /// If ``waitForHead`` has already read the head of the request, this step reads only the rest of the same request.
     ///
     /// The server does not send 100 (Continue), even if the client expects it. If the client does not send a valid
     /// request, the server closes the connection.
     public static let waitForRequest = Self(kind: .waitForRequest)
 
-    /// Creates a step that reads a number of bytes with any content.
+    /// Creates a step that reads and discards a number of bytes.
     ///
     /// - Parameter count: The number of bytes to read.
     /// - Returns: The new step.
@@ -127,16 +137,16 @@ extension LocalServer.Script.Step {
 
     /// A step that closes the connection (`FIN`); must be the last step.
     ///
-    /// The server first reads the bytes that the client has sent so far. Without this, the system would reset the
-    /// connection.
+    /// The server first reads the bytes that the client has sent so far. If these bytes remained unread, the system
+    /// would reset the connection instead.
     public static let close = Self(kind: .close)
 
-    /// A step that keeps the connection open without reading; must be the last step.
+    /// A step that keeps the connection open and reads no bytes; must be the last step.
     ///
     /// The step ends when the client closes the connection or the server stops.
     public static let stall = Self(kind: .stall)
 
-    /// A step that handles all further requests of the connection with the routes; must be the last step.
+    /// A step that lets the routes handle all further requests of the connection; must be the last step.
     public static let serve = Self(kind: .serve)
 }
 

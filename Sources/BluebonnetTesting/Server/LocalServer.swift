@@ -3,9 +3,9 @@ public import FoundationEssentials
 
 /// An HTTP/1.1 server for tests, which runs in the test's process and listens on 127.0.0.1.
 ///
-/// A server listens on a free port. Its responses come from routes, which are closures or fixed responses, or from
-/// scripts. A script specifies every byte that the server sends and the time of sending, so a test can simulate any
-/// faulty server. The server records the requests that it receives.
+/// A server listens on a free port. Its responses come from routes or from scripts. A route is a closure that returns a
+/// response, or a fixed response. A script specifies every byte that the server sends and when the server sends it, so
+/// a test can simulate any faulty server. The server records the requests that it receives.
 ///
 /// ```swift
 /// let server = try await LocalServer { router in
@@ -30,16 +30,17 @@ public final class LocalServer: Sendable {
     /// Starts a server with routes.
     ///
     /// - Parameters:
-    ///   - maximumBodyBytes: The maximum length of a request body, in bytes; 1 GiB by default. The response to a longer
-    ///     body is 413, which is sent as soon as the length is known to exceed the limit.
-    ///   - recordedBodyBytes: The maximum number of bytes that are recorded of each request body; 1 MiB by default.
-    ///   - script: A closure that returns the script for a new connection. It receives the number of the connection,
-    ///     which is 1 for the first connection. It is called on the server's thread, so it must not block. A script
-    ///     replaces the routes. If it ends with ``Script/Step/serve``, the routes handle the rest of the connection. By
-    ///     default, there are no scripts.
+    ///   - maximumBodyBytes: The maximum length of a request body, in bytes; 1 GiB by default. As soon as the server
+    ///     detects that a body is longer, it responds with 413.
+    ///   - recordedBodyBytes: The maximum number of bytes that the server records of each request body; 1 MiB by
+    ///     default.
+    ///   - script: A closure that returns the script for a new connection. The closure receives the number of the
+    ///     connection, which is 1 for the first connection. It runs on the server's thread, so it must not block. The
+    ///     script replaces the routes. If the script ends with ``Script/Step/serve``, the routes handle the rest of the
+    ///     connection. By default, there are no scripts.
     ///   - routes: A closure that adds the routes; see ``Router``.
-    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port. The error of `routes`, if it
-    ///   throws.
+    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port. If `routes` throws an error,
+    ///   the initializer throws the same error.
     public convenience init(
         maximumBodyBytes: Int = 1024 * 1024 * 1024, recordedBodyBytes: Int = 1024 * 1024,
         script: (@Sendable (_ connection: Int) -> Script)? = nil, _ routes: (inout Router) throws -> Void
@@ -85,8 +86,8 @@ public final class LocalServer: Sendable {
     ///
     /// - Parameters:
     ///   - options: The limits of the server.
-    ///   - script: A closure that returns the script for a new connection. It receives the number of the connection,
-    ///     which is 1 for the first connection. It is called on the server's thread, so it must not block.
+    ///   - script: A closure that returns the script for a new connection. The closure receives the number of the
+    ///     connection, which is 1 for the first connection. It runs on the server's thread, so it must not block.
     /// - Returns: The running server.
     /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port.
     package static func scripted(
@@ -115,7 +116,7 @@ public final class LocalServer: Sendable {
 
     /// Replaces the routes.
     ///
-    /// The previous routes still handle requests that were already received.
+    /// The previous routes still handle a request if the server has already received the head of the request.
     ///
     /// - Parameter routes: A closure that adds the new routes to an empty router.
     public func route(_ routes: (inout Router) throws -> Void) async rethrows {
@@ -128,8 +129,8 @@ public final class LocalServer: Sendable {
 
     /// Stops the server: refuses new connections, closes open connections, and cancels running routes.
     ///
-    /// This method returns when the sockets are closed. Cancelled routes may still be running. A second call has no
-    /// effect.
+    /// This method returns when the sockets are closed. At this time, cancelled routes may still be running. A second
+    /// call has no effect.
     public func stop() async {
         await withCheckedContinuation { continuation in
             core.stop { continuation.resume() }
@@ -163,34 +164,37 @@ extension LocalServer {
     package struct Options: Hashable, Sendable {
         /// The maximum length of a request head, in bytes; 65,536 by default.
         ///
-        /// The response to a longer head is 431, or 414 if the request line alone exceeds the limit.
+        /// If a head is longer, the server responds with 431. If the request line alone is longer, the server responds
+        /// with 414.
         package var maximumHeadBytes = 64 * 1024
 
         /// The maximum length of a request body, in bytes; 1 GiB by default.
         ///
-        /// The response to a longer body is 413, which is sent as soon as the length is known to exceed the limit.
+        /// As soon as the server detects that a body is longer, it responds with 413.
         package var maximumBodyBytes = 1024 * 1024 * 1024
 
         /// The maximum number of recorded requests; 10,000 by default.
         package var recordedRequests = 10_000
 
-        /// The maximum number of bytes that are recorded of each request body; 1 MiB by default.
+        /// The maximum number of bytes that the server records of each request body; 1 MiB by default.
         package var recordedBodyBytes = 1024 * 1024
 
-        /// The maximum number of unread bytes that are buffered for a streaming route; 256 KiB by default.
+        /// The maximum number of unread bytes of a request body that the server buffers; 256 KiB by default.
+        ///
+        /// This limit applies to routes that read the body in pieces; see ``Router/streaming(_:method:continue:_:)``.
         package var bodyWindowBytes = 256 * 1024
 
         /// The size of the system's receive buffer of each connection, in bytes; `nil` selects the system's default.
         ///
-        /// The system doubles this size for its bookkeeping. This buffer, the client's send buffer and
-        /// ``bodyWindowBytes`` limit the number of unread bytes that a client can send.
+        /// The system doubles this size for its bookkeeping. If a route does not read the body, the client can send
+        /// bytes until this buffer, the client's send buffer and the ``bodyWindowBytes`` of the server are full.
         package var receiveBufferBytes: Int?
 
         /// The size of the system's send buffer of each connection, in bytes; `nil` selects the system's default.
         ///
-        /// The system doubles this size for its bookkeeping. This buffer and the client's receive buffer limit the
-        /// number of bytes that can be sent to a client that does not read. By default, both buffers can grow to
-        /// several MiB.
+        /// The system doubles this size for its bookkeeping. If the client does not read, the server can send bytes
+        /// until this buffer and the client's receive buffer are full. By default, both buffers can grow to several
+        /// MiB.
         package var sendBufferBytes: Int?
 
         /// Creates options with the default limits.
@@ -201,12 +205,13 @@ extension LocalServer {
 extension LocalServer {
     /// The latest 10,000 recorded requests, the oldest first.
     ///
-    /// Usually, a request is recorded when its body is complete. There are two exceptions. A script can record a
-    /// request when its head is complete. For a route that reads the body in pieces
-    /// (``Router/streaming(_:method:continue:_:)``), a request with an incomplete body is also recorded.
+    /// Usually, the server records a request when the body of the request is complete. There are two exceptions. First,
+    /// the script step ``Script/Step/waitForHead`` records the request when its head is complete. Second, if a route
+    /// reads the body in pieces (``Router/streaming(_:method:continue:_:)``), the server also records a request whose
+    /// body remains incomplete.
     public var requests: [Request] { record.read { $0.requests.elements } }
 
-    /// The total number of recorded requests, including requests that are no longer kept.
+    /// The total number of recorded requests, including requests that ``requests`` no longer contains.
     public var requestCount: Int { record.read { $0.requests.count } }
 
     /// The total number of accepted connections.
@@ -236,12 +241,12 @@ extension LocalServer {
     /// - Parameter number: The number of the request, in the order of recording; 1 for the first request.
     /// - Returns: The request with this number.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
-    ///   ``Failure/notRecorded`` if the request is no longer recorded.
+    ///   ``Failure/notRecorded`` if the server has received the request, but no longer keeps it.
     public func request(_ number: Int) async throws -> Request {
         try await record.wait { $0.request(number) }
     }
 
-    /// Waits until at most a certain number of connections are open.
+    /// Waits until the number of open connections is at most a certain number.
     ///
     /// - Parameter count: The maximum number of open connections.
     /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
@@ -249,7 +254,7 @@ extension LocalServer {
         try await record.wait { $0.once($0.openConnectionCount <= count) }
     }
 
-    /// Waits until a certain total number of connections were accepted.
+    /// Waits until the total number of accepted connections is at least a certain number.
     ///
     /// - Parameter count: The minimum number of accepted connections.
     /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
@@ -261,7 +266,8 @@ extension LocalServer {
 extension LocalServer {
     /// The numbers of bytes transferred over all connections of a server, including heads and framing.
     package struct Traffic: Hashable, Sendable {
-        /// The number of sent bytes that the system has accepted from the server.
+        /// The number of bytes that the server has sent, which means that the system has accepted the bytes from the
+        /// server.
         ///
         /// The client may not have received all of these bytes, because some can be in the buffers of the system.
         package internal(set) var bytesSent = 0
@@ -289,11 +295,11 @@ extension LocalServer {
         try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesReceived >= count) }
     }
 
-    /// Waits until nothing has been sent or received for a while, for example because one side does not read.
+    /// Waits until no bytes have been sent or received for a while, for example because one side does not read.
     ///
-    /// There can be no traffic for other reasons, for example before the first byte or on a busy machine. First wait
-    /// for the bytes that must be transferred. If there is traffic after this method returns, the method has returned
-    /// too early.
+    /// A time without traffic can also have other causes. For example, the first byte is not sent yet, or the machine
+    /// is busy. Therefore, first wait for the bytes that must be transferred; see ``waitForBytesSent(atLeast:)``. If
+    /// there is traffic after this method returns, the method has returned too early.
     ///
     /// - Parameter duration: The length of the time without traffic; 250 milliseconds by default.
     /// - Returns: The numbers of bytes sent and received so far.
@@ -324,7 +330,7 @@ extension LocalServer {
         case connectionClosed
         /// The request was received, but is no longer recorded; see ``LocalServer/requests``.
         case notRecorded
-        /// A route wrote a longer body than the announced length in bytes.
+        /// A route tried to write a longer body than its response promised; `promised` is the promised length in bytes.
         case bodyTooLong(promised: Int)
         /// A request body is malformed or too long; `status` is the status code of the response.
         case malformedBody(status: Int, reason: String)

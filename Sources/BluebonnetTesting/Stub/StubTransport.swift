@@ -1,26 +1,29 @@
 public import Bluebonnet
 public import FoundationEssentials
 
-/// A transport that returns stubbed responses without a network, for tests of code that sends requests.
+/// A transport that returns the responses of stubs without a network, for tests of code that sends requests.
 ///
 /// ```swift
 /// let transport = StubTransport { request in .json(["name": "Ada"]) }
 /// let session = Session(transport: transport)
 /// ```
 ///
-/// A request receives the response of its stub (``stub(_:_:_:)-(_,_,StubTransport.Response...)``), or of the closure if
-/// there is no stub. A request without a stub and a closure fails with a `RequestError` of the kind
-/// `.connection(.refused)`. Timeouts are not applied. To test a timeout, return its error as a
-/// ``Response/failure(_:)``.
+/// A stub provides the responses for a method and a path; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``. If
+/// there is no stub for a request, the closure of the initializer provides the response. If there is no closure either,
+/// the request fails with a `RequestError` of the kind `.connection(.refused)`.
 ///
-/// Each call of a closure runs on the global pool in its own task, which is cancelled with the exchange. Observers are
-/// also called on the global pool. Every exchange ends exactly once. A cancelled exchange ends at once, even if its
-/// closure never returns.
+/// The transport ignores timeouts. To test a timeout, return a ``Response/failure(_:)`` with a timeout error.
+///
+/// Each call of a closure runs on the global pool, in its own task. If the request is cancelled, this task is cancelled
+/// too. A cancelled request ends immediately, even if its closure never returns. The transport also calls the observers
+/// of its exchanges on the global pool. An exchange is one request that the transport sends, with its response. Every
+/// exchange ends exactly once.
 public final class StubTransport: Transport {
     /// A closure that returns the response to a request.
     ///
-    /// If the closure throws a `RequestError`, the request fails with this error. A `CancellationError` becomes
-    /// `.cancelled`. Any other error becomes the underlying error of `.connection(.failed)`.
+    /// If the closure throws a `RequestError`, the request fails with this error. If it throws a `CancellationError`,
+    /// the request fails with `.cancelled`. If it throws another error, the request fails with `.connection(.failed)`,
+    /// and the closure's error is the underlying error.
     package typealias Handler = @Sendable (HTTPRequest) async throws -> Response
 
     private struct State: Sendable {
@@ -38,10 +41,10 @@ public final class StubTransport: Transport {
     ///
     /// - Parameters:
     ///   - clock: The clock that measures the delays of responses; a `ContinuousClock` by default.
-    ///   - handler: A closure that returns the response to a request without a stub. If it is `nil`, the default, such
-    ///     a request fails. If the closure throws a `RequestError`, the request fails with this error. A
-    ///     `CancellationError` becomes `.cancelled`. Any other error becomes the underlying error of
-    ///     `.connection(.failed)`.
+    ///   - handler: A closure that returns the response to a request without a stub; `nil` by default. If there is no
+    ///     closure, a request without a stub fails. If the closure throws a `RequestError`, the request fails with this
+    ///     error. If it throws a `CancellationError`, the request fails with `.cancelled`. If it throws another error,
+    ///     the request fails with `.connection(.failed)`, and the closure's error is the underlying error.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: (@Sendable (_ request: HTTPRequest) async throws -> Response)? = nil
@@ -53,25 +56,29 @@ public final class StubTransport: Transport {
 
     // MARK: The table
 
-    /// Adds a stub that returns the given responses to requests for a path, one after the other.
+    /// Adds a stub for a method and a path, which returns the given responses one after the other.
     ///
-    /// The last response is repeated. A second stub for the same method and path replaces the first stub.
+    /// After the last response, the stub repeats the last response. A second stub for the same method and path replaces
+    /// the first stub.
     ///
     /// - Parameters:
     ///   - method: The HTTP method; `nil` means all methods.
-    ///   - path: The percent-encoded path, which matches any host, or a URL without a query. A segment `:name` matches
-    ///     any segment. A last segment `*` matches all remaining segments.
-    ///   - responses: The responses, in order. Without responses, the requests fail.
+    ///   - path: The percent-encoded path, which matches requests to any host. It can also be a URL without a query,
+    ///     which matches only requests to the host of the URL. A segment `:name` matches any segment that is not empty.
+    ///     A last segment `*` matches all remaining segments.
+    ///   - responses: The responses, in order. If there are no responses, the requests fail with
+    ///     `.connection(.refused)`.
     public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
         replaceTable { $0.set(responses, method: method, path: path) }
     }
 
-    /// Adds a stub that calls a closure for requests for a path.
+    /// Adds a stub for a method and a path, which calls a closure to create the response.
     ///
     /// - Parameters:
     ///   - method: The HTTP method; `nil` means all methods.
-    ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
-    ///   - handler: A closure that returns the response. Its errors are handled as in ``init(clock:_:)``.
+    ///   - path: The path, in the same form as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    ///   - handler: A closure that returns the response. It runs on the global pool. For the errors that it throws, see
+    ///     ``init(clock:_:)``.
     public func stub(
         _ method: HTTPMethod?, _ path: String,
         _ handler: @escaping @Sendable (_ request: HTTPRequest) async throws -> Response
@@ -115,7 +122,10 @@ public final class StubTransport: Transport {
         }
     }
 
-    /// Waits until every exchange has ended and its observer was notified.
+    /// Waits until every exchange has ended and its observer has been notified.
+    ///
+    /// An exchange is one request that the transport sends, with its response. For a redirect or a retry, a session
+    /// starts a new exchange.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func waitUntilIdle() async throws {
@@ -128,8 +138,8 @@ public final class StubTransport: Transport {
     ///
     /// - Parameters:
     ///   - request: The request of the exchange.
-    ///   - options: The options of this exchange. An exchange that starts suspended receives its response after it is
-    ///     resumed.
+    ///   - options: The options of this exchange. If the exchange starts suspended, it receives its response after it
+    ///     is resumed.
     ///   - observer: The observer of the exchange.
     /// - Returns: The started exchange.
     public func start(
@@ -160,10 +170,10 @@ public final class StubTransport: Transport {
         return exchange
     }
 
-    /// Ends all current and later exchanges with `.sessionShutDown`.
+    /// Ends all current exchanges, and all exchanges that start later, with `.sessionShutDown`.
     ///
-    /// This method returns when the observers have been notified. It cancels running closures, but does not wait for
-    /// them.
+    /// This method returns when the observers of the exchanges have been notified. It cancels running closures, but
+    /// does not wait for them.
     public func shutDown() async {
         let exchanges = state.change { state in
             state.isShutDown = true
@@ -276,12 +286,13 @@ extension StubTransport.Response {
         Self(storage: .response(status: status, version: httpVersion, headers: headers, body: body))
     }
 
-    /// Creates a response with a value as JSON with sorted keys.
+    /// Creates a response whose body is a value in JSON, with sorted keys.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
-    ///   - json: The value to encode. If it cannot be encoded, the exchange fails with `.internal`, and the encoder's
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
+    ///     `application/json`.
+    ///   - json: The value to encode. If it cannot be encoded, the request fails with `.internal`, and the encoder's
     ///     error is the underlying error.
     /// - Returns: The new response.
     package static func response(
@@ -295,11 +306,12 @@ extension StubTransport.Response {
         }
     }
 
-    /// Creates a response with UTF-8 text.
+    /// Creates a response whose body is text in UTF-8.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
+    ///     `text/plain; charset=utf-8`.
     ///   - text: The text of the body.
     /// - Returns: The new response.
     package static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
@@ -308,24 +320,26 @@ extension StubTransport.Response {
             body: Data(text.utf8))
     }
 
-    /// Creates a response with a value as JSON with sorted keys.
+    /// Creates a response whose body is a value in JSON, with sorted keys.
     ///
     /// - Parameters:
-    ///   - value: The value to encode. If it cannot be encoded, the exchange fails with `.internal`, and the encoder's
+    ///   - value: The value to encode. If it cannot be encoded, the request fails with `.internal`, and the encoder's
     ///     error is the underlying error.
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
+    ///     `application/json`.
     /// - Returns: The new response.
     public static func json(_ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, json: value)
     }
 
-    /// Creates a response with UTF-8 text.
+    /// Creates a response whose body is text in UTF-8.
     ///
     /// - Parameters:
     ///   - text: The text of the body.
     ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, a `Content-Type` is added.
+    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
+    ///     `text/plain; charset=utf-8`.
     /// - Returns: The new response.
     public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, text: text)
@@ -340,23 +354,23 @@ extension StubTransport.Response {
     /// A response with the status 200, without header fields and without a body.
     public static let ok = response()
 
-    /// Creates a failure of the exchange, for example a lost connection.
+    /// Creates a failure instead of a response, for example a lost connection.
     ///
-    /// - Parameter error: The error of the exchange.
+    /// - Parameter error: The error that the transport reports instead of a response.
     /// - Returns: The new failure.
     public static func failure(_ error: RequestError) -> Self { Self(storage: .failure(error)) }
 
-    /// Creates a response or failure with a delay, which the transport's clock measures.
+    /// Creates a delayed response or failure; the transport's clock measures the delay.
     ///
     /// - Parameters:
-    ///   - delay: The delay.
+    ///   - delay: The time that the transport waits before it delivers the response or failure.
     ///   - response: The response or failure after the delay.
     /// - Returns: The delayed response.
     public static func delayed(_ delay: Duration, _ response: Self) -> Self {
         Self(storage: .delayed(delay, response.storage))
     }
 
-    /// No response; the exchange ends when it is cancelled or the transport is shut down.
+    /// No response; the request ends when it is cancelled or the transport is shut down.
     public static let never = Self(storage: .never)
 }
 

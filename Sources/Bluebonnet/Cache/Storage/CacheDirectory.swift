@@ -8,7 +8,6 @@ import FoundationEssentials
 ///
 /// A file that cannot be removed is truncated, so that no process can use it. If this fails too, this process records
 /// the path, and does not read the file until it is removed or replaced.
-/// process records the path, and does not read the file until it is removed or replaced.
 struct CacheDirectory: Sendable {
     let path: String
 
