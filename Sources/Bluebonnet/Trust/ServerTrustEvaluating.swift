@@ -83,7 +83,7 @@ extension ServerTrustEvaluating {
     /// Calls the evaluator, with `await` if necessary.
     @concurrent
     func evaluateServer(_ trust: ServerTrust) async throws {
-        if let composite = self as? CompositeTrustEvaluator {
+        if let composite = self as? CompositeTrustEvaluator, composite.isAwaited {
             for evaluator in composite.evaluators { try await evaluator.evaluateServer(trust) }
         } else if let evaluator = self as? any AsyncServerTrustEvaluating {
             try await evaluator.evaluate(trust, forHost: trust.host)
