@@ -3,8 +3,9 @@ public import FoundationEssentials
 extension DataStreamTask {
     /// Returns a sequence of the pieces of the body, with the completion as the last event.
     ///
-    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw; the completion contains the
-    /// error of the request. The request starts when a loop over the sequence begins.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
@@ -20,8 +21,9 @@ extension DataStreamTask {
     /// The text is decoded as UTF-8, with U+FFFD in place of malformed bytes. A character that is split between two
     /// pieces is decoded correctly.
     ///
-    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw; the completion contains the
-    /// error of the request. The request starts when a loop over the sequence begins.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
@@ -37,8 +39,9 @@ extension DataStreamTask {
     /// The lines are the same as in ``lines``. If a line is longer than 16 MiB, the sequence contains an error event,
     /// and then only the completion.
     ///
-    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw; the completion contains the
-    /// error of the request. The request starts when a loop over the sequence begins.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
@@ -55,8 +58,9 @@ extension DataStreamTask {
     /// the next line. If a line is longer than 16 MiB, the sequence contains an error event, and then only the
     /// completion. Values are decoded on the global pool.
     ///
-    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw; the completion contains the
-    /// error of the request. The request starts when a loop over the sequence begins.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -93,8 +97,9 @@ extension DataStreamTask {
     /// If the serializer throws an error, the sequence contains an error event and continues with the next piece. The
     /// completion is the last event.
     ///
-    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw; the completion contains the
-    /// error of the request. The request starts when a loop over the sequence begins.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
     ///   - serializer: The serializer that converts each piece to a value. It runs on the global pool.
