@@ -1,7 +1,7 @@
 /// Combines several adapters and retriers into one interceptor.
 ///
-/// A request passes through the adapters first, and then through the interceptors, in the given order. The first error
-/// that an adapter or interceptor throws ends the attempt.
+/// A request passes through the adapters first, and then through the interceptors, in the given order. If an adapter or
+/// an interceptor throws an error, the remaining adapters and interceptors are not called.
 ///
 /// A failed request passes through the retriers first, and then through the interceptors, in the given order. The first
 /// result other than `.doNotRetry` is used.

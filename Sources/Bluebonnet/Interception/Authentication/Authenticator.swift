@@ -15,7 +15,8 @@ public protocol Authenticator: Sendable {
     /// Returns a new credential that replaces an expired or rejected credential.
     ///
     /// The ``AuthenticationInterceptor`` runs one refresh at a time. However, if
-    /// ``AuthenticationInterceptor/setCredential(_:)`` cancels a refresh, the next refresh does not wait for its end.
+    /// ``AuthenticationInterceptor/setCredential(_:)`` cancels a refresh, the next refresh can start before the
+    /// cancelled refresh has ended.
     ///
     /// The method can send requests with the session. The interceptor does not adapt or retry requests that the method
     /// sends in its own task or in a child task. Set a time limit for these requests, for example with
@@ -46,10 +47,10 @@ public protocol Authenticator: Sendable {
     /// Returns whether a request contains the given credential.
     ///
     /// The interceptor calls this method for every rejected request. It uses the result only if another adapter has
-    /// replaced the request with a new ``HTTPRequest``, because it then does not know which credential the request
-    /// contains. With `false`, the first retry of the request uses the current credential, without a refresh. With
-    /// `true`, the credential is refreshed first. If your servers never revoke a credential before it expires, always
-    /// return `true`.
+    /// replaced the request with a new ``HTTPRequest``. In this case, the interceptor does not know which credential
+    /// the request contains. With `false`, the first retry of the request uses the current credential, without a
+    /// refresh. With `true`, the credential is refreshed first. If your servers never revoke a credential before it
+    /// expires, always return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
