@@ -60,7 +60,7 @@ public struct RequestAdapterState: Sendable {
     /// requests.
     public let session: Session
 
-    /// The number of retries before this attempt.
+    /// The number of retries so far; 0 before the request is sent for the first time.
     public let retryCount: Int
 
     /// Creates a state, for tests of adapters.
@@ -68,7 +68,7 @@ public struct RequestAdapterState: Sendable {
     /// - Parameters:
     ///   - requestID: The identifier of the request.
     ///   - session: The session of the request.
-    ///   - retryCount: The number of retries before this attempt.
+    ///   - retryCount: The number of retries so far; 0 by default.
     public init(requestID: RequestID? = nil, session: Session, retryCount: Int = 0) {
         self.requestID = requestID ?? .next()
         self.session = session

@@ -70,8 +70,8 @@ extension Request {
     /// a monitor yet, the new monitor does not receive the result of the serializer. ``Session/shutdown()`` does not
     /// wait until the monitor has received its events.
     ///
-    /// - Parameter monitor: The monitor to add. The request retains the monitor until the request is released and all
-    ///   events have been delivered.
+    /// - Parameter monitor: The monitor to add. The monitor is retained until the request is released and all events
+    ///   have been delivered.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {

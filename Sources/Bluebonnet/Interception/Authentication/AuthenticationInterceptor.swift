@@ -52,7 +52,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///   - credential: The initial credential; `nil` by default.
     ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
     ///     With `nil`, there is no limit.
-    ///   - clock: The clock that measures the refresh window; a `ContinuousClock` by default.
+    ///   - clock: The clock that measures the period of `refreshWindow`; a `ContinuousClock` by default.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),

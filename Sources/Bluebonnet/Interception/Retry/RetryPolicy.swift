@@ -4,8 +4,8 @@ package import FoundationEssentials
 ///
 /// The policy retries a failed request if all of these conditions hold:
 /// - The request has been retried fewer than `retryLimit` times. Retries by other retriers count too.
-/// - The request's method is one of `retryableHTTPMethods`. By default, these are the idempotent methods (RFC 9110
-///   §9.2.2), which are safe to send twice.
+/// - The request's method is one of `retryableHTTPMethods`. By default, these are the idempotent methods: sending such
+///   a request twice has the same effect as sending it once (RFC 9110 §9.2.2).
 /// - The request's body can be sent again (``RequestBody/isReplayable``).
 /// - The status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
 ///   `retryableErrorKinds`.
@@ -30,8 +30,8 @@ package import FoundationEssentials
 /// These repetitions do not count as retries. If libcurl gives up after them, the policy does not retry the request.
 ///
 /// On a reused connection, libcurl does not report which of the two cases has occurred. The server may already have
-/// processed the request. Bluebonnet therefore does not let libcurl send a request with a body again there, if the
-/// request's method is not idempotent.
+/// processed the request. Therefore, if the request has a body and its method is not idempotent, Bluebonnet prevents
+/// libcurl from sending the request again.
 ///
 /// If a whole HTTP/2 connection fails, for example after a GOAWAY frame, the policy retries each request on the
 /// connection at most once.
@@ -227,7 +227,7 @@ extension RequestRetrier where Self == RetryPolicy {
 /// Retries only requests that fail because their connection is lost.
 ///
 /// A connection is lost if it is closed or reset before the response is complete. The policy does not retry requests
-/// because of their status codes. All other rules of ``RetryPolicy`` apply.
+/// because of the status code of the response. All other rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that makes the decisions.
     package let policy: RetryPolicy
