@@ -1,15 +1,15 @@
 /// Combines several adapters and retriers into one interceptor.
 ///
-/// A request passes through the adapters first, and then through the interceptors, in the given order. The first error
-/// that an adapter or interceptor throws ends the attempt.
+/// A request passes through the adapters first, and then through the interceptors, in the given order. If an adapter or
+/// an interceptor throws an error, the remaining adapters and interceptors are not called.
 ///
-/// A failure passes through the retriers first, and then through the interceptors. The first result other than
-/// `.doNotRetry` is used.
+/// A failed request passes through the retriers first, and then through the interceptors, in the given order. The first
+/// result other than `.doNotRetry` is used.
 public struct Interceptor: RequestInterceptor {
-    /// The adapters in the order in which they are called, followed by the interceptors.
+    /// The adapters, followed by the interceptors, in the order in which they are called.
     public let adapters: [any RequestAdapter]
 
-    /// The retriers in the order in which they are called, followed by the interceptors.
+    /// The retriers, followed by the interceptors, in the order in which they are called.
     public let retriers: [any RequestRetrier]
 
     /// Creates an interceptor.
@@ -112,7 +112,7 @@ extension RequestInterceptor where Self == Interceptor {
     ) -> Interceptor { Interceptor(adapt: adapt, retry: retry) }
 }
 
-/// An adapter that changes requests with a closure.
+/// An adapter that calls a closure to change requests.
 public struct Adapter: RequestInterceptor {
     private let closure: @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
 

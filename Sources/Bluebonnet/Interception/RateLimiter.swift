@@ -2,14 +2,17 @@ package import FoundationEssentials
 
 /// Limits how many requests per second are sent to each host.
 ///
-/// The limiter is an adapter that delays a request until its turn. Each combination of host and port has its own queue,
-/// in order of arrival. Every attempt counts, including retries. Redirects do not count.
+/// The limiter is an adapter that delays a request until its turn. Each combination of host and port has its own queue.
+/// Requests leave a queue in the order in which they arrived. Retries also wait in the queue and count towards the
+/// limit. Redirects do not wait and do not count.
+///
+/// Several sessions can share one limiter. The limit then applies to their requests together.
 ///
 /// A waiting request does not block a thread, and the wait does not count towards any timeout. The wait ends early if
 /// the request is cancelled.
 ///
-/// Add the limiter before adapters that add a token or another value that expires. The value is then fresh when the
-/// request is sent. Several sessions may share one limiter.
+/// Add the limiter before adapters that add a token or another value that expires. The value is then added after the
+/// wait, so it is fresh when the request is sent.
 public final class RateLimiter: RequestInterceptor {
     private struct LimiterState {
         var state: RateLimiterState
@@ -118,7 +121,7 @@ public final class RateLimiter: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == RateLimiter {
-    /// A limiter of the number of requests per second that are sent to each host.
+    /// A rate limiter, which limits how many requests per second are sent to each host.
     ///
     /// - Parameters:
     ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.

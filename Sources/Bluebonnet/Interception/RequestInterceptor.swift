@@ -31,20 +31,20 @@ extension RequestInterceptor {
 /// A type that changes requests before they are sent.
 ///
 /// Use an adapter for changes that apply to many requests, such as header fields, signatures and tokens. The session's
-/// adapters run before the request's own adapters. For each attempt, the request is converted again, and all adapters
-/// run again.
+/// adapters run before the request's own adapters. For each retry, the ``HTTPRequest`` is created again from its
+/// ``HTTPRequestConvertible``, and all adapters run again.
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send.
     ///
     /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
-    /// cancelled, the task that runs the method is cancelled and its result is ignored.
+    /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:
     ///   - request: The request, with the changes that earlier adapters made.
-    ///   - state: The state of the request being adapted, such as its session.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request to send, or to pass to the next adapter.
-    /// - Throws: The reason why the request cannot be sent. The request fails with `.adaptation`, with this error as
-    ///   the underlying error.
+    /// - Throws: The reason why the request cannot be sent. The request fails with a ``RequestError`` of the kind
+    ///   `.adaptation`, with this error as the underlying error.
     @concurrent
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 }
@@ -56,10 +56,11 @@ public struct RequestAdapterState: Sendable {
 
     /// The session of the request.
     ///
-    /// An adapter can send its own requests with this session. These requests are intercepted as well.
+    /// An adapter can send its own requests with this session. The session's interceptor also adapts and retries these
+    /// requests.
     public let session: Session
 
-    /// The number of retries before this attempt.
+    /// The number of retries so far; 0 before the request is sent for the first time.
     public let retryCount: Int
 
     /// Creates a state, for tests of adapters.
@@ -67,7 +68,7 @@ public struct RequestAdapterState: Sendable {
     /// - Parameters:
     ///   - requestID: The identifier of the request.
     ///   - session: The session of the request.
-    ///   - retryCount: The number of retries before this attempt.
+    ///   - retryCount: The number of retries so far; 0 by default.
     public init(requestID: RequestID? = nil, session: Session, retryCount: Int = 0) {
         self.requestID = requestID ?? .next()
         self.session = session
@@ -82,14 +83,17 @@ public struct RequestAdapterState: Sendable {
 public protocol RequestRetrier: Sendable {
     /// Decides whether a failed request is retried.
     ///
-    /// The method is called at most once for each failure of an attempt or of a serializer. It is not called after a
-    /// cancellation or after the shutdown of the session. The method runs on the global pool, not on the network's
-    /// event loop, so it may take time. If the request is cancelled, the task that runs the method is cancelled and its
-    /// result is ignored.
+    /// The method is called when the request, a retry of the request, or a serializer of the response fails. It is
+    /// called at most once for each failure. It is not called after a cancellation or after the shutdown of the
+    /// session.
+    ///
+    /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
+    /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:
     ///   - request: The failed request. Its `response` and `retryCount` give more information.
-    ///   - session: The session of the request. Requests that are sent with this session are intercepted as well.
+    ///   - session: The session of the request. If the retrier sends its own requests with this session, the session's
+    ///     interceptor also adapts and retries these requests.
     ///   - error: The error of the request, usually a ``RequestError``.
     /// - Returns: Whether to retry, and after which delay.
     @concurrent
@@ -104,7 +108,8 @@ public enum RetryResult: Sendable {
     case retryWithDelay(Duration)
     /// Do not retry. The next retrier is called.
     case doNotRetry
-    /// Do not retry, and replace the error by `.retry(original:)`, with this error as the underlying error.
+    /// Do not retry. The request fails with a ``RequestError`` of the kind `.retry(original:)`, with this error as the
+    /// underlying error.
     case doNotRetryWithError(any Error)
 }
 

@@ -13,7 +13,7 @@ public import FoundationEssentials
 /// serializers run one after the other, on the global pool or on the executor that the awaiting task prefers. They
 /// never run on the actor of the awaiting task or on the event loop.
 public actor DataRequest: Request {
-    /// An opaque reference to the state that all kinds of request share.
+    /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
 
     init(core: RequestCore) {
@@ -21,7 +21,9 @@ public actor DataRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// The body of the response, or `nil` if the request has not finished or no response was received.
+    /// The body of the response, after content decoding.
+    ///
+    /// The value is `nil` if the request has not finished, or if no response was received.
     public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
 }
 
@@ -30,9 +32,10 @@ public actor DataRequest: Request {
 extension DataRequest {
     /// Adds a closure that validates the response.
     ///
-    /// The closure runs once for each attempt with a response that all earlier validators have accepted. It runs on the
-    /// global pool, or on the executor that the awaiting task prefers. If the closure throws or returns an error, the
-    /// attempt fails with `.validation(.customValidationFailed)`. The underlying error is the error of the closure.
+    /// The closure runs for each response that all earlier validators have accepted, including the responses to
+    /// retries. It runs on the global pool, or on the executor that the awaiting task prefers. If the closure throws or
+    /// returns an error, the request fails with a ``RequestError`` of the kind `.validation(.customValidationFailed)`.
+    /// The underlying error is the error of the closure.
     ///
     /// - Parameter validation: A closure that receives the request, the response and the body, and returns whether the
     ///   response is valid.

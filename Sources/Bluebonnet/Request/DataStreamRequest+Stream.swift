@@ -38,31 +38,32 @@ extension DataStreamRequest {
     public enum Event<Success: Sendable, Failure: Error>: Sendable {
         /// A part of the body was converted to a value, or the conversion failed.
         case stream(Result<Success, Failure>)
-        /// The request has finished, which is the last event.
+        /// The request has finished. This is the last event.
         case complete(Completion)
     }
 
     /// The outcome of a request with a streamed body.
     public struct Completion: Sendable {
-        /// The last request that was sent, or `nil` if no request was sent.
+        /// The last HTTP request that was sent, or `nil` if no request was sent.
         ///
-        /// It does not contain the header fields that the session adds.
+        /// The value does not contain the header fields that the session adds.
         public let request: HTTPRequest?
         /// The head of the response, or `nil` if no response was received.
         public let response: HTTPResponse?
-        /// The metrics of the last exchange, or `nil` if the exchange did not use the network.
+        /// The metrics of the last HTTP request and its response, or `nil` if the network was not used.
         public let metrics: TransferMetrics?
         /// The error of the request, or `nil` if the request has not failed.
         ///
-        /// For a reader that began too late, the error is `.bodyAlreadyRead`.
+        /// If the loop over the sequence began after another loop had received the beginning of the body, the error is
+        /// `.bodyAlreadyRead`.
         public let error: RequestError?
 
         /// Creates a completion.
         ///
         /// - Parameters:
-        ///   - request: The last request that was sent.
+        ///   - request: The last HTTP request that was sent.
         ///   - response: The head of the response.
-        ///   - metrics: The metrics of the last exchange.
+        ///   - metrics: The metrics of the last HTTP request and its response.
         ///   - error: The error of the request.
         package init(
             request: HTTPRequest?, response: HTTPResponse?, metrics: TransferMetrics?, error: RequestError?

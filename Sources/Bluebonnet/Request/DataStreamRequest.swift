@@ -8,17 +8,18 @@
 /// for try await line in task.lines { print(line) }
 /// ```
 ///
-/// Validators check the head of the response before the body is delivered. A body can have several readers, which each
-/// receive the whole body. The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the
-/// slowest reader. The size of the body is not limited.
+/// Validators check the head of the response before the body is delivered. The size of the body is not limited.
+///
+/// A loop over a sequence is a reader of the body. There can be several readers, and each reader receives the whole
+/// body. The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the slowest reader.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately. Validators run on the
 /// global pool.
 public actor DataStreamRequest: Request {
-    /// An opaque reference to the state that all kinds of request share.
+    /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
 
-    /// Whether the request is cancelled when a `streaming…` sequence contains an error event.
+    /// Whether the request is cancelled when a `streaming…` sequence of its ``DataStreamTask`` contains an error event.
     public nonisolated let automaticallyCancelOnStreamError: Bool
 
     nonisolated let body: BodyFanOut
@@ -41,9 +42,10 @@ public actor DataStreamRequest: Request {
 
     /// Adds a closure that validates the head of the response before the body is delivered.
     ///
-    /// The closure runs on the global pool, once for each attempt with a response that all earlier validators have
-    /// accepted. If the closure throws or returns an error, the attempt fails with
-    /// `.validation(.customValidationFailed)`. The underlying error is the error of the closure.
+    /// The closure runs for each response that all earlier validators have accepted, including the responses to
+    /// retries. It runs on the global pool. If the closure throws or returns an error, the request fails with a
+    /// ``RequestError`` of the kind `.validation(.customValidationFailed)`. The underlying error is the error of the
+    /// closure.
     ///
     /// - Parameter validation: A closure that receives the request and the head of the response, and returns whether
     ///   the response is valid.
@@ -61,9 +63,9 @@ public actor DataStreamRequest: Request {
     /// This method does not start the request. The request starts when you await the task's
     /// ``DataStreamTask/response``, or when a loop over a sequence of the task begins.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader ends. A reader ends
-    ///   when its loop ends early, or when the Swift task of the loop is cancelled. The default is `true`. If the value
-    ///   is `false`, the rest of the body is received and discarded.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the last loop that reads the body
+    ///   ends early. A loop also ends early when its Swift task is cancelled. The default is `true`. With `false`, the
+    ///   request continues, and the rest of the body is received and discarded.
     /// - Returns: A task whose sequences contain the body.
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)

@@ -11,16 +11,15 @@ public import FoundationEssentials
 ///
 /// Validators check the head of the response before the body is received. The body is written to a partial file, whose
 /// location ``DownloadRequest/Destination`` describes. When the body is complete and valid, the partial file is moved
-/// to the destination.
+/// to the destination. The size of the file is not limited.
 ///
-/// If a download fails or is cancelled, its partial file is kept if the download can be resumed. To resume the
-/// download, pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``. The size of the
-/// body is not limited.
+/// The partial file of a failed or cancelled download is kept if the download can be resumed. To resume the download,
+/// pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately. The file is written on
 /// the global pool, or on the executor that the awaiting task prefers.
 public actor DownloadRequest: Request {
-    /// An opaque reference to the state that all kinds of request share.
+    /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
 
     private nonisolated let plan: DownloadPlan
@@ -37,19 +36,23 @@ public actor DownloadRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// The URL of the file, or `nil` if the download is not complete.
+    /// The URL of the downloaded file, or `nil` if the download is not complete.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
-    /// The data for resuming a download that failed or was cancelled, or `nil` if it cannot be resumed.
+    /// The data for resuming a failed or cancelled download, or `nil` if the download cannot be resumed.
     ///
-    /// The data refers to the partial file, so you can use it only on the same machine and only while the partial file
-    /// exists. It contains the URL and the header fields of the request, without fields that contain secrets.
+    /// The data refers to the partial file, so you can use the data only on the same machine and only while the partial
+    /// file exists. The data contains the URL and the header fields of the request, without fields that contain
+    /// secrets.
     public nonisolated var resumeData: Data? { core.machine.withLock { $0.record.last }?.resumeData }
 
     /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// ``Request/cancel()`` also keeps the file. All awaiting tasks receive `.cancelled`. If the download can be
-    /// resumed, the error and ``resumeData`` then contain the resume data.
+    /// With `true`, this method is the same as ``Request/cancel()``. If the download can be resumed, the partial file
+    /// is kept, and the error and ``resumeData`` contain the data for resuming. With `false`, the partial file is
+    /// removed.
+    ///
+    /// All tasks that await the request receive the error `.cancelled`.
     ///
     /// - Parameter producingResumeData: Whether the partial file is kept and resume data is created.
     /// - Returns: This request, for chaining.
@@ -62,9 +65,11 @@ public actor DownloadRequest: Request {
     /// Adds a closure that validates the downloaded file before it is moved to its destination.
     ///
     /// When the body is complete, the closures run in the order in which they were added, until a closure refuses the
-    /// file. They run on the global pool, or on the executor that the awaiting task prefers. If a closure throws or
-    /// returns an error, the attempt fails with `.validation(.customValidationFailed)`. The underlying error is the
-    /// error of the closure. A refused file is removed, so the download cannot be resumed.
+    /// file. They run on the global pool, or on the executor that the awaiting task prefers.
+    ///
+    /// If a closure throws or returns an error, the file is refused, and the request fails with a ``RequestError`` of
+    /// the kind `.validation(.customValidationFailed)`. The underlying error is the error of the closure. The refused
+    /// file is removed, so the download cannot be resumed.
     ///
     /// - Parameter validation: A closure that receives the request, the response and the URL of the partial file, and
     ///   returns whether the file is valid.

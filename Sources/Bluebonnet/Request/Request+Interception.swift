@@ -16,7 +16,7 @@ extension Request {
 
     /// Adds an adapter that changes the request before it is sent.
     ///
-    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
+    /// The adapter runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter adapter: The adapter to add.
     /// - Returns: This request, for chaining.
@@ -27,10 +27,10 @@ extension Request {
 
     /// Adds a closure that changes the request before it is sent.
     ///
-    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
+    /// The closure runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
-    /// - Parameter adapt: A closure that receives the request and the state of the attempt, and returns the request to
-    ///   send. It runs on the global pool, once for each attempt.
+    /// - Parameter adapt: A closure that receives the request and its ``RequestAdapterState``, and returns the request
+    ///   to send. It runs on the global pool, once for the first attempt and once for each retry.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func adapt(
@@ -39,7 +39,7 @@ extension Request {
 
     /// Adds a retrier, which decides whether the request is retried when it fails.
     ///
-    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
+    /// The retrier runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retrier: The retrier to add.
     /// - Returns: This request, for chaining.
@@ -50,10 +50,10 @@ extension Request {
 
     /// Adds a closure that decides whether the request is retried when it fails.
     ///
-    /// It runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
+    /// The closure runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
-    /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether and when
-    ///   the request is retried. It runs on the global pool.
+    /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether the
+    ///   request is retried, and after which delay. It runs on the global pool.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func retry(
@@ -64,12 +64,14 @@ extension Request {
 
     /// Adds a monitor that receives all later events of this request.
     ///
-    /// The monitors of the session also receive the events. If the request had no monitors, the added monitor does not
-    /// receive the events of serializers that were attached before. ``Session/shutdown()`` does not wait until the
-    /// monitor has received its events.
+    /// The monitors of the session also receive the events.
     ///
-    /// - Parameter monitor: The monitor to add. It is retained until the request is released and all events have been
-    ///   delivered.
+    /// Call this method before you call a `serializing…` method. Otherwise, if neither the session nor the request has
+    /// a monitor yet, the new monitor does not receive the result of the serializer. ``Session/shutdown()`` does not
+    /// wait until the monitor has received its events.
+    ///
+    /// - Parameter monitor: The monitor to add. The monitor is retained until the request is released and all events
+    ///   have been delivered.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {
@@ -81,8 +83,8 @@ extension Request {
 
     /// Sets the handler that decides whether redirects are followed.
     ///
-    /// The handler is used instead of the session's handler. A later call replaces it. Call this method before the
-    /// request starts.
+    /// The handler is used instead of the session's handler. A later call replaces the handler. Call this method before
+    /// the request starts.
     ///
     /// - Parameter handler: The redirect handler to use.
     /// - Returns: This request, for chaining.
@@ -95,7 +97,7 @@ extension Request {
     /// Sets the handler that decides whether the response is cached.
     ///
     /// The handler is used instead of the session's handler. It is not called if the session has no cache. A later call
-    /// replaces it. Call this method before the request starts.
+    /// replaces the handler. Call this method before the request starts.
     ///
     /// - Parameter handler: The handler to use.
     /// - Returns: This request, for chaining.
@@ -107,12 +109,12 @@ extension Request {
 
     /// Sets the user name and the password that are used if the server requires authentication.
     ///
-    /// The credential is sent when the server has sent a challenge. It is never sent to another origin. If the server
-    /// offers several schemes, the strongest scheme of Basic, Digest and NTLM is used. If the server rejects the
-    /// credential, the 401 response is the response to the request.
+    /// The credential is sent only after the server has sent a challenge. It is never sent to another origin. If the
+    /// server offers several schemes, Bluebonnet uses the strongest scheme of Basic, Digest and NTLM. If the server
+    /// rejects the credential, the request receives the 401 response.
     ///
-    /// A later call replaces the credential. Call this method before the request starts. A ``HTTPRequest/credential``
-    /// of the request itself takes precedence.
+    /// A later call replaces the credential. Call this method before the request starts. If the
+    /// ``HTTPRequest/credential`` of the HTTP request is set, that credential is used instead.
     ///
     /// - Parameters:
     ///   - username: The name of the user.

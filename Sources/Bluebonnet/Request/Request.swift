@@ -2,18 +2,19 @@ import Synchronization
 
 /// A request of a session that you can start, suspend, cancel and observe.
 ///
-/// All members are `nonisolated`, so you can use them from any thread. They return immediately. There are three kinds
-/// of requests:
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately.
+///
+/// There are three kinds of requests:
 ///
 /// - ``DataRequest`` collects the response body in memory.
 /// - ``DataStreamRequest`` delivers the body while it arrives.
 /// - ``DownloadRequest`` writes the body to a file.
 public protocol Request: Actor, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// An opaque reference to the state that all kinds of request share.
+    /// An opaque reference to the internal state of this request.
     nonisolated var reference: RequestReference { get }
 }
 
-/// An opaque reference to the state that all kinds of request share.
+/// An opaque reference to the internal state of a ``Request``, which only Bluebonnet uses.
 public struct RequestReference: Sendable {
     let core: RequestCore
 }
@@ -26,7 +27,7 @@ extension Request {
     /// The identifier of the request, which is unique within the process.
     public nonisolated var id: RequestID { core.id }
 
-    /// The value that creates the request for each attempt.
+    /// The value from which the ``HTTPRequest`` is created, for the first attempt and again for each retry.
     public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
     /// Returns whether two references refer to the same request.
@@ -39,8 +40,10 @@ extension Request {
 
     /// Starts the request, or resumes it after ``suspend()``.
     ///
-    /// Bluebonnet calls this method when the first serializer is attached or the first reader of a stream begins. It
-    /// does not call the method if the request is suspended, or if the session was created with
+    /// Usually, you do not call this method to start a request. Bluebonnet starts the request when you first call a
+    /// `serializing…` method, or when you first read a ``DataStreamTask``.
+    ///
+    /// You must call this method if you have suspended the request, or if the session was created with
     /// `startRequestsImmediately: false`.
     ///
     /// - Returns: This request, for chaining.
@@ -64,7 +67,8 @@ extension Request {
 
     /// Cancels the request.
     ///
-    /// All awaiting tasks receive `.cancelled`. The method has no effect if the request has already finished.
+    /// All tasks that await the request receive the error `.cancelled`. The method has no effect if the request has
+    /// already finished.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult
@@ -95,16 +99,17 @@ extension Request {
     /// Whether the request has finished without being cancelled.
     public nonisolated var isFinished: Bool { state == .finished }
 
-    /// The requests that were sent so far, with one request for each attempt and each redirect.
+    /// The HTTP requests that were sent so far: the first request, and one request for each redirect and each retry.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
-    /// The last request that was sent, or `nil` if no request was sent.
+    /// The last HTTP request that was sent, or `nil` if no request was sent.
     public nonisolated var request: HTTPRequest? { requests.last }
 
     /// The head of the response, or `nil` if no response was received.
     ///
-    /// By default, the head is available when the request has finished. For a stream, for a download and with
-    /// `onHTTPResponse`, it is available before the body, when the response has been accepted.
+    /// For a ``DataRequest``, the head is available when the request has finished. For a stream or a download, the head
+    /// is available before the body is received, when the validators and the `onHTTPResponse` closures have accepted
+    /// the head. A ``DataRequest`` with an `onHTTPResponse` closure also provides the head before the body.
     public nonisolated var response: HTTPResponse? {
         core.machine.withLock { $0.record.response ?? $0.record.last?.response }
     }
@@ -112,10 +117,9 @@ extension Request {
     /// The error of the request, or `nil` if the request has not failed.
     public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
 
-    /// The metrics of the last exchange, or `nil` if the request has not finished.
+    /// The metrics of the last HTTP request and its response, or `nil` if this request has not finished.
     ///
-    /// The metrics are also `nil` if the exchange did not use the network, for example because the cache provided the
-    /// response.
+    /// The metrics are also `nil` if the network was not used, for example because the cache provided the response.
     public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
 
     /// The number of retries so far.
@@ -132,10 +136,10 @@ extension Request {
     /// Returns a sequence of the progress of the response body.
     ///
     /// The sequence begins with the latest value, if there is one, and ends when the request has finished. By default,
-    /// a slow observer receives only the latest value. Observers do not start the request or delay it. A request can
-    /// have any number of observers.
+    /// a slow loop over the sequence receives only the latest value. Loops do not start the request or delay it. Any
+    /// number of loops can observe a request at the same time.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public nonisolated func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -145,8 +149,11 @@ extension Request {
 
     /// The progress of the request body, in bytes.
     ///
-    /// The progress includes all bytes that were passed to the transport, which may not have sent all of them yet. The
-    /// total is unknown if the body is a sequence of unknown length, or a form that contains such a sequence.
+    /// The progress counts bytes when they are passed to the ``Transport``, which may not have sent all of them yet.
+    ///
+    /// The total is unknown if the length of the body is not known in advance. Examples are a sequence of unknown
+    /// length, a form that contains a sequence of unknown length, and a body that ``DeflateRequestCompressor``
+    /// compresses while it is sent.
     public nonisolated var uploadProgress: TransferProgress {
         core.machine.withLock { $0.record.uploadProgress } ?? TransferProgress()
     }
@@ -154,10 +161,10 @@ extension Request {
     /// Returns a sequence of the progress of the request body.
     ///
     /// The sequence begins with the latest value, if there is one, and ends when the request has finished. By default,
-    /// a slow observer receives only the latest value. Observers do not start the request or delay it. A request can
-    /// have any number of observers.
+    /// a slow loop over the sequence receives only the latest value. Loops do not start the request or delay it. Any
+    /// number of loops can observe a request at the same time.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public nonisolated func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -167,12 +174,12 @@ extension Request {
 
     // MARK: Messages
 
-    /// Returns a sequence of the sent requests, with one request for each attempt and each redirect.
+    /// Returns a sequence of the HTTP requests that are sent, including redirects and retries.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends when this request has finished. Observers
-    /// do not start the request.
+    /// The sequence begins with the latest HTTP request, if there is one, and ends when this request has finished. A
+    /// loop over the sequence does not start this request.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; all values by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; all values by default.
     /// - Returns: The sequence of requests.
     public nonisolated func httpRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -182,12 +189,13 @@ extension Request {
 
     /// Returns a sequence of `curl` commands for the requests of ``httpRequests(bufferingPolicy:)``.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends when this request has finished. Observers
-    /// do not start the request. ``cURLDescription(revealingSecrets:)`` describes the commands.
+    /// The sequence begins with the latest HTTP request, if there is one, and ends when this request has finished. A
+    /// loop over the sequence does not start this request. ``cURLDescription(revealingSecrets:)`` describes the
+    /// commands.
     ///
     /// - Parameters:
     ///   - revealingSecrets: Whether the commands contain secrets instead of placeholders; `false` by default.
-    ///   - bufferingPolicy: The values to keep for a slow observer; all values by default.
+    ///   - bufferingPolicy: The values to keep for a slow loop; all values by default.
     /// - Returns: The sequence of commands.
     public nonisolated func cURLDescriptions(
         revealingSecrets: Bool = false, bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -198,13 +206,13 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of response heads, with one head for each attempt that receives a response.
+    /// Returns a sequence of the response heads that are received, including the heads of retries.
     ///
-    /// The sequence begins with the latest head, if there is one, and ends when the request has finished. Observers do
-    /// not start the request. For a ``DataRequest`` without `onHTTPResponse`, the sequence contains the head when the
-    /// body is complete.
+    /// The sequence begins with the latest head, if there is one, and ends when the request has finished. A loop over
+    /// the sequence does not start the request. For a ``DataRequest`` without `onHTTPResponse`, the sequence contains
+    /// the head only when the body is complete.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; all values by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; all values by default.
     /// - Returns: The sequence of heads.
     public nonisolated func httpResponses(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -214,9 +222,9 @@ extension Request {
 
     /// Adds a closure that decides for each response whether the body is received.
     ///
-    /// The closures run on the global pool, in the order in which they were added. For a stream or a download, they run
-    /// after the validators. If a closure returns `.cancel`, the request is cancelled and the remaining closures are
-    /// not called. Call this method before the request starts.
+    /// If there are several closures, they run in the order in which they were added, on the global pool. For a stream
+    /// or a download, they run after the validators. If a closure returns `.cancel`, the request is cancelled and the
+    /// remaining closures are not called. Call this method before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response, and returns whether the body is received.
     /// - Returns: This request, for chaining.
@@ -263,12 +271,12 @@ extension Request {
         return "\(request.description) (\(response.statusCode))"
     }
 
-    /// Returns a `curl` command for the request that you can paste into bash.
+    /// Returns a `curl` command for the request, which you can paste into bash.
     ///
     /// - Parameter revealingSecrets: Whether the command contains secrets. The default is `false`, which replaces
     ///   secrets with a placeholder.
-    /// - Returns: The command, which includes the header fields of the session. It is a shell comment if no valid
-    ///   request could be created.
+    /// - Returns: The command, which includes the header fields of the session. If no valid request could be created,
+    ///   the result is a shell comment.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
         // A request that was not started may be invalid, and a text that is not a URL cannot be redacted like a URL.
         guard let request = request ?? core.validRequest else { return "# no request could be created" }

@@ -1,14 +1,16 @@
 public import FoundationEssentials
 
-/// A request whose complete response can be serialized.
+/// A request whose complete response can be serialized, which means converted to a Swift value.
 ///
-/// ``DataRequest`` and ``DownloadRequest`` conform to this protocol. Each `serializing…` method attaches a serializer,
-/// and immediately returns a ``SerializingTask``, whose value you await. The method starts the request, unless the
-/// request is suspended or the session does not start requests automatically.
+/// ``DataRequest`` and ``DownloadRequest`` conform to this protocol. Each `serializing…` method adds a serializer to
+/// the request, and immediately returns a ``SerializingTask``, whose value you await. The method also starts the
+/// request. If the request is suspended, or if the session was created with `startRequestsImmediately: false`, you must
+/// call ``Request/resume()``.
 ///
-/// For a download, the file is read into memory before it is serialized, and is not removed. Its size is limited to
-/// ``Session/Configuration/maximumResponseBytes``. ``DownloadRequest/serializingURL(automaticallyCancelling:)`` does
-/// not read the file.
+/// For a download, the whole file is read into memory for each serializer, and the file is not removed. If the file has
+/// more than ``Session/Configuration/maximumResponseBytes`` bytes, the serialization fails with
+/// `.invalidResponse(.bodyTooLarge)`. ``DownloadRequest/serializingURL(automaticallyCancelling:)`` does not read the
+/// file, so this limit does not apply.
 public protocol SerializingRequest: Request {}
 
 extension SerializingRequest {
@@ -111,7 +113,7 @@ extension SerializingRequest {
     ///   - decoder: The decoder for the property list.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
-    /// - Returns: The task.
+    /// - Returns: A task with the decoded value.
     package nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: PropertyListDecoder = PropertyListDecoder(),
@@ -177,8 +179,9 @@ extension DataRequest: SerializingRequest {}
 extension DownloadRequest: SerializingRequest {
     /// Returns a task whose value is the URL of the downloaded file.
     ///
-    /// The value is available when the complete file was moved to its destination. This method returns immediately. It
-    /// starts the request, unless the request is suspended or the session does not start requests automatically.
+    /// The value is available when the complete file has been moved to its destination. This method returns
+    /// immediately. It also starts the request. If the request is suspended, or if the session was created with
+    /// `startRequestsImmediately: false`, you must call ``Request/resume()``.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
     ///   cancelled; `true` by default.

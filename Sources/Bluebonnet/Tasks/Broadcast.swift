@@ -1,7 +1,7 @@
-/// Sends values to any number of observers.
+/// Sends values to any number of observers, which are loops over its sequences.
 ///
 /// All methods may be called from any thread. They hold a lock for a short time, and call no other code while they hold
-/// it. A broadcast finishes when it is released.
+/// the lock. A broadcast finishes when it is released.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let core: BroadcastCore<Element>
 
@@ -9,7 +9,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - replaysLatest: Whether a new observer begins with the latest value, if there is one; `true` by default.
-    ///   - latest: The value that the first observer receives first.
+    ///   - latest: The initial latest value; `nil`, the default, for none. It is ignored if `replaysLatest` is `false`.
     package init(replaysLatest: Bool = true, latest: Element? = nil) {
         core = BroadcastCore(replaysLatest: replaysLatest, latest: latest)
     }
@@ -26,14 +26,16 @@ package final class Broadcast<Element: Sendable>: Sendable {
         core.send(element)
     }
 
-    /// Finishes the broadcast, which ends every sequence after its buffered values.
+    /// Finishes the broadcast. Every sequence delivers its buffered values and then ends.
     package func finish() {
         core.finish()
     }
 
     /// Returns a sequence of the values that are sent from now on.
     ///
-    /// The code that ends an observation calls `onTermination`, once for each observation and without holding a lock.
+    /// If values are replayed, the sequence begins with the latest value, if there is one. A loop over the sequence is
+    /// an observation. When an observation ends, `onTermination` is called once, on the thread that ends the
+    /// observation, while no lock is held.
     package func stream(
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
@@ -56,7 +58,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 package enum StreamTermination: Hashable, Sendable {
     /// The broadcast finished.
     case finished
-    /// The loop was left, or its task was cancelled.
+    /// The loop ended early, or its Swift task was cancelled.
     case cancelled
 }
 

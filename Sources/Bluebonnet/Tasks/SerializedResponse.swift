@@ -9,25 +9,25 @@ public typealias DownloadResponse<Success: Sendable, Failure: Error> =
 
 /// The complete result of a request, with the response and the serialized value or the error.
 ///
-/// Use the type aliases ``DataResponse`` and ``DownloadResponse`` instead of this type.
+/// In your code, use the shorter names ``DataResponse`` and ``DownloadResponse``.
 public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, Failure: Error>: Sendable {
-    /// The last request that was sent, or `nil` if no request was sent.
+    /// The last HTTP request that was sent, or `nil` if no request was sent.
     ///
-    /// After a redirect, this is the request of the redirect. It does not contain the header fields that the session
-    /// adds.
+    /// After a redirect, this is the request to the new location. The value does not contain the header fields that the
+    /// session adds.
     public var request: HTTPRequest? { attempt.request }
 
     /// The head of the response, or `nil` if no response was received.
     public var response: HTTPResponse? { attempt.response }
 
-    /// The metrics of the last exchange, or `nil` if the exchange did not use the network.
+    /// The metrics of the last HTTP request and its response, or `nil` if the network was not used.
     ///
-    /// An exchange does not use the network if the cache provides the response.
+    /// For example, the network is not used if the cache provides the response.
     public var metrics: TransferMetrics? { attempt.metrics }
 
     /// The duration of the serialization, including the preprocessor.
     ///
-    /// For a download, it includes the time to read the file.
+    /// For a download, the duration also includes the time to read the file.
     public let serializationDuration: Duration
 
     /// The value or the error.
@@ -62,7 +62,7 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// Returns a response with a value that is transformed by a throwing closure.
     ///
     /// - Parameter transform: A closure that returns the new value. It is not called if there is no value. If it throws
-    ///   an error, the error becomes the error of the response.
+    ///   an error, the thrown error becomes the error of the response.
     /// - Returns: A response with the new value, the thrown error or the existing error.
     public func tryMap<NewSuccess: Sendable>(
         _ transform: (Success) throws -> NewSuccess
@@ -112,10 +112,10 @@ extension SerializedResponse where Source == DataRequest {
     /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The last request that was sent.
+    ///   - request: The last HTTP request that was sent.
     ///   - response: The head of the response.
     ///   - data: The body after content decoding.
-    ///   - metrics: The metrics of the last exchange.
+    ///   - metrics: The metrics of the last HTTP request and its response.
     ///   - serializationDuration: The duration of the serialization.
     ///   - result: The value or the error.
     public init(
@@ -143,11 +143,11 @@ extension SerializedResponse where Source == DownloadRequest {
     /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The last request that was sent.
+    ///   - request: The last HTTP request that was sent.
     ///   - response: The head of the response.
     ///   - fileURL: The URL of the downloaded file.
     ///   - resumeData: The data for resuming the download later.
-    ///   - metrics: The metrics of the last exchange.
+    ///   - metrics: The metrics of the last HTTP request and its response.
     ///   - serializationDuration: The duration of the serialization.
     ///   - result: The value or the error.
     public init(
@@ -170,9 +170,10 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
 
     /// A multi-line text with the request, the response and the result.
     ///
-    /// Header fields with secrets are redacted. Values with names of secrets in form and JSON bodies are also redacted.
-    /// Text bodies of up to 100,000 bytes are shown in full. For other bodies, the size is shown. For a download, the
-    /// text contains the path of the file and the size of the resume data.
+    /// Header fields with secrets are redacted. In form and JSON bodies, values are also redacted if their names
+    /// suggest a secret, such as `password`. Text bodies of up to 100,000 bytes are shown in full. For other bodies,
+    /// only the size is shown. For a download, the text contains the path of the file and the size of the resume data
+    /// instead of the response body.
     public var debugDescription: String {
         var lines: [String] = []
         if let request {

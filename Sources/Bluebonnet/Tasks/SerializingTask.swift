@@ -8,11 +8,12 @@ public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest
 
 /// A task whose value is made from the response to a request.
 ///
-/// The `serializing…` methods of ``SerializingRequest`` return a value of this type. Use its type aliases ``DataTask``
-/// and ``DownloadTask``. The response is serialized once, and you can await the value any number of times.
+/// The `serializing…` methods of ``SerializingRequest`` return a value of this type. In your code, use the shorter
+/// names ``DataTask`` and ``DownloadTask``. The response is serialized once, and you can await the value any number of
+/// times.
 ///
-/// If a Swift task that awaits the value is cancelled, the request is also cancelled, and the result is `.cancelled`.
-/// To prevent this, pass `automaticallyCancelling: false` to the `serializing…` method.
+/// If a Swift task that awaits the value is cancelled, the request is also cancelled and fails with `.cancelled`. To
+/// keep the request running, pass `automaticallyCancelling: false` to the `serializing…` method.
 public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Sendable {
     /// The request whose response is serialized.
     public let request: Source
@@ -43,12 +44,13 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     /// Adds a closure that is called with the response.
     ///
-    /// Use this method in code that cannot await the response. It returns immediately. The closure is called exactly
-    /// once, even if the request has already finished. Closures are called in the order in which they were added.
+    /// Use this method in code that cannot await the response. The method returns immediately. The closure is called
+    /// exactly once, even if the request has already finished. Closures are called in the order in which they were
+    /// added.
     ///
-    /// Cancelling the calling Swift task after this call does not cancel the request. However, if the Swift task was
-    /// cancelled before it called the `serializing…` method, the request is cancelled. To prevent this, pass
-    /// `automaticallyCancelling: false`.
+    /// If the calling Swift task is cancelled after this call, the request continues. However, if the Swift task was
+    /// cancelled before it called the `serializing…` method, the request is cancelled. To keep the request running in
+    /// this case too, pass `automaticallyCancelling: false` to the `serializing…` method.
     ///
     /// - Parameter handler: A closure that receives the response. It runs on the global pool, or on the preferred
     ///   executor of a task that awaits the same request. It must return quickly and must not block.
@@ -84,7 +86,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     ///
     /// See ``Request/downloadProgressUpdates(bufferingPolicy:)``.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -96,7 +98,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     ///
     /// See ``Request/uploadProgressUpdates(bufferingPolicy:)``.
     ///
-    /// - Parameter bufferingPolicy: The values to keep for a slow observer; only the latest value by default.
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; only the latest value by default.
     /// - Returns: The sequence of progress values.
     public func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
@@ -108,7 +110,9 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 extension SerializingTask where Source == DownloadRequest {
     /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// - Parameter producingResumeData: Whether to keep the partial file and create resume data.
+    /// If the partial file is kept and the download can be resumed, the error contains the data for resuming.
+    ///
+    /// - Parameter producingResumeData: Whether the partial file is kept and resume data is created.
     public func cancel(producingResumeData: Bool) { request.cancel(producingResumeData: producingResumeData) }
 }
 

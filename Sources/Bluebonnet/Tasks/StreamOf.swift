@@ -1,27 +1,28 @@
 /// A sequence of values of a running request, such as its progress.
 ///
-/// The sequence ends when the request has finished. A sequence that is created later contains only the latest value, if
-/// there is one. A slow observer does not delay the request. The ``StreamBufferingPolicy`` determines which values are
-/// kept for a slow observer. Memory use is limited, unless the policy is ``StreamBufferingPolicy/unbounded``.
+/// The sequence ends when the request has finished. A sequence that is created after the end contains only the latest
+/// value, if there is one. A slow loop over the sequence does not delay the request. The ``StreamBufferingPolicy``
+/// determines which values are kept for a slow loop. Only the policy ``StreamBufferingPolicy/unbounded`` has no limit
+/// on the number of kept values.
 ///
 /// Several `for await` loops can use the same sequence at the same time, independently of each other. The first loop
 /// begins with the values since the creation of the sequence. Later loops begin with the latest value. If a loop ends
 /// or its task is cancelled, other loops are not affected.
 ///
-/// A sequence of body events, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, behaves differently.
-/// Each loop is a reader that receives the whole body, and a slow reader pauses the transfer. ``DataStreamTask``
-/// describes how to use several readers.
+/// A sequence of the events of a streamed body, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``,
+/// behaves differently. Each loop receives the whole body, and a slow loop pauses the transfer. ``DataStreamTask``
+/// describes how to read a body with several loops.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     private let makeSource: @Sendable () -> any StreamSource<Element>
 
-    /// Creates a sequence whose loops each begin a new observation.
+    /// Creates a sequence that calls `makeSource` for each loop.
     package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
         self.makeSource = makeSource
     }
 
-    /// Begins an observation of the sequence.
+    /// Creates an iterator for one loop over the sequence.
     ///
-    /// - Returns: The iterator. The observation ends when the iterator is released.
+    /// - Returns: The iterator, which receives values until it is released.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: makeSource())
     }
@@ -32,19 +33,19 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
         /// Waits for the next value.
         ///
-        /// If the task is cancelled, the observation ends, and this call and all later calls return `nil`.
+        /// If the current Swift task is cancelled, this call and all later calls return `nil`.
         ///
-        /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
+        /// - Returns: The next value, or `nil` if the sequence has ended or the Swift task was cancelled.
         public mutating func next() async -> Element? {
             await source.next()
         }
 
         /// Waits for the next value.
         ///
-        /// If the task is cancelled, the observation ends, and this call and all later calls return `nil`.
+        /// If the current Swift task is cancelled, this call and all later calls return `nil`.
         ///
         /// - Parameter actor: The actor that the caller is isolated to.
-        /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
+        /// - Returns: The next value, or `nil` if the sequence has ended or the Swift task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
             await source.next()
         }
@@ -71,7 +72,7 @@ private final class MappedSource<Original: Sendable, Element: Sendable>: StreamS
     nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
 }
 
-/// A policy that determines which values of a sequence are kept for a slow observer.
+/// A policy that determines which values of a ``StreamOf`` are kept for a slow loop.
 public enum StreamBufferingPolicy: Hashable, Sendable {
     /// Keeps all values.
     case unbounded
@@ -87,13 +88,13 @@ public enum StreamBufferingPolicy: Hashable, Sendable {
     package static let events = StreamBufferingPolicy.newest(256)
 }
 
-/// The source of the values for one observation of a ``StreamOf``.
+/// The source of the values for one loop over a ``StreamOf``.
 ///
-/// The observation ends when the source is released.
+/// The source receives values until it is released.
 package protocol StreamSource<Element>: AnyObject, Sendable {
     /// The type of the values.
     associatedtype Element: Sendable
 
-    /// Waits for the next value, or returns `nil` if the observation has ended.
+    /// Waits for the next value, or returns `nil` at the end of the values.
     nonisolated(nonsending) func next() async -> Element?
 }

@@ -6,21 +6,23 @@ import Synchronization
 /// - The credential's ``AuthenticationCredential/requiresRefresh`` is `true`.
 /// - The ``Authenticator`` reports that a request failed because of the credential.
 ///
-/// At most one refresh runs at a time. All requests, including new ones, wait for the refresh and then use the new
-/// credential. If the refresh fails, all waiting requests fail with the error of the refresh. A rejected request that
-/// was sent before the failure also fails with this error. The next new request may start another refresh.
+/// At most one refresh runs at a time. During a refresh, all requests wait before they are sent. They then use the new
+/// credential.
 ///
-/// The interceptor notices a rejected credential only if the request fails, so call `validate()`. Without validation, a
-/// 401 response is delivered like any other response. If a redirect leads to another origin, the request loses its
-/// credential. A 401 response from the other origin does not trigger a refresh.
+/// If the refresh fails, all waiting requests fail with the error of the refresh. Requests that were sent before the
+/// refresh failed also fail with this error, if the server rejects them. A later request can start another refresh.
 ///
-/// If authentication fails before a request is sent, the request fails with `.adaptation`. If it fails after the server
-/// rejected the request, the request fails with `.retry(original:)`. The underlying error is an ``AuthenticationError``
-/// or the error of the refresh.
+/// The interceptor notices a rejected credential only if the request fails, so call `validate()` on each request.
+/// Without validation, a 401 response is delivered like any other response. If a redirect leads to another origin, the
+/// redirected request does not contain the credential. A 401 response from the other origin does not start a refresh.
 ///
-/// The authenticator runs on the global pool, and each refresh runs in its own task. The actor itself runs only short
-/// code, such as the credential's ``AuthenticationCredential/requiresRefresh``. A cancelled request stops waiting, but
-/// does not cancel the refresh.
+/// If the interceptor has no valid credential before a request is sent, the request fails with a ``RequestError`` of
+/// the kind `.adaptation`. If it obtains no valid credential after the server rejected a request, the request fails
+/// with the kind `.retry(original:)`. The underlying error is an ``AuthenticationError`` or the error of the refresh.
+///
+/// The authenticator runs on the global pool, and each refresh runs in its own task. The interceptor is an actor, but
+/// only short code runs on this actor, such as the credential's ``AuthenticationCredential/requiresRefresh``. A
+/// cancelled request stops waiting, but does not cancel the refresh.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
     /// The limit on how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
@@ -48,9 +50,9 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// - Parameters:
     ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
-    ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
-    ///     for no limit.
-    ///   - clock: The clock that measures the refresh window; a `ContinuousClock` by default.
+    ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
+    ///     With `nil`, there is no limit.
+    ///   - clock: The clock that measures the period of `refreshWindow`; a `ContinuousClock` by default.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),
@@ -66,7 +68,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Sets the credential, for example after a login, or removes it after a logout.
     ///
     /// A running refresh is cancelled, and its result is ignored. Requests that wait for the refresh continue with the
-    /// new credential. If there is no new credential, they fail with ``AuthenticationError/missingCredential``.
+    /// new credential. If you remove the credential, the waiting requests fail with
+    /// ``AuthenticationError/missingCredential``.
     ///
     /// - Parameter credential: The new credential; `nil` to remove the current credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
@@ -83,7 +86,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///   - request: The request to authenticate.
     ///   - state: The state of the request, such as its session.
     /// - Returns: The request with the credential.
-    /// - Throws: An ``AuthenticationError``, the error of the refresh, or `CancellationError`.
+    /// - Throws: An ``AuthenticationError``, the error of the refresh, or `CancellationError` if the task is cancelled.
     @concurrent
     public nonisolated func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState
@@ -241,8 +244,8 @@ extension RequestInterceptor {
     /// - Parameters:
     ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
-    ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
-    ///     for no limit.
+    ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
+    ///     With `nil`, there is no limit.
     /// - Returns: An interceptor that uses the authenticator.
     package static func authentication<AuthenticatorType: Authenticator>(
         using authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,

@@ -14,9 +14,13 @@ public protocol Authenticator: Sendable {
 
     /// Returns a new credential that replaces an expired or rejected credential.
     ///
-    /// Only one task at a time calls this method. The method may send requests with the session. Requests that it sends
-    /// in its own task or in a child task bypass the calling interceptor. Set a time limit for these requests, for
-    /// example with ``HTTPRequest/timeouts``, because other requests wait for the refresh.
+    /// The ``AuthenticationInterceptor`` runs one refresh at a time. However, if
+    /// ``AuthenticationInterceptor/setCredential(_:)`` cancels a refresh, the next refresh can start before the
+    /// cancelled refresh has ended.
+    ///
+    /// The method can send requests with the session. The interceptor does not adapt or retry requests that the method
+    /// sends in its own task or in a child task. Set a time limit for these requests, for example with
+    /// ``HTTPRequest/timeouts``, because other requests wait for the refresh.
     ///
     /// - Parameters:
     ///   - credential: The credential to replace.
@@ -28,8 +32,8 @@ public protocol Authenticator: Sendable {
 
     /// Returns whether a request failed because the server did not accept its credential.
     ///
-    /// Such a response usually has the status code 401. If your servers never revoke a credential before it expires,
-    /// return `false`.
+    /// The server usually responds to such a request with the status code 401. If your servers never revoke a
+    /// credential before it expires, always return `false`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
@@ -43,9 +47,10 @@ public protocol Authenticator: Sendable {
     /// Returns whether a request contains the given credential.
     ///
     /// The interceptor calls this method for every rejected request. It uses the result only if another adapter has
-    /// replaced the request with a new ``HTTPRequest``. If such a request contains an older credential, it is sent
-    /// again with the current credential, without a refresh. If your servers never revoke a credential before it
-    /// expires, return `true`.
+    /// replaced the request with a new ``HTTPRequest``. In this case, the interceptor does not know which credential
+    /// the request contains. With `false`, the first retry of the request uses the current credential, without a
+    /// refresh. With `true`, the credential is refreshed first. If your servers never revoke a credential before it
+    /// expires, always return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
@@ -56,7 +61,7 @@ public protocol Authenticator: Sendable {
 
 /// A credential of an ``Authenticator``, such as a token with its expiry date.
 public protocol AuthenticationCredential: Sendable {
-    /// Whether the credential must be refreshed before another request is sent with it.
+    /// Whether the credential must be refreshed before it is used for another request.
     ///
     /// The interceptor reads this property for every request. Return `true` some time before the credential expires,
     /// because a request takes time to arrive at the server.
@@ -82,21 +87,22 @@ extension AuthenticationError: Described {
     }
 }
 
-/// A limit on how often a credential is refreshed.
+/// A limit on how often a credential is refreshed, such as 5 times in 30 seconds.
 ///
-/// Without a limit, refreshes would never stop if the server rejects every credential.
+/// If the server rejects every credential, the limit ends the series of refreshes.
 public struct RefreshWindow: Hashable, Sendable {
-    /// The length of the window, which ends at the current time.
+    /// The length of the period in which refreshes are counted, which ends at the current time.
     package let interval: Duration
 
-    /// The maximum number of refreshes that may start within the window; with 0, no refresh may start.
+    /// The maximum number of refreshes that may start within the period; with 0, no refresh may start.
     package let maximumAttempts: Int
 
-    /// Creates a window.
+    /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - interval: The length of the window; 30 seconds by default.
-    ///   - maximumAttempts: The maximum number of refreshes that may start within the window; 5 by default. With 0, no
+    ///   - interval: The length of the period in which refreshes are counted, which ends at the current time; 30
+    ///     seconds by default.
+    ///   - maximumAttempts: The maximum number of refreshes that may start within the period; 5 by default. With 0, no
     ///     refresh may start.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
         self.interval = interval

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
-/// Compresses request bodies and sets their `Content-Encoding` (RFC 9110 §8.4).
+/// Compresses request bodies and sets the `Content-Encoding` field (RFC 9110 §8.4).
 ///
-/// Not every server accepts compressed request bodies, and some servers respond with 415. Use this interceptor only for
-/// servers that are known to support the compression format.
+/// Some servers do not accept compressed request bodies, and respond with the status code 415. Use this interceptor
+/// only for servers that support the compression format.
 ///
 /// A body in memory is compressed before the request is sent, and has a `Content-Length`. Files, sequences and forms
 /// are compressed piece by piece while they are sent, without a `Content-Length`. HTTP/1.1 sends them in chunks (RFC
@@ -26,7 +26,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         }
     }
 
-    /// The ways to handle a request that already has a `Content-Encoding`.
+    /// The ways to handle a request that already has a `Content-Encoding` field.
     public enum DuplicateHeaderBehavior: Hashable, Sendable {
         /// The request fails with `.adaptation`, with ``DuplicateHeaderError`` as the underlying error.
         case error
@@ -64,8 +64,8 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
     ///     default.
     ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed too; `true` by default.
-    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed, such as `{ $0.count > 1024 }`. By
-    ///     default, all bodies are compressed. The closure runs on the global pool.
+    ///   - shouldCompressBodyData: A closure that decides whether a body in memory is compressed, such as
+    ///     `{ $0.count > 1024 }`. By default, all bodies are compressed. The closure runs on the global pool.
     public init(
         format: Format = .deflate, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         compressesStreamedBodies: Bool = true,
@@ -127,8 +127,8 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     /// - Parameters:
     ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
     ///     default.
-    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed. By default, all bodies are
-    ///     compressed. The closure runs on the global pool.
+    ///   - shouldCompressBodyData: A closure that decides whether a body in memory is compressed. By default, all
+    ///     bodies are compressed. The closure runs on the global pool.
     /// - Returns: A compressor with these settings.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,

@@ -1,23 +1,24 @@
-/// A type that decides whether a request follows a redirect, and with which request.
+/// A type that decides whether a redirect is followed, and which request is sent next.
 ///
-/// A request's own handler replaces the session's handler. Without a handler, redirects are followed.
+/// If a request has its own handler, the session's handler is not called. Without a handler, redirects are followed.
 ///
 /// The handler is called for each response that has a redirect status code and a valid `Location`. The redirect status
 /// codes are 301, 302, 303, 307 and 308. The handler is not called in two cases:
 /// - The response has no `Location`. The response is delivered to the caller.
 /// - The `Location` is not an HTTP or HTTPS URL, or the response has several different `Location` fields. The request
-///   fails with `.redirect(.invalidLocation)`. With the ``Redirector/Behavior/doNotFollow`` behavior of ``Redirector``,
-///   the response is delivered to the caller instead.
+///   fails with `.redirect(.invalidLocation)`. However, if the handler is a ``Redirector`` with the behavior
+///   ``Redirector/Behavior/doNotFollow``, the response is delivered to the caller.
 public protocol RedirectHandler: Sendable {
     /// Returns the request to send next.
     ///
     /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
-    /// cancelled, the task that runs the method is cancelled and its result is ignored.
+    /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:
     ///   - request: The request that received the redirect.
-    ///   - newRequest: The proposed request. Its method, header fields and body follow RFC 9110 §15.4 and the Fetch
-    ///     standard. If the redirect leads to another origin, the secrets of the previous origin are removed.
+    ///   - newRequest: The request that Bluebonnet proposes to send next. Its method, header fields and body follow RFC
+    ///     9110 §15.4 and the Fetch standard. If the redirect leads to another origin, the proposed request does not
+    ///     contain the secrets for the previous origin.
     ///   - response: The redirect response.
     /// - Returns: The request to send next; `nil` to deliver the redirect response.
     @concurrent
@@ -36,7 +37,7 @@ public struct Redirector: RedirectHandler {
         case doNotFollow
         /// Send the request that a closure returns, or deliver the redirect response if the closure returns `nil`.
         ///
-        /// The closure receives the request, the proposed request and the redirect response. It runs on the global
+        /// The closure receives the request, the proposed next request and the redirect response. It runs on the global
         /// pool.
         case modify(
             @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async ->
@@ -58,7 +59,7 @@ public struct Redirector: RedirectHandler {
     ///
     /// - Parameters:
     ///   - request: The request that received the redirect.
-    ///   - newRequest: The proposed request.
+    ///   - newRequest: The request that Bluebonnet proposes to send next.
     ///   - response: The redirect response.
     /// - Returns: The request to send next; `nil` to deliver the redirect response.
     @concurrent
@@ -82,10 +83,10 @@ extension RedirectHandler where Self == Redirector {
     /// The redirect response is delivered, even if its `Location` is invalid.
     public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
 
-    /// Returns a handler that follows redirects with the request that a closure returns.
+    /// Returns a handler that calls a closure to decide about each redirect.
     ///
-    /// - Parameter modify: Receives the request, the proposed request and the redirect response. Returns the request to
-    ///   send, or `nil` to deliver the redirect response. Runs on the global pool.
+    /// - Parameter modify: Receives the request, the proposed next request and the redirect response. Returns the
+    ///   request to send, or `nil` to deliver the redirect response. Runs on the global pool.
     /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify:

@@ -4,8 +4,8 @@ package import FoundationEssentials
 ///
 /// The policy retries a failed request if all of these conditions hold:
 /// - The request has been retried fewer than `retryLimit` times. Retries by other retriers count too.
-/// - The request's method is one of `retryableHTTPMethods`. By default, these are the idempotent methods (RFC 9110
-///   §9.2.2), which are safe to send twice.
+/// - The request's method is one of `retryableHTTPMethods`. By default, these are the idempotent methods: sending such
+///   a request twice has the same effect as sending it once (RFC 9110 §9.2.2).
 /// - The request's body can be sent again (``RequestBody/isReplayable``).
 /// - The status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
 ///   `retryableErrorKinds`.
@@ -19,21 +19,25 @@ package import FoundationEssentials
 /// zero and the computed delay. A `Retry-After` field can make the delay longer, but never shorter.
 ///
 /// A status code alone is not a failure. Without `validate()`, a 503 response is delivered like any other response, and
-/// no retrier is called. A stream is not retried after its response head has been accepted, because its reader would
-/// receive the first bytes twice.
+/// no retrier is called. The policy does not retry a ``DataStreamRequest`` after its response head has been accepted,
+/// because its reader would receive the first bytes twice.
 ///
-/// libcurl itself resends some requests on a new connection:
-/// - a request on a reused connection that no longer works;
-/// - at most once, a request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113
-///   §8.7).
+/// libcurl itself sends some requests again on a new connection, without this policy:
+/// - A request on a reused connection that no longer works.
+/// - A request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113 §8.7). libcurl
+///   sends this request again at most once.
 ///
-/// These attempts do not count as retries. If they all fail, the policy does not retry the request.
+/// These repetitions do not count as retries. If libcurl gives up after them, the policy does not retry the request.
 ///
-/// On a reused connection, libcurl cannot distinguish the two cases. A request with a body and a method that is not
-/// idempotent is therefore not resent on a reused connection. A request that fails together with its HTTP/2 connection,
-/// for example after a GOAWAY frame, is retried at most once.
+/// On a reused connection, libcurl does not report which of the two cases has occurred. The server may already have
+/// processed the request. Therefore, if the request has a body and its method is not idempotent, Bluebonnet prevents
+/// libcurl from sending the request again.
 ///
-/// Without a network, all retries soon fail. Put an `OfflineRetrier` before the policy to wait for the network.
+/// If a whole HTTP/2 connection fails, for example after a GOAWAY frame, the policy retries each request on the
+/// connection at most once.
+///
+/// Without a network, all retries soon fail. To wait for the network, put an `OfflineRetrier` of the module
+/// BluebonnetReachability before the policy.
 public struct RetryPolicy: RequestInterceptor {
     /// The default retry limit: 2.
     public static let defaultRetryLimit: UInt = 2
@@ -41,7 +45,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default base of the exponential backoff: 2.
     public static let defaultExponentialBackoffBase: UInt = 2
 
-    /// The default maximum of the first delay, in seconds: 0.5.
+    /// The default computed delay before the first retry, in seconds: 0.5.
     public static let defaultExponentialBackoffScale = 0.5
 
     /// The default maximum of the computed delay: 30 seconds.
@@ -58,9 +62,9 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// The kinds of errors that may be temporary.
     ///
-    /// These are failed name lookups, connections and TLS handshakes, timeouts, and incomplete or malformed responses.
-    /// Certificates that have expired or are not yet valid are included, because the system clock may not have been set
-    /// yet.
+    /// These are failed name lookups, failed or lost connections, failed TLS handshakes, timeouts, and incomplete or
+    /// malformed responses. Certificates that have expired or are not yet valid are also included, because the system
+    /// clock may not be set yet.
     public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
         .connection(.http2), .connection(.failed),
@@ -78,9 +82,9 @@ public struct RetryPolicy: RequestInterceptor {
     /// With 1, the delay stays constant. 0 is treated as 1.
     public let exponentialBackoffBase: UInt
 
-    /// The delay before the first retry, without a random part, in seconds.
+    /// The computed delay before the first retry, in seconds.
     ///
-    /// A negative value is treated as 0.
+    /// With ``Jitter/full``, the policy waits for a random part of this delay. A negative value is treated as 0.
     public let exponentialBackoffScale: Double
 
     /// The methods of requests that may be retried.
@@ -100,8 +104,8 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// The maximum delay in a `Retry-After` field (RFC 9110 §10.2.3).
     ///
-    /// If the server requests a longer delay, the policy does not retry the request. An earlier retry would ignore the
-    /// server's request, and a later retry would take longer than callers usually wait.
+    /// If the server requests a longer delay, the policy does not retry the request. A retry before the end of the
+    /// delay would ignore the server's wish. A retry after the delay would come later than most callers wait.
     package let maximumRetryAfter: Duration
 
     /// The limit on the retries of all requests together; `nil` for no limit.
@@ -127,8 +131,8 @@ public struct RetryPolicy: RequestInterceptor {
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.
     ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
-    ///   - exponentialBackoffScale: The delay before the first retry, without a random part, in seconds; 0.5 by
-    ///     default.
+    ///   - exponentialBackoffScale: The computed delay before the first retry, in seconds; 0.5 by default. With the
+    ///     jitter `.full`, the policy waits for a random part of this delay.
     ///   - retryableHTTPMethods: The methods of requests that may be retried; the idempotent methods by default.
     ///   - retryableHTTPStatusCodes: The status codes that lead to a retry if the request fails; 408, 429, 500, 502,
     ///     503 and 504 by default.
@@ -159,7 +163,7 @@ public struct RetryPolicy: RequestInterceptor {
         self.budget = budget
     }
 
-    /// Returns the request unchanged, and counts its first attempt towards the budget of retries.
+    /// Returns the request unchanged, and adds to the ``RetryBudget``, if there is one, before the first attempt.
     ///
     /// - Parameters:
     ///   - request: The request that is about to be sent.
@@ -223,7 +227,7 @@ extension RequestRetrier where Self == RetryPolicy {
 /// Retries only requests that fail because their connection is lost.
 ///
 /// A connection is lost if it is closed or reset before the response is complete. The policy does not retry requests
-/// because of their status codes. All other rules of ``RetryPolicy`` apply.
+/// because of the status code of the response. All other rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that makes the decisions.
     package let policy: RetryPolicy
@@ -238,8 +242,8 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.
     ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
-    ///   - exponentialBackoffScale: The delay before the first retry, without a random part, in seconds; 0.5 by
-    ///     default.
+    ///   - exponentialBackoffScale: The computed delay before the first retry, in seconds; 0.5 by default. With the
+    ///     jitter `.full`, the policy waits for a random part of this delay.
     ///   - retryableHTTPMethods: The methods of requests that may be retried; the idempotent methods by default.
     ///   - jitter: The random part of the delay; `.full` by default.
     ///   - maximumDelay: The maximum of the computed delay; 30 seconds by default.
@@ -259,7 +263,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
             maximumDelay: maximumDelay, budget: budget)
     }
 
-    /// Returns the request unchanged, and adds a first attempt to the budget, if there is one.
+    /// Returns the request unchanged, and adds to the ``RetryBudget``, if there is one, before the first attempt.
     ///
     /// - Parameters:
     ///   - request: The request that is about to be sent.
@@ -291,24 +295,24 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 
 /// A limit on the retries of many requests together, so that retries do not overload a failing server.
 ///
-/// The first attempt of each request adds a fraction of a retry to the budget, 0.1 by default. Each retry takes one
-/// retry from the budget. If less than one retry is left, requests are not retried.
+/// The budget is a number of retries. The first attempt of each request adds a fraction to the number, 0.1 by default.
+/// Each retry subtracts 1. If the number is less than 1, the policy does not retry requests.
 ///
-/// For example, assume that a server fails every request. With the default ratio, it receives at most 1.1 times as many
-/// requests as without retries, once the reserve is used up. Without a budget and with the default retry limit, it
-/// receives three times as many.
+/// For example, assume that a server fails every request. Without a budget, the default retry limit of 2 triples the
+/// number of requests that the server receives. With the default budget, the server receives at most 10% more requests,
+/// after the initial 10 retries have been used.
 ///
-/// All copies of a policy share its budget, and several policies may share one budget. A policy adds to the budget only
-/// if it is an adapter as well. To make it an adapter, pass the policy to ``Session``'s `interceptor:` or to
-/// ``Request/interceptor(_:)``. A policy that is only a retrier takes from the budget and never adds to it.
+/// All copies of a policy share its budget, and several policies can share one budget. A policy adds to the budget only
+/// if it is used as an adapter and a retrier. For this, pass the policy to ``Session``'s `interceptor:` or to
+/// ``Request/interceptor(_:)``. A policy that is used only as a retrier takes from the budget and never adds to it.
 public final class RetryBudget: Sendable {
     private let state: Locked<RetryBudgetState>
 
     /// Creates a full budget.
     ///
     /// - Parameters:
-    ///   - ratio: The fraction of a retry that each request adds, from 0 to 1; 0.1 by default.
-    ///   - reserve: The maximum number of retries that can be saved; 10 by default.
+    ///   - ratio: The fraction of a retry that the first attempt of each request adds, from 0 to 1; 0.1 by default.
+    ///   - reserve: The initial number of retries, which is also the maximum; 10 by default. With 0, the maximum is 1.
     public init(ratio: Double = 0.1, reserve: UInt = 10) {
         state = Locked(RetryBudgetState(ratio: ratio, reserve: reserve))
     }
@@ -316,7 +320,7 @@ public final class RetryBudget: Sendable {
     /// The number of retries that are available now.
     package var balance: Int { state.withLock { $0.balance } }
 
-    /// Adds a fraction of a retry; called for the first attempt of each request.
+    /// Adds a fraction of a retry; a ``RetryPolicy`` calls this method before the first attempt of each request.
     package func deposit() { state.withLock { $0.requestBegan() } }
 
     /// Takes one retry from the budget.

@@ -2,15 +2,16 @@ public import FoundationEssentials
 
 /// A type that converts each piece of a streamed body to a value.
 ///
-/// The boundaries of the pieces depend on the network and have no meaning. For formats with their own boundaries, use
-/// the sequences of lines, values and events of ``DataStreamTask``.
+/// A piece contains some bytes of the body. The network determines where a piece ends, so the end of a piece has no
+/// meaning. If the body consists of lines, JSON values or server-sent events, use the sequences of ``DataStreamTask``.
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
     /// The type of the values.
     associatedtype SerializedObject: Sendable
 
     /// Converts a piece of the body to a value.
     ///
-    /// The method is called on the global pool, for one piece after the other.
+    /// The method runs on the global pool. It is called for one piece after the other, never for several pieces at the
+    /// same time.
     ///
     /// - Parameter data: A piece of the body, which is never empty.
     /// - Returns: The value for the piece.

@@ -3,11 +3,12 @@ public import FoundationEssentials
 extension DataStreamTask {
     /// Returns a sequence of the pieces of the body, with the completion as the last event.
     ///
-    /// The request starts when a loop over the sequence begins. The sequence does not throw. The completion contains
-    /// the error of the request.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
-    ///   other readers. The default is `nil`, which uses the setting of this task.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
+    ///   reads the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingData(
         automaticallyCancelling: Bool? = nil
@@ -18,11 +19,14 @@ extension DataStreamTask {
     /// Returns a sequence of the pieces of the body as text, with the completion as the last event.
     ///
     /// The text is decoded as UTF-8, with U+FFFD in place of malformed bytes. A character that is split between two
-    /// pieces is decoded correctly. The request starts when a loop over the sequence begins. The sequence does not
-    /// throw. The completion contains the error of the request.
+    /// pieces is decoded correctly.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
-    ///   other readers. The default is `nil`, which uses the setting of this task.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
+    ///   reads the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingStrings(
         automaticallyCancelling: Bool? = nil
@@ -33,11 +37,14 @@ extension DataStreamTask {
     /// Returns a sequence of the lines of the body, with the completion as the last event.
     ///
     /// The lines are the same as in ``lines``. If a line is longer than 16 MiB, the sequence contains an error event,
-    /// and then only the completion. The request starts when a loop over the sequence begins. The sequence does not
-    /// throw. The completion contains the error of the request.
+    /// and then only the completion.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no
-    ///   other readers. The default is `nil`, which uses the setting of this task.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
+    ///   reads the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingLines(
         automaticallyCancelling: Bool? = nil
@@ -51,14 +58,15 @@ extension DataStreamTask {
     /// the next line. If a line is longer than 16 MiB, the sequence contains an error event, and then only the
     /// completion. Values are decoded on the global pool.
     ///
-    /// The request starts when a loop over the sequence begins. The sequence does not throw. The completion contains
-    /// the error of the request.
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
-    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
-    ///     readers. The default is `nil`, which uses the setting of this task.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
+    ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
@@ -69,14 +77,14 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// This method is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``, with a label for the
-    /// type.
+    /// This method is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``, but the argument for the
+    /// type has the label `of`.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
-    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
-    ///     readers. The default is `nil`, which uses the setting of this task.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
+    ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
@@ -86,14 +94,17 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values that a serializer creates from the pieces of the body.
     ///
-    /// The completion is the last event. If the serializer throws an error, the sequence contains an error event and
-    /// continues with the next piece. The request starts when a loop over the sequence begins. The sequence does not
-    /// throw. The completion contains the error of the request.
+    /// If the serializer throws an error, the sequence contains an error event and continues with the next piece. The
+    /// completion is the last event.
+    ///
+    /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
+    /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
+    /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
     ///   - serializer: The serializer that converts each piece to a value. It runs on the global pool.
-    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and there are no other
-    ///     readers. The default is `nil`, which uses the setting of this task.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
+    ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool? = nil

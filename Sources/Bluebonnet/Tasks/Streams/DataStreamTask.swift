@@ -2,18 +2,20 @@ public import FoundationEssentials
 
 /// A task that reads the response to a ``DataStreamRequest`` while it arrives.
 ///
-/// ``DataStreamRequest/streamTask(automaticallyCancelling:)`` creates the task. Its ``response`` is the head of the
-/// response, and its sequences contain the body. A loop over a sequence is a reader of the body. When a reader begins,
-/// the request starts, unless it is suspended or the session does not start requests automatically.
+/// ``DataStreamRequest/streamTask(automaticallyCancelling:)`` creates the task. The ``response`` of the task is the
+/// head of the response, and the sequences of the task contain the body.
+///
+/// A loop over a sequence is a reader of the body. The request starts when the first reader begins. If the request is
+/// suspended, or if the session was created with `startRequestsImmediately: false`, you must call ``resume()``.
 ///
 /// Every reader receives the whole body, and the slowest reader limits the speed of the transfer. All readers must
-/// begin before the first byte is delivered. A later reader fails with a ``RequestError`` of the kind
-/// `.bodyAlreadyRead`, or with the error of a failed request. To begin several loops at different times, reserve the
-/// readers with ``readers(_:)``.
+/// begin before the first byte is delivered to a reader. A later reader fails with a ``RequestError`` of the kind
+/// `.bodyAlreadyRead`. If the request has failed, a later reader fails with the error of the request. To begin several
+/// loops at different times, reserve the readers with ``readers(_:)``.
 ///
-/// When a loop ends early, its reader ends. When the last reader ends, the request is cancelled. If only ``response``
-/// was awaited, the request is cancelled when the task is released. With `automaticallyCancelling: false`, the request
-/// continues instead, and the rest of the body is received and discarded.
+/// The request is cancelled when the last reader ends early. If you only await ``response`` and begin no loop, the
+/// request is cancelled when the task is released. With `automaticallyCancelling: false`, the request continues in both
+/// cases, and the rest of the body is received and discarded.
 public struct DataStreamTask: Sendable {
     /// The request whose response this task reads.
     public let request: DataStreamRequest
@@ -37,14 +39,14 @@ public struct DataStreamTask: Sendable {
     /// for try await line in readers[1].lines { print(line) }
     /// ```
     ///
-    /// The loops can begin at different times, because the beginning of the body is kept until all readers have begun.
-    /// The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the slowest reader. A reader
-    /// that never begins therefore blocks the other readers, until its task and its sequences are released. This method
-    /// does not start the request.
+    /// The loops can begin at different times, because the beginning of the body is kept until all loops have begun.
+    /// The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the slowest loop. A loop
+    /// that never begins therefore blocks the other loops, until its task and the sequences of its task are released.
+    /// This method does not start the request.
     ///
-    /// - Parameter count: The number of readers. If it is 0 or negative, the result is empty.
-    /// - Returns: One task for each reader, which is intended for one loop. If the beginning of the body was delivered
-    ///   before this call, the loops fail with `.bodyAlreadyRead`.
+    /// - Parameter count: The number of tasks. If the number is 0 or negative, the result is empty.
+    /// - Returns: The tasks. Use each task for only one loop. If the beginning of the body was delivered before this
+    ///   call, the loops fail with `.bodyAlreadyRead`.
     public func readers(_ count: Int) -> [DataStreamTask] {
         (0..<max(0, count)).map { _ in
             DataStreamTask(
@@ -55,13 +57,15 @@ public struct DataStreamTask: Sendable {
 
     /// The head of the response, which is available when the validators have accepted it.
     ///
-    /// Awaiting the head starts the request, unless the request is suspended or the session does not start requests
-    /// automatically. The body is not delivered until a reader begins. If the awaiting Swift task is cancelled, the
-    /// request is also cancelled. With `automaticallyCancelling: false`, and in a task of ``readers(_:)``, only the wait
-    /// ends.
+    /// The request starts when you await the head. If the request is suspended, or if the session was created with
+    /// `startRequestsImmediately: false`, you must call ``resume()``. The body is delivered only when a loop over a
+    /// sequence begins.
     ///
-    /// - Throws: A ``RequestError`` if the request fails before the head is accepted; `.cancelled` if the awaiting Swift
-    ///   task is cancelled.
+    /// If the awaiting Swift task is cancelled, the request is also cancelled. With `automaticallyCancelling: false`,
+    /// and for a task from ``readers(_:)``, only the wait ends, and the request continues.
+    ///
+    /// - Throws: A ``RequestError`` if the request fails before the head is accepted. The error is `.cancelled` if the
+    ///   awaiting Swift task is cancelled.
     public var response: HTTPResponse {
         get async throws(RequestError) {
             request.core.observe(request)
@@ -123,8 +127,9 @@ extension DataStreamTask {
     /// The lines of the body as text, without their line endings.
     ///
     /// A line ends with LF or CRLF, or at the end of the body. A byte order mark determines the encoding. If there is
-    /// no mark, the encoding is the `charset` of the response, or UTF-8 by default. Malformed bytes become U+FFFD. The
-    /// Swift task that runs the loop splits the body into lines.
+    /// no mark, the encoding is the `charset` of the response, or UTF-8 by default. Malformed bytes become U+FFFD.
+    ///
+    /// The body is split into lines in the Swift task that runs the loop.
     ///
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// is longer than 16 MiB.
@@ -134,15 +139,15 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// With another decoder, the body can have any other format with one value per line. The loop throws a
-    /// ``RequestError`` and ends in these cases:
+    /// With another decoder, the body can have any other format with one value per line. Blank lines are skipped. The
+    /// values are decoded in the Swift task that runs the loop.
+    ///
+    /// The loop throws a ``RequestError`` and ends in these cases:
     ///
     /// - The request fails.
     /// - A line is longer than 16 MiB. The error is `.invalidResponse(.bodyTooLarge)`.
-    /// - A line cannot be decoded. The error is `.serialization(.decodingFailed)`, and its detail contains the number
-    ///   of the line.
-    ///
-    /// Blank lines are skipped. The Swift task that runs the loop decodes the values.
+    /// - A line cannot be decoded. The error is `.serialization(.decodingFailed)`, and its ``RequestError/detail``
+    ///   contains the number of the line.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -156,8 +161,8 @@ extension DataStreamTask {
 
     /// The server-sent events in the body (WHATWG HTML §9.2).
     ///
-    /// The sequence ends at the end of the response and does not reconnect, unlike an ``EventSource``. An incomplete
-    /// event at the end is dropped. The content type of the response is not checked, unless you add a validator.
+    /// The sequence ends at the end of the response. It does not reconnect; use an ``EventSource`` for this. An
+    /// incomplete event at the end is dropped. The content type of the response is checked only if you add a validator.
     ///
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// or the data of an event is longer than 16 MiB.
@@ -167,27 +172,28 @@ extension DataStreamTask {
 }
 
 extension DataStreamTask {
-    /// A sequence of the pieces of the body, in the sizes in which they arrive.
+    /// The bytes of the body, as a sequence of `Data` pieces.
     ///
     /// ```swift
     /// for try await piece in task.bytes { count += piece.count }
     /// ```
     ///
-    /// A piece is never empty, and its size can be up to a few hundred KiB. The loop throws a ``RequestError`` if the
-    /// request fails.
+    /// The size of a piece depends on the network. A piece is never empty, and its size can be up to a few hundred KiB.
+    /// The loop throws a ``RequestError`` if the request fails.
     public var bytes: Bytes { Bytes(reading: reading()) }
 
-    /// A sequence of the pieces of a response body.
+    /// The bytes of a response body, as a sequence of `Data` pieces.
     ///
-    /// A piece is never empty, and its size can be up to a few hundred KiB.
+    /// The size of a piece depends on the network. A piece is never empty, and its size can be up to a few hundred KiB.
     public struct Bytes: AsyncSequence, Sendable {
         let reading: BodyReading
 
-        /// Creates an iterator, which is a new reader of the body.
+        /// Creates an iterator, which is a new reader of the body, and starts the request.
         ///
-        /// The request starts, unless it is suspended or the session does not start requests automatically.
+        /// If the request is suspended, or if the session was created with `startRequestsImmediately: false`, you must
+        /// call ``DataStreamTask/resume()``.
         ///
-        /// - Returns: The iterator. The reader ends when the iterator is released.
+        /// - Returns: The iterator, which reads the body until it is released.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: reading.begin()) }
 
         /// The iterator of the pieces.
