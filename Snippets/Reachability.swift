@@ -31,7 +31,7 @@ enum Reachability {
     static func handle() async throws {
         let (heard, continuation) = AsyncStream<Void>.makeStream()
         // snippet.handler
-        // Keep the manager as long as its handler is needed. The handler runs on the global pool.
+        // Keep the manager as long as its handler is needed. The handler runs on the global executor.
         let manager = NetworkReachabilityManager()
         manager?.startListening { status in
             print(status == .notReachable ? "Offline: what you write is kept." : "Online.")

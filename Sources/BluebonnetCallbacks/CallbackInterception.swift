@@ -4,13 +4,14 @@ public import FoundationNetworking
 
 /// A `RequestAdapter` that changes `URLRequest`s and returns its result through a completion handler.
 ///
-/// Parts of the request that a `URLRequest` cannot represent stay unchanged. You can call the completion handler from any
-/// thread. Only its first call has an effect. If the completion handler is released without a call, the request fails.
+/// Parts of the request that a `URLRequest` cannot represent stay unchanged. You can call the completion handler from
+/// any thread. Only its first call has an effect. If the completion handler is released without a call, the request
+/// fails.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
-    /// This method runs on the global pool: once for the first attempt to send the request, and once for each retry.
-    /// Implement either this method or `adapt(_:using:completion:)`.
+    /// This method runs on the global executor: once for the first attempt to send the request, and once for each
+    /// retry. Implement either this method or `adapt(_:using:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -61,7 +62,7 @@ extension CallbackRequestAdapter {
 public protocol CallbackRequestRetrier: RequestRetrier {
     /// Decides whether a failed request is retried.
     ///
-    /// This method runs on the global pool. Bluebonnet calls it at most once for each failure.
+    /// This method runs on the global executor. Bluebonnet calls it at most once for each failure.
     ///
     /// - Parameters:
     ///   - request: The request that failed.

@@ -168,7 +168,7 @@ nonisolated extension Session {
     ///
     /// This method returns at once. Requests can begin and end before the closure is called.
     ///
-    /// - Parameter action: The closure. It runs on the global pool, and receives the requests in the order of their
+    /// - Parameter action: The closure. It runs on the global executor, and receives the requests in the order of their
     ///   creation.
     @preconcurrency
     public func withAllRequests(perform action: @escaping @Sendable (_ requests: [any Request]) -> Void) {

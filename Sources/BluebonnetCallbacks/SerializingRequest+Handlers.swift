@@ -12,8 +12,8 @@ nonisolated extension SerializingRequest {
     /// - Each handler is called exactly once, even if the request fails, is cancelled or has already ended.
     /// - The handlers of a request are called one after the other, in the order in which they were added.
     /// - Cancelling the task that adds a handler does not cancel the request.
-    /// - The serializer runs on the global pool, once for each response that the validators accept. A request that is
-    ///   retried can have several responses. For a download, the serializer receives the contents of the whole file.
+    /// - The serializer runs on the global executor, once for each response that the validators accept. A request that
+    ///   is retried can have several responses. For a download, the serializer receives the contents of the whole file.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the handler is called.
@@ -239,8 +239,8 @@ nonisolated extension DownloadRequest {
     ///
     /// Response handlers of this request receive the error `.explicitlyCancelled`.
     ///
-    /// - Parameter completionHandler: The handler. It is called on the global pool when the request has ended. The data
-    ///   is `nil` if the download cannot be resumed.
+    /// - Parameter completionHandler: The handler. It is called on the global executor when the request has ended. The
+    ///   data is `nil` if the download cannot be resumed.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void) -> Self {

@@ -24,8 +24,8 @@ public typealias EventMonitor = QueuedEventMonitor
 extension Session {
     /// Creates a session; the queues are ignored.
     ///
-    /// A session has no queues. It creates requests and serializes responses on the global pool. To select the queue of
-    /// a handler, pass the queue to the method that adds the handler.
+    /// A session has no queues. It creates requests and serializes responses on the global executor. To select the
+    /// queue of a handler, pass the queue to the method that adds the handler.
     ///
     /// - Parameters:
     ///   - rootQueue: Ignored.

@@ -126,7 +126,8 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Calls a handler with the current status, and again whenever the status changes.
     ///
-    /// The handler runs on the global pool, one call after the other. The new handler replaces the previous handler.
+    /// The handler runs on the global executor, one call after the other. The new handler replaces the previous
+    /// handler.
     ///
     /// - Parameter handler: The handler of the status. No new call begins after ``stopListening()``, but a call may
     ///   still be running.

@@ -8,7 +8,7 @@ package protocol ConnectivityMonitoring: Sendable {
 
     /// Waits until there is a network; returns at once if there is already a network.
     ///
-    /// This method runs on the global pool. Any number of tasks can wait at the same time.
+    /// This method runs on the global executor. Any number of tasks can wait at the same time.
     ///
     /// - Throws: `CancellationError` as soon as the calling task is cancelled.
     @concurrent
@@ -81,7 +81,7 @@ public struct OfflineRetrier: RequestInterceptor {
     ///   - retryLimit: The maximum number of retries of a request, including retries by other retriers; 5 by default.
     ///   - isOfflineError: A closure that returns whether a missing network can be the cause of the given error. By
     ///     default, it returns `true` for failed name lookups, failed connections and connect timeouts. The closure
-    ///     runs on the global pool.
+    ///     runs on the global executor.
     public init(
         monitor: NetworkReachabilityManager? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind

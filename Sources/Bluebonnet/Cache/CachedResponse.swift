@@ -92,10 +92,10 @@ public enum ResponseSource: Hashable, Sendable {
 public protocol CachedResponseHandler: Sendable {
     /// Returns the response to store.
     ///
-    /// The method runs on the global pool, not on the network's event loop, so it may take time. The request completes
-    /// after the method returns. The request receives the original response, not the response that the method returns.
-    /// If the request is cancelled, the task that runs the method is cancelled too. In this case, the cache ignores the
-    /// method's result and stores nothing.
+    /// The method runs on the global executor, not on the network's event loop, so it may take time. The request
+    /// completes after the method returns. The request receives the original response, not the response that the method
+    /// returns. If the request is cancelled, the task that runs the method is cancelled too. In this case, the cache
+    /// ignores the method's result and stores nothing.
     ///
     /// - Parameters:
     ///   - request: The request that received the response.
@@ -116,7 +116,8 @@ public struct ResponseCacher: CachedResponseHandler {
         case doNotCache
         /// Stores the response that a closure returns, or nothing if the closure returns `nil`.
         ///
-        /// The closure receives the request and the response that would be stored. The closure runs on the global pool.
+        /// The closure receives the request and the response that would be stored. The closure runs on the global
+        /// executor.
         case modify(@Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?)
     }
 
@@ -158,7 +159,7 @@ extension CachedResponseHandler where Self == ResponseCacher {
     /// Returns a handler that stores the response that a closure returns, or nothing if the closure returns `nil`.
     ///
     /// - Parameter modify: A closure that receives the request and the response that would be stored. It returns the
-    ///   response to store, or `nil` to store nothing. It runs on the global pool.
+    ///   response to store, or `nil` to store nothing. It runs on the global executor.
     /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify: @escaping @Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?

@@ -122,7 +122,7 @@ extension CookieStore {
     /// Loads cookies from a file in the Netscape format, which ``save(to:includingSessionCookies:)`` and `curl -c`
     /// write.
     ///
-    /// The method reads the file on the global pool. The loaded cookies replace stored cookies with the same name,
+    /// The method reads the file on the global executor. The loaded cookies replace stored cookies with the same name,
     /// domain and path.
     ///
     /// - Parameter file: The URL of the file.

@@ -78,8 +78,8 @@ extension DownloadRequest {
         ///   - options: The options for interruptions; none by default. The closure returns the other options.
         ///   - chooser: A closure that receives the URL of the partial file and the head of the response. The closure
         ///     returns the URL of the destination, and the options for directories and an existing file. The closure
-        ///     must not change or move the partial file. The closure runs on the global pool. If the task that awaits
-        ///     the download prefers another executor, the closure runs on that executor.
+        ///     must not change or move the partial file. The closure runs on the global executor. If the task that
+        ///     awaits the download prefers another executor, the closure runs on that executor.
         /// - Returns: The destination that the closure chooses.
         public static func custom(
             options: Options = [],

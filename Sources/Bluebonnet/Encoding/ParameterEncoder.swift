@@ -4,7 +4,7 @@ public import FoundationEssentials
 public protocol ParameterEncoder: Sendable {
     /// Returns the request with the encoded parameters.
     ///
-    /// Bluebonnet calls this method on the global pool, once for each attempt of the request. Each retry is a new
+    /// Bluebonnet calls this method on the global executor, once for each attempt of the request. Each retry is a new
     /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
     /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///

@@ -22,8 +22,8 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from a file while it is sent.
     ///
-    /// Bluebonnet opens the file on the global pool when it sends the request. The size of the file at that time is the
-    /// `Content-Length`. If the file cannot be opened, or its size changes while it is sent, the request fails with
+    /// Bluebonnet opens the file on the global executor when it sends the request. The size of the file at that time is
+    /// the `Content-Length`. If the file cannot be opened, or its size changes while it is sent, the request fails with
     /// `.requestBody(…)`.
     ///
     /// - Parameter url: The URL of the file.
@@ -34,8 +34,8 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from a sequence while it is sent.
     ///
-    /// Bluebonnet reads the sequence on the global pool, as fast as the network accepts the bytes. Bluebonnet iterates
-    /// the sequence only once, so the body cannot be sent again.
+    /// Bluebonnet reads the sequence on the global executor, as fast as the network accepts the bytes. Bluebonnet
+    /// iterates the sequence only once, so the body cannot be sent again.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
@@ -55,8 +55,8 @@ public struct RequestBody: Sendable {
     ///   - length: The total number of bytes in each sequence; `nil`, the default, if the number is unknown. With
     ///     `nil`, HTTP/1.1 uses the chunked transfer coding (RFC 9112 §7.1). If a sequence has a different number of
     ///     bytes, the request fails with `.requestBody(.lengthMismatch)`.
-    ///   - makeSequence: A closure that creates the sequence. The closure runs on the global pool each time the body is
-    ///     sent.
+    ///   - makeSequence: A closure that creates the sequence. The closure runs on the global executor each time the
+    ///     body is sent.
     /// - Returns: A body that can be sent any number of times.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: Int64? = nil, _ makeSequence: @escaping @Sendable () -> Pieces
@@ -133,8 +133,8 @@ package protocol RequestBodySource: Sendable {
 
 /// Reads a request's body once, from beginning to end, in pieces.
 ///
-/// A reader belongs to the task that passes the body's bytes to a transfer. This task runs on the global pool and never
-/// on the event loop. Each time a body is sent again, a new reader reads the body.
+/// A reader belongs to the task that passes the body's bytes to a transfer. This task runs on the global executor and
+/// never on the event loop. Each time a body is sent again, a new reader reads the body.
 package protocol BodyReader {
     /// Returns at least one byte, or `nil` at the end of the body.
     ///

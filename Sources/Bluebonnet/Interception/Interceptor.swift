@@ -39,7 +39,7 @@ public struct Interceptor: RequestInterceptor {
     /// Creates an interceptor from two closures.
     ///
     /// - Parameters:
-    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global executor.
     ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
     ///     pool.
     public init(
@@ -102,7 +102,7 @@ extension RequestInterceptor where Self == Interceptor {
     /// Creates an interceptor from two closures.
     ///
     /// - Parameters:
-    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global executor.
     ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
     ///     pool.
     /// - Returns: An interceptor that calls the closures.
@@ -118,7 +118,8 @@ public struct Adapter: RequestInterceptor {
 
     /// Creates an adapter.
     ///
-    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global
+    ///   executor.
     public init(_ adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest) {
         closure = adapt
     }
@@ -139,7 +140,8 @@ public struct Adapter: RequestInterceptor {
 extension RequestAdapter where Self == Adapter {
     /// An adapter that calls a closure.
     ///
-    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global
+    ///   executor.
     /// - Returns: An adapter that calls the closure.
     public static func adapter(
         using adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
@@ -153,7 +155,7 @@ public struct Retrier: RequestInterceptor {
     /// Creates a retrier.
     ///
     /// - Parameter retry: Receives a request, its session and its error, and decides whether to retry. Runs on the
-    ///   global pool.
+    ///   global executor.
     public init(_ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult) {
         closure = retry
     }
@@ -175,7 +177,7 @@ extension RequestRetrier where Self == Retrier {
     /// A retrier that calls a closure.
     ///
     /// - Parameter retry: Receives a request, its session and its error, and decides whether to retry. Runs on the
-    ///   global pool.
+    ///   global executor.
     /// - Returns: A retrier that calls the closure.
     public static func retrier(
         using retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult

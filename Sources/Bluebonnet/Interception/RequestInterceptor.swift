@@ -36,7 +36,7 @@ extension RequestInterceptor {
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send.
     ///
-    /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
+    /// The method runs on the global executor, not on the network's event loop, so it may take time. If the request is
     /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:
@@ -87,7 +87,7 @@ public protocol RequestRetrier: Sendable {
     /// called at most once for each failure. It is not called after a cancellation or after the shutdown of the
     /// session.
     ///
-    /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
+    /// The method runs on the global executor, not on the network's event loop, so it may take time. If the request is
     /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:

@@ -13,9 +13,9 @@ import FoundationEssentials
 ///     ├─ 7 retry          after a failure: call the retriers, and wait before the next attempt
 ///     └─ 8 serialize      run the serializers in order, and call the retriers for their failures
 ///
-/// The loop belongs to the task that runs the request. It runs on the global pool, or on the executor that this task
-/// prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other tasks
-/// can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it.
+/// The loop belongs to the task that runs the request. It runs on the global executor, or on the executor that this
+/// task prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other
+/// tasks can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it.
 struct AttemptLoop: ~Copyable {
     private let core: RequestCore
     /// Whether the call that started the request has already sent the first attempt.

@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// ```
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately. Validators and
-/// serializers run one after the other, on the global pool or on the executor that the awaiting task prefers. They
+/// serializers run one after the other, on the global executor or on the executor that the awaiting task prefers. They
 /// never run on the actor of the awaiting task or on the event loop.
 public actor DataRequest: Request {
     /// An opaque reference to the internal state of this request.
@@ -33,9 +33,9 @@ extension DataRequest {
     /// Adds a closure that validates the response.
     ///
     /// The closure runs for each response that all earlier validators have accepted, including the responses to
-    /// retries. It runs on the global pool, or on the executor that the awaiting task prefers. If the closure throws or
-    /// returns an error, the request fails with a ``RequestError`` of the kind `.validation(.customValidationFailed)`.
-    /// The underlying error is the error of the closure.
+    /// retries. It runs on the global executor, or on the executor that the awaiting task prefers. If the closure
+    /// throws or returns an error, the request fails with a ``RequestError`` of the kind
+    /// `.validation(.customValidationFailed)`. The underlying error is the error of the closure.
     ///
     /// - Parameter validation: A closure that receives the request, the response and the body, and returns whether the
     ///   response is valid.

@@ -14,7 +14,7 @@
 /// body. The transfer pauses when ``Session/Configuration/bodyHighWatermark`` bytes wait for the slowest reader.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately. Validators run on the
-/// global pool.
+/// global executor.
 public actor DataStreamRequest: Request {
     /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
@@ -43,7 +43,7 @@ public actor DataStreamRequest: Request {
     /// Adds a closure that validates the head of the response before the body is delivered.
     ///
     /// The closure runs for each response that all earlier validators have accepted, including the responses to
-    /// retries. It runs on the global pool. If the closure throws or returns an error, the request fails with a
+    /// retries. It runs on the global executor. If the closure throws or returns an error, the request fails with a
     /// ``RequestError`` of the kind `.validation(.customValidationFailed)`. The underlying error is the error of the
     /// closure.
     ///

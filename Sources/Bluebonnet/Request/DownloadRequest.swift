@@ -17,7 +17,7 @@ public import FoundationEssentials
 /// pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately. The file is written on
-/// the global pool, or on the executor that the awaiting task prefers.
+/// the global executor, or on the executor that the awaiting task prefers.
 public actor DownloadRequest: Request {
     /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
@@ -65,7 +65,7 @@ public actor DownloadRequest: Request {
     /// Adds a closure that validates the downloaded file before it is moved to its destination.
     ///
     /// When the body is complete, the closures run in the order in which they were added, until a closure refuses the
-    /// file. They run on the global pool, or on the executor that the awaiting task prefers.
+    /// file. They run on the global executor, or on the executor that the awaiting task prefers.
     ///
     /// If a closure throws or returns an error, the file is refused, and the request fails with a ``RequestError`` of
     /// the kind `.validation(.customValidationFailed)`. The underlying error is the error of the closure. The refused

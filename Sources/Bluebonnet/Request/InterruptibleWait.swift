@@ -1,7 +1,7 @@
 /// A wait for user code that can be interrupted.
 ///
-/// The code runs in its own task on the global pool. An interruption cancels this task and ends the wait immediately.
-/// The caller therefore does not wait for code that ignores its cancellation.
+/// The code runs in its own task on the global executor. An interruption cancels this task and ends the wait
+/// immediately. The caller therefore does not wait for code that ignores its cancellation.
 final class InterruptibleWait<Value: Sendable>: Sendable {
     private enum State {
         case waiting(Resumption<Value?>, Task<Void, Never>?)

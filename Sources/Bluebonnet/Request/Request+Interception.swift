@@ -30,7 +30,7 @@ extension Request {
     /// The closure runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter adapt: A closure that receives the request and its ``RequestAdapterState``, and returns the request
-    ///   to send. It runs on the global pool, once for the first attempt and once for each retry.
+    ///   to send. It runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func adapt(
@@ -53,7 +53,7 @@ extension Request {
     /// The closure runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
     ///
     /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether the
-    ///   request is retried, and after which delay. It runs on the global pool.
+    ///   request is retried, and after which delay. It runs on the global executor.
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func retry(

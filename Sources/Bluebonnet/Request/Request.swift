@@ -222,9 +222,9 @@ extension Request {
 
     /// Adds a closure that decides for each response whether the body is received.
     ///
-    /// If there are several closures, they run in the order in which they were added, on the global pool. For a stream
-    /// or a download, they run after the validators. If a closure returns `.cancel`, the request is cancelled and the
-    /// remaining closures are not called. Call this method before the request starts.
+    /// If there are several closures, they run in the order in which they were added, on the global executor. For a
+    /// stream or a download, they run after the validators. If a closure returns `.cancel`, the request is cancelled
+    /// and the remaining closures are not called. Call this method before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response, and returns whether the body is received.
     /// - Returns: This request, for chaining.
@@ -241,7 +241,7 @@ extension Request {
 
     /// Adds a closure that is called with the head of each response before the body is received.
     ///
-    /// The closure runs on the global pool. The body is received after the closure has returned. Call this method
+    /// The closure runs on the global executor. The body is received after the closure has returned. Call this method
     /// before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response.

@@ -109,7 +109,7 @@ private enum EmptyResponseRules {
 public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSerializer {
     /// Returns the serialized value.
     ///
-    /// The method runs on the global pool. If the task that awaits the value has a preferred executor, such as
+    /// The method runs on the global executor. If the task that awaits the value has a preferred executor, such as
     /// ``Session/executor``, the method can run on this executor.
     ///
     /// - Parameter input: The request, response and body of the exchange.

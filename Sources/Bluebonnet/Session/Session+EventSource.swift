@@ -11,7 +11,7 @@ extension Session {
     ///     `Cache-Control`. It also sets `Last-Event-ID` if an earlier event or `configuration` contained an event ID.
     ///   - configuration: The reconnection settings.
     ///   - requestModifier: A closure that changes the request of each connection, after the source has set all fields.
-    ///     The closure runs on the global pool.
+    ///     The closure runs on the global executor.
     /// - Returns: A source of events.
     public nonisolated func eventSource(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -31,7 +31,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The source calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for each connection.
+    ///     `asHTTPRequest()` of your type on the global executor, once for each connection.
     ///   - configuration: The reconnection settings.
     /// - Returns: A source of events.
     public nonisolated func eventSource(

@@ -20,7 +20,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -50,7 +50,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for the first attempt and once for each retry.
+    ///     the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -69,7 +69,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -95,7 +95,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -125,7 +125,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for the first attempt and once for each retry.
+    ///     the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -147,7 +147,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
@@ -177,7 +177,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
-    ///     closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     closure runs on the global executor, once for the first attempt and once for each retry.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
@@ -207,7 +207,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
-    ///     the global pool, once for the first attempt and once for each retry.
+    ///     the global executor, once for the first attempt and once for each retry.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download<Parameters: Encodable & Sendable>(
@@ -230,7 +230,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.

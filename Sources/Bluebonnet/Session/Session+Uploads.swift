@@ -19,7 +19,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -45,7 +45,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -59,8 +59,8 @@ extension Session {
     /// Creates a request that sends the bytes of a sequence.
     ///
     /// By default, the request starts when you call its first `serializing…` method. The request reads the sequence as
-    /// fast as the network accepts the bytes. The request iterates the sequence only once, on the global pool, so the
-    /// body cannot be sent again. To create a body that can be sent again, use ``RequestBody/stream(length:_:)``.
+    /// fast as the network accepts the bytes. The request iterates the sequence only once, on the global executor, so
+    /// the body cannot be sent again. To create a body that can be sent again, use ``RequestBody/stream(length:_:)``.
     ///
     /// - Parameters:
     ///   - sequence: A sequence whose elements are the parts of the body, in order. An element can have any size.
@@ -73,7 +73,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -98,7 +98,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -122,7 +122,7 @@ extension Session {
     /// - Parameters:
     ///   - data: The bytes to send.
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -141,7 +141,7 @@ extension Session {
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -155,8 +155,8 @@ extension Session {
     /// body.
     ///
     /// By default, the request starts when you call its first `serializing…` method. The request iterates the sequence
-    /// only once, on the global pool, so the body cannot be sent again. The sequence replaces the body of the converted
-    /// request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
+    /// only once, on the global executor, so the body cannot be sent again. The sequence replaces the body of the
+    /// converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
@@ -164,7 +164,7 @@ extension Session {
     ///   - length: The total number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses
     ///     the chunked transfer coding (RFC 9112 §7.1).
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -184,7 +184,7 @@ extension Session {
     /// - Parameters:
     ///   - body: The body to send.
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -224,7 +224,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
@@ -251,7 +251,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
-    ///     The closure runs on the global pool, once for the first attempt and once for each retry.
+    ///     The closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -275,7 +275,7 @@ extension Session {
     ///   - multipartFormData: A closure that appends the parts to an empty form. The closure runs before this method
     ///     returns.
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.
@@ -296,7 +296,7 @@ extension Session {
     /// - Parameters:
     ///   - multipartFormData: The form to send (RFC 7578).
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The session calls
-    ///     `asHTTPRequest()` of your type on the global pool, once for the first attempt and once for each retry.
+    ///     `asHTTPRequest()` of your type on the global executor, once for the first attempt and once for each retry.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     /// - Returns: A request that collects the response body in memory.

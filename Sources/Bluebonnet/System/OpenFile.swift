@@ -5,8 +5,8 @@ import Synchronization
 
 /// Owns a file descriptor, and closes it when the last reference is released.
 ///
-/// The calls block, so they must run on the global pool, not on the event loop. Only ``readResident(_:into:at:)`` does
-/// not wait for the disk.
+/// The calls block, so they must run on the global executor, not on the event loop. Only ``readResident(_:into:at:)``
+/// does not wait for the disk.
 // Safety: every pointer below is used only within its call, with the size of its memory.
 final class OpenFile: Sendable {
     private let descriptor: Int32

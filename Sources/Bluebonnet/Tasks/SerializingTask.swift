@@ -52,7 +52,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     /// cancelled before it called the `serializing…` method, the request is cancelled. To keep the request running in
     /// this case too, pass `automaticallyCancelling: false` to the `serializing…` method.
     ///
-    /// - Parameter handler: A closure that receives the response. It runs on the global pool, or on the preferred
+    /// - Parameter handler: A closure that receives the response. It runs on the global executor, or on the preferred
     ///   executor of a task that awaits the same request. It must return quickly and must not block.
     public func onCompletion(_ handler: @escaping @Sendable (SerializedResponse<Source, Value, RequestError>) -> Void) {
         pending.handle { handler(Self.response(from: $0)) }

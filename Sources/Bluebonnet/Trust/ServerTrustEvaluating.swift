@@ -22,7 +22,7 @@ public protocol ServerTrustEvaluating: Sendable {
 
 /// A type that decides asynchronously whether a server is trusted.
 ///
-/// The session first aborts the TLS handshake, and then calls the evaluator on the global pool. If the evaluator
+/// The session first aborts the TLS handshake, and then calls the evaluator on the global executor. If the evaluator
 /// accepts the server, the session opens the connection again. The session remembers for five minutes that the server
 /// was accepted. During this time, the evaluator does not run again for the same host and the same contents of the
 /// ``ServerTrust``.
@@ -230,7 +230,7 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     /// Creates an evaluator from a closure.
     ///
     /// - Parameter evaluate: A closure that receives the server's certificates and the host. It throws an error if the
-    ///   server is not trusted. It runs on the global pool. There are no other checks of the server.
+    ///   server is not trusted. It runs on the global executor. There are no other checks of the server.
     package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }

@@ -15,9 +15,9 @@ public typealias Parameters = [String: any Sendable]
 public protocol ParameterEncoding: Sendable {
     /// Returns a request with the parameters encoded into it.
     ///
-    /// After the request has been started, Bluebonnet calls this method on the global pool. It calls the method once
-    /// for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()` and
-    /// `debugDescription` of the `Request` also call this method, on the thread of their caller.
+    /// After the request has been started, Bluebonnet calls this method on the global executor. It calls the method
+    /// once for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()`
+    /// and `debugDescription` of the `Request` also call this method, on the thread of their caller.
     ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.

@@ -6,9 +6,9 @@ public import FoundationNetworking
 public protocol URLRequestConvertible: HTTPRequestConvertible {
     /// Returns the request as a Foundation `URLRequest`.
     ///
-    /// After the request has been started, Bluebonnet calls this method on the global pool. It calls the method once
-    /// for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()` and
-    /// `debugDescription` of the `Request` also call this method, on the thread of their caller.
+    /// After the request has been started, Bluebonnet calls this method on the global executor. It calls the method
+    /// once for the first attempt, and once for each retry. Until the first HTTP request is sent, `cURLDescription()`
+    /// and `debugDescription` of the `Request` also call this method, on the thread of their caller.
     ///
     /// - Returns: The request to send.
     /// - Throws: The reason why the request cannot be created. A `RequestError` is reported unchanged. Any other error

@@ -89,8 +89,8 @@ extension MultipartFormData {
 
 /// The bytes of a stream as an asynchronous sequence, which a dedicated thread reads on demand.
 ///
-/// A Foundation stream blocks the thread that reads it. On the global pool, it would block a thread that other tasks
-/// need.
+/// A Foundation stream blocks the thread that reads it. On the global executor, it would block a thread that other
+/// tasks need.
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 

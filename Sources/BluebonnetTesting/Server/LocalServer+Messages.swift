@@ -258,8 +258,8 @@ extension LocalServer.Response {
     ///   - status: The status code; 200 by default.
     ///   - headers: The header fields; none by default.
     ///   - length: The length of the body in bytes; `nil`, the default, if it is not known.
-    ///   - producer: A closure that writes the body. It runs on the global pool. Its task is cancelled when the client
-    ///     disconnects or the server stops.
+    ///   - producer: A closure that writes the body. It runs on the global executor. Its task is cancelled when the
+    ///     client disconnects or the server stops.
     /// - Returns: The new response.
     public static func stream(
         status: Int = 200, headers: HTTPHeaders = [:], length: Int? = nil,

@@ -15,7 +15,7 @@ extension LocalServer {
     ///   the response is 405. A fallback route replaces both responses.
     /// - A GET route also handles HEAD requests if there is no HEAD route.
     ///
-    /// The closures of routes run on the global pool, in one task for each request. The task is cancelled when the
+    /// The closures of routes run on the global executor, in one task for each request. The task is cancelled when the
     /// client disconnects or the server stops. If a closure throws an error, the response is 500 with the text of the
     /// error.
     public struct Router: Sendable {

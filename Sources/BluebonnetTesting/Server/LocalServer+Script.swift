@@ -104,8 +104,8 @@ extension LocalServer.Script.Step {
 
     /// Creates a step that waits until a closure returns.
     ///
-    /// - Parameter condition: The closure, which can wait for any condition. The closure runs on the global pool. Its
-    ///   task is cancelled when the client disconnects or the server stops.
+    /// - Parameter condition: The closure, which can wait for any condition. The closure runs on the global executor.
+    ///   Its task is cancelled when the client disconnects or the server stops.
     /// - Returns: The new step.
     public static func wait(_ condition: @escaping @Sendable () async -> Void) -> Self { Self(kind: .wait(condition)) }
 

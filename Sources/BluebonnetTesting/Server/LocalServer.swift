@@ -15,7 +15,7 @@ public import FoundationEssentials
 /// let request = try await server.nextRequest()
 /// ```
 ///
-/// Each server has its own thread. Routes run on the global pool; see ``Router``. A process can run any number of
+/// Each server has its own thread. Routes run on the global executor; see ``Router``. A process can run any number of
 /// servers. A server is thread-safe. It stops when it is released.
 public final class LocalServer: Sendable {
     /// The root URL of the server, `http://127.0.0.1:PORT`.

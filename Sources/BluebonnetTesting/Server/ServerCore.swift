@@ -3,7 +3,7 @@ import Bluebonnet
 /// Isolates the sockets of a server to an event loop.
 ///
 /// The event loop accepts the connections of the server, and reads, parses and writes for them. Routes and conditions
-/// of scripts run in their own tasks on the global pool. They submit their results to the event loop with
+/// of scripts run in their own tasks on the global executor. They submit their results to the event loop with
 /// ``submit(_:)``.
 actor ServerCore {
     nonisolated let loop: EventLoop
@@ -42,7 +42,7 @@ actor ServerCore {
         submit { work($0.connection(exchange)) }
     }
 
-    /// Runs a route for one request on the global pool, and submits its response to the event loop.
+    /// Runs a route for one request on the global executor, and submits its response to the event loop.
     @concurrent nonisolated func answer(
         _ request: LocalServer.Request, of exchange: ExchangeID, with handler: LocalServer.Router.Handler
     ) async {

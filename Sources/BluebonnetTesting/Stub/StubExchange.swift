@@ -3,8 +3,8 @@ import FoundationEssentials
 
 /// An exchange of the stub, which waits for a response and delivers it to the observer.
 ///
-/// A task on the global pool creates the response and notifies the observer. The task starts when the exchange is first
-/// resumed or aborted, and delivers exactly one outcome.
+/// A task on the global executor creates the response and notifies the observer. The task starts when the exchange is
+/// first resumed or aborted, and delivers exactly one outcome.
 final class StubExchange: Exchange {
     /// A closure that returns the outcome for the request of the exchange.
     typealias OutcomeProvider = @Sendable () async -> ExchangeOutcome

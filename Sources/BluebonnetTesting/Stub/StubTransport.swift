@@ -14,10 +14,10 @@ public import FoundationEssentials
 ///
 /// The transport ignores timeouts. To test a timeout, return a ``Response/failure(_:)`` with a timeout error.
 ///
-/// Each call of a closure runs on the global pool, in its own task. If the request is cancelled, this task is cancelled
-/// too. A cancelled request ends immediately, even if its closure never returns. The transport also calls the observers
-/// of its exchanges on the global pool. An exchange is one request that the transport sends, with its response. Every
-/// exchange ends exactly once.
+/// Each call of a closure runs on the global executor, in its own task. If the request is cancelled, this task is
+/// cancelled too. A cancelled request ends immediately, even if its closure never returns. The transport also calls the
+/// observers of its exchanges on the global executor. An exchange is one request that the transport sends, with its
+/// response. Every exchange ends exactly once.
 public final class StubTransport: Transport {
     /// A closure that returns the response to a request.
     ///
@@ -77,8 +77,8 @@ public final class StubTransport: Transport {
     /// - Parameters:
     ///   - method: The HTTP method; `nil` means all methods.
     ///   - path: The path, in the same form as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
-    ///   - handler: A closure that returns the response. It runs on the global pool. For the errors that it throws, see
-    ///     ``init(clock:_:)``.
+    ///   - handler: A closure that returns the response. It runs on the global executor. For the errors that it throws,
+    ///     see ``init(clock:_:)``.
     public func stub(
         _ method: HTTPMethod?, _ path: String,
         _ handler: @escaping @Sendable (_ request: HTTPRequest) async throws -> Response
@@ -184,7 +184,7 @@ public final class StubTransport: Transport {
         await Task { try? await waitUntilIdle() }.value
     }
 
-    /// Always `nil`, because the stub runs on the global pool.
+    /// Always `nil`, because the stub runs on the global executor.
     public var executor: (any TaskExecutor)? { nil }
 
     /// Reads a body that is not in memory to its end, like a server; returns the error if reading fails.

@@ -120,7 +120,7 @@ import Testing
         case .leafAlone, .keyAlone, .disabled, .accepting: return nil
         case .otherLeaf: return .certificatePinningFailed
         case .refusing: return .customEvaluationFailed
-        case .nobody: return .notEvaluated
+        case .nobody, .nobodyAfterAwaiting: return .notEvaluated
         }
     }
 

@@ -8,7 +8,7 @@ enum TrustFixture {
     enum EvaluatorKind: String, CaseIterable, Sendable {
         case `default`, anyHost, pinnedLeaf, pinnedAuthority, ownAuthority, ownAuthorityOnAnyHost, leafAlone, otherLeaf
         case leafKey, authorityKey, otherKey, keyAlone, revocation, positiveRevocation, ocsp, disabled, accepting
-        case refusing, nobody
+        case refusing, nobody, nobodyAfterAwaiting
     }
 
     /// Creates an evaluator with pins for the certificate or the authority of a server.
@@ -51,6 +51,7 @@ enum TrustFixture {
         case .accepting: return AsyncClosureTrustEvaluator { _, _ in await Task.yield() }
         case .refusing: return ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         case .nobody: return .composite([])
+        case .nobodyAfterAwaiting: return .composite([AsyncClosureTrustEvaluator { _, _ in }, .composite([])])
         }
     }
 

@@ -17,7 +17,7 @@ import Testing
             case .otherKey: .publicKeyPinningFailed
             case .positiveRevocation: .revocationCheckFailed(.noResponse)
             case .refusing: .customEvaluationFailed
-            case .nobody: .notEvaluated
+            case .nobody, .nobodyAfterAwaiting: .notEvaluated
             default: nil
             }
         try await expect(server, evaluatorKind, reason)
@@ -57,7 +57,7 @@ import Testing
         case .leafAlone, .keyAlone, .disabled, .accepting: nil
         case .otherLeaf: .certificatePinningFailed
         case .refusing: .customEvaluationFailed
-        case .nobody: .notEvaluated
+        case .nobody, .nobodyAfterAwaiting: .notEvaluated
         }
     }
 

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// An exchange that looks up a response in a cache, or fetches, validates and stores it.
 ///
 /// The exchange runs on the caller's thread. File access and handlers may take time, so they run in a task on the
-/// global pool. The method that starts the exchange never calls the observer.
+/// global executor. The method that starts the exchange never calls the observer.
 final class CachingExchange: Exchange {
     let request: HTTPRequest
     let cacheRequest: CacheRequest
@@ -262,7 +262,7 @@ extension CachingExchange: ExchangeObserver {
         }
     }
 
-    /// Applies the verdict on the global pool, before the outcome is delivered.
+    /// Applies the verdict on the global executor, before the outcome is delivered.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }

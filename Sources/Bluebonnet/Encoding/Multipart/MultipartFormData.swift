@@ -239,7 +239,7 @@ extension MultipartFormData {
     ///   - headers: More header fields for the part. Servers must ignore these fields (RFC 7578 §4.8).
     ///     `Content-Disposition` is not allowed. If there is a media type, `Content-Type` is not allowed either.
     ///   - make: A closure that returns a new sequence with all bytes of the part. Bluebonnet calls the closure on the
-    ///     global pool each time the part is sent, encoded or written.
+    ///     global executor each time the part is sent, encoded or written.
     public mutating func append<S: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:], _ make: @escaping @Sendable () -> S
@@ -253,8 +253,8 @@ extension MultipartFormData {
 extension MultipartFormData {
     /// Returns the bytes of the whole form.
     ///
-    /// The method runs on the global pool. The result is in memory, so use this method only for small forms. You do not
-    /// need this method to send a form.
+    /// The method runs on the global executor. The result is in memory, so use this method only for small forms. You do
+    /// not need this method to send a form.
     ///
     /// - Returns: The bytes of the form.
     /// - Throws: A ``RequestError`` with `.multipartEncoding` for the first part that cannot be sent, or with
@@ -272,8 +272,8 @@ extension MultipartFormData {
 
     /// Writes the form to a new file, piece by piece.
     ///
-    /// The method runs on the global pool. It does not replace an existing file. If writing fails, the method removes
-    /// the new file.
+    /// The method runs on the global executor. It does not replace an existing file. If writing fails, the method
+    /// removes the new file.
     ///
     /// - Parameter fileURL: The URL of the file to create.
     /// - Throws: A ``RequestError`` with `.multipartEncoding` if a part cannot be sent or the file cannot be written,

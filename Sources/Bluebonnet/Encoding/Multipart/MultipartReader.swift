@@ -4,8 +4,9 @@ import FoundationEssentials
 ///
 /// Only one file or sequence is open at a time.
 ///
-/// The reader runs on the global pool, where its caller runs. If a part does not have its announced length, the reader
-/// throws before the delimiter after the part. The server then cannot mistake the received bytes for the whole form.
+/// The reader runs on the global executor, where its caller runs. If a part does not have its announced length, the
+/// reader throws before the delimiter after the part. The server then cannot mistake the received bytes for the whole
+/// form.
 struct MultipartReader: BodyReader {
     private let boundary: MultipartBoundary
     private let parts: [PreparedMultipartPart]

@@ -20,8 +20,8 @@ import Synchronization
 /// the kind `.adaptation`. If it obtains no valid credential after the server rejected a request, the request fails
 /// with the kind `.retry(original:)`. The underlying error is an ``AuthenticationError`` or the error of the refresh.
 ///
-/// The authenticator runs on the global pool, and each refresh runs in its own task. The interceptor is an actor, but
-/// only short code runs on this actor, such as the credential's ``AuthenticationCredential/requiresRefresh``. A
+/// The authenticator runs on the global executor, and each refresh runs in its own task. The interceptor is an actor,
+/// but only short code runs on this actor, such as the credential's ``AuthenticationCredential/requiresRefresh``. A
 /// cancelled request stops waiting, but does not cancel the refresh.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
     /// The limit on how often the credential is refreshed.

@@ -1,6 +1,6 @@
 /// A type that applies credentials to requests and refreshes them for an ``AuthenticationInterceptor``.
 ///
-/// All methods run on the global pool, never on the network's event loop.
+/// All methods run on the global executor, never on the network's event loop.
 public protocol Authenticator: Sendable {
     /// The type of the credential, such as a token with its expiry date.
     associatedtype Credential: AuthenticationCredential

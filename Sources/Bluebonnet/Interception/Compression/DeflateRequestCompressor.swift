@@ -65,7 +65,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     ///     default.
     ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed too; `true` by default.
     ///   - shouldCompressBodyData: A closure that decides whether a body in memory is compressed, such as
-    ///     `{ $0.count > 1024 }`. By default, all bodies are compressed. The closure runs on the global pool.
+    ///     `{ $0.count > 1024 }`. By default, all bodies are compressed. The closure runs on the global executor.
     public init(
         format: Format = .deflate, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         compressesStreamedBodies: Bool = true,
@@ -128,7 +128,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
     ///     default.
     ///   - shouldCompressBodyData: A closure that decides whether a body in memory is compressed. By default, all
-    ///     bodies are compressed. The closure runs on the global pool.
+    ///     bodies are compressed. The closure runs on the global executor.
     /// - Returns: A compressor with these settings.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,

@@ -11,7 +11,7 @@
 public protocol RedirectHandler: Sendable {
     /// Returns the request to send next.
     ///
-    /// The method runs on the global pool, not on the network's event loop, so it may take time. If the request is
+    /// The method runs on the global executor, not on the network's event loop, so it may take time. If the request is
     /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.
     ///
     /// - Parameters:
@@ -86,7 +86,7 @@ extension RedirectHandler where Self == Redirector {
     /// Returns a handler that calls a closure to decide about each redirect.
     ///
     /// - Parameter modify: Receives the request, the proposed next request and the redirect response. Returns the
-    ///   request to send, or `nil` to deliver the redirect response. Runs on the global pool.
+    ///   request to send, or `nil` to deliver the redirect response. Runs on the global executor.
     /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify:

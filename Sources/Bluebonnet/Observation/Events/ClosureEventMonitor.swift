@@ -13,14 +13,15 @@ public import FoundationEssentials
 /// ```
 @dynamicMemberLookup
 public final class ClosureEventMonitor: RequestEventHandler {
-    /// The executor that runs the closures, or `nil` for the global pool.
+    /// The executor that runs the closures, or `nil` for the global executor.
     public let executor: (any TaskExecutor)?
 
     private let closures = Locked(Closures())
 
     /// Creates a monitor without closures.
     ///
-    /// - Parameter executor: The executor that runs the closures, or `nil` for the global pool. The default is `nil`.
+    /// - Parameter executor: The executor that runs the closures, or `nil` for the global executor. The default is
+    ///   `nil`.
     public init(executor: (any TaskExecutor)? = nil) {
         self.executor = executor
     }

@@ -25,7 +25,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
     /// The level of detail.
     package let level: Level
 
-    /// The executor that writes the lines, or `nil` for the global pool.
+    /// The executor that writes the lines, or `nil` for the global executor.
     public let executor: (any TaskExecutor)?
 
     private let write: @Sendable (String) -> Void
@@ -36,7 +36,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
     ///
     /// - Parameters:
     ///   - level: The level of detail; `.brief` by default.
-    ///   - executor: The executor that calls `write`, or `nil` for the global pool. The default is `nil`.
+    ///   - executor: The executor that calls `write`, or `nil` for the global executor. The default is `nil`.
     ///   - write: A closure that receives each line without a line ending. The default closure writes to standard
     ///     error.
     public init(

@@ -113,7 +113,7 @@ extension DataStreamRequest.Stream: SerializationOutcome where Failure == Reques
 /// To implement a separate method for each event, conform to ``EventMonitor`` instead. Its documentation describes the
 /// order and the delivery of the events.
 public protocol RequestEventHandler: Sendable {
-    /// The executor that runs ``handle(_:of:)``, or `nil` for the global pool.
+    /// The executor that runs ``handle(_:of:)``, or `nil` for the global executor.
     ///
     /// The default is `nil`. Bluebonnet reads this property once, when you pass the monitor to a session or a request.
     /// If the monitor is an actor, its methods always run on the actor.
@@ -128,7 +128,7 @@ public protocol RequestEventHandler: Sendable {
 }
 
 extension RequestEventHandler {
-    /// The default value: `nil`, for the global pool.
+    /// The default value: `nil`, for the global executor.
     public var executor: (any TaskExecutor)? { nil }
 }
 

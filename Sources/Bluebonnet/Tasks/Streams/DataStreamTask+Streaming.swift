@@ -56,7 +56,7 @@ extension DataStreamTask {
     ///
     /// Blank lines are skipped. If a line cannot be decoded, the sequence contains an error event and continues with
     /// the next line. If a line is longer than 16 MiB, the sequence contains an error event, and then only the
-    /// completion. Values are decoded on the global pool.
+    /// completion. Values are decoded on the global executor.
     ///
     /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
     /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
@@ -102,7 +102,7 @@ extension DataStreamTask {
     /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer that converts each piece to a value. It runs on the global pool.
+    ///   - serializer: The serializer that converts each piece to a value. It runs on the global executor.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
@@ -139,7 +139,7 @@ extension Result where Failure == RequestError {
 
 /// Reads a streamed body for one reader, and returns events with elements, errors and the completion.
 ///
-/// The framer runs on this actor, and the serializer runs on the global pool.
+/// The framer runs on this actor, and the serializer runs on the global executor.
 private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?

@@ -57,8 +57,8 @@ enum UploadBody {
 
 /// Passes a request's body in pieces from a reading task to the loop, with limited memory.
 ///
-/// The task runs on the global pool. It starts when the loop first requests bytes, so a body that the server does not
-/// want is not read.
+/// The task runs on the global executor. It starts when the loop first requests bytes, so a body that the server does
+/// not want is not read.
 ///
 /// If the body is a file, the loop itself reads the part that the system has in memory. This saves a copy and a thread
 /// switch. The loop never waits for the disk. From the first bytes on that are not in memory, the task reads.
