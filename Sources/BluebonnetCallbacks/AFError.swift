@@ -174,7 +174,7 @@ extension AFError {
     public var isDownloadedFileMoveError: Bool { if case .downloadedFileMoveFailed = self { true } else { false } }
     /// Whether the request was cancelled.
     public var isExplicitlyCancelledError: Bool { if case .explicitlyCancelled = self { true } else { false } }
-    /// Whether a text is not a URL, or the URL cannot be requested.
+    /// Whether the request failed because its URL is malformed or cannot be requested.
     public var isInvalidURLError: Bool { if case .invalidURL = self { true } else { false } }
     /// Whether a multipart form could not be encoded.
     public var isMultipartEncodingError: Bool { if case .multipartEncodingFailed = self { true } else { false } }

@@ -40,8 +40,8 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
     ///   - length: The total number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses
-    ///     the chunked transfer coding (RFC 9112 §7.1). If the sequence has a different number of bytes, the request
-    ///     fails with `.requestBody(.lengthMismatch)`.
+    ///     the chunked transfer coding (RFC 9112 §7.1). If you pass a length and the sequence has more or fewer bytes,
+    ///     the request fails with `.requestBody(.lengthMismatch)`.
     /// - Returns: A body that can be sent once.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil

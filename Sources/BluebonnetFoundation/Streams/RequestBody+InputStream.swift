@@ -17,8 +17,8 @@ extension RequestBody {
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - length: The number of bytes in the stream; `nil`, the default, if the number is not known. Without a length,
-    ///     the body is sent in chunks over HTTP/1.1 (RFC 9112 §7.1). If the stream has a different number of bytes, the
-    ///     request fails with `.requestBody(.lengthMismatch)`.
+    ///     the body is sent in chunks over HTTP/1.1 (RFC 9112 §7.1). If you pass a length and the stream has more or
+    ///     fewer bytes, the request fails with `.requestBody(.lengthMismatch)`.
     /// - Returns: The body to send.
     public static func inputStream(_ stream: sending InputStream, length: Int64? = nil) -> RequestBody {
         .stream(InputStreamPieces(stream: OwnedInputStream(stream)), length: length)
@@ -74,7 +74,7 @@ extension MultipartFormData {
     ///
     /// - Parameters:
     ///   - stream: The stream to read. The caller must not use it after this call.
-    ///   - length: The number of bytes in the stream. If the stream has a different number of bytes, the request fails.
+    ///   - length: The number of bytes in the stream. If the stream has more or fewer bytes, the request fails.
     ///   - name: The name of the form field.
     ///   - fileName: The name of the file.
     ///   - mimeType: The media type of the file.

@@ -211,7 +211,7 @@ extension MultipartFormData {
     /// - Parameters:
     ///   - sequence: The bytes of the part, in chunks. Iteration begins when the part is sent, encoded or written.
     ///   - length: The number of bytes of the sequence. With `nil`, the default, the length of the whole form is
-    ///     unknown. If the sequence has a different number of bytes, the form fails.
+    ///     unknown. If you pass a length and the sequence has more or fewer bytes, the form fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
@@ -231,7 +231,7 @@ extension MultipartFormData {
     ///
     /// - Parameters:
     ///   - length: The number of bytes of each sequence. With `nil`, the default, the length of the whole form is
-    ///     unknown. If a sequence has a different number of bytes, the form fails.
+    ///     unknown. If you pass a length and a sequence has more or fewer bytes, the form fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
