@@ -90,7 +90,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs, or an empty string if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
+    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
@@ -99,7 +99,7 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
-    /// - Throws: An ``Error``, or the error that the value or the closure of a `custom` format throws.
+    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format throws.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }

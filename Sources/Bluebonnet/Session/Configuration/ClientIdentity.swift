@@ -3,9 +3,9 @@ public import FoundationEssentials
 extension Session.Configuration.TLS {
     /// A client certificate and its private key.
     ///
-    /// Set `TLS.clientIdentities` to choose an identity for each host. All other servers that request a client
-    /// certificate receive `TLS.clientIdentity`. Files are read when a connection is made. The description of an
-    /// identity contains neither the key nor the passphrase.
+    /// `TLS.clientIdentities` contains identities for particular hosts. A server that is not listed there receives
+    /// `TLS.clientIdentity` if it requests a client certificate. Files are read when a connection is made. The
+    /// description of an identity contains neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.
         enum Source: Hashable, Sendable {

@@ -2,8 +2,9 @@ import Synchronization
 
 /// The default transport of sessions, which sends requests with libcurl.
 ///
-/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. It can wrap a
-/// ``CurlTransport`` and forward all other calls to it. Pass your transport to a ``Session``.
+/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. Your
+/// transport can wrap a ``CurlTransport`` and forward calls to the wrapped transport. Pass your transport to a
+/// ``Session``.
 ///
 /// A session shuts its transport down when the session ends. If you use a transport without a session, shut it down
 /// yourself; otherwise, its connections stay open.
