@@ -66,33 +66,33 @@ extension QueuedEventMonitor {
 
     // MARK: Methods with RequestError
 
-    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
+    /// Converts the error to an `AFError`, and calls the overload of this method that receives an `AFError`.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
+    /// Converts the error to an `AFError`, and calls the overload of this method that receives an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
+    /// Converts the error to an `AFError`, and calls the overload of this method that receives an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) {
         self.request(request, didParseStream: result.mapError(AFError.init))
     }
 
-    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
+    /// Converts the error to an `AFError`, and calls the overload of this method that receives an `AFError`.
     public func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Converts the error to an `AFError`, and calls the method for `AFError`s.
+    /// Converts the error to an `AFError`, and calls the overload of this method that receives an `AFError`.
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) {

@@ -404,7 +404,8 @@ public struct Timeouts: Hashable, Sendable {
 
     /// Creates time limits.
     ///
-    /// If you omit a limit, the initializer does not set this limit.
+    /// A limit that you omit keeps its default. For a request, the default is the limit of the session. For a session,
+    /// it is the limit in ``default``.
     ///
     /// - Parameters:
     ///   - pool: The limit for the time that a request waits for a connection; `nil` for no limit.

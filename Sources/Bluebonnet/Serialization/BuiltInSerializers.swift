@@ -172,7 +172,7 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows an
     ///   empty body.
     /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not valid JSON. The
-    ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   underlying error is a ``JSONParsingError``. The error is `.serialization(.inputDataNilOrZeroLength)`
     ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
     ///   errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
@@ -242,7 +242,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The error of
     ///   the decoder becomes the underlying error, but a ``RequestError`` of the decoder is rethrown unchanged.
     ///   ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the method or status code allows the
-    ///   empty body, but the type has no empty value. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   empty body, but the type has no empty value. The error is `.serialization(.inputDataNilOrZeroLength)`
     ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
     ///   errors of the preprocessor.
     public func serialize(_ input: SerializerInput) throws -> Value {
