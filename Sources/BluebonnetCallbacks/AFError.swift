@@ -274,7 +274,8 @@ extension AFError {
     }
     /// The URL of the downloaded file that could not be moved.
     ///
-    /// If the destination already exists or is a directory, this property is the URL of the temporary directory.
+    /// If the destination already exists or is a directory, the property does not name the file. It is then the URL of
+    /// the temporary directory.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// The URL of the destination to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }

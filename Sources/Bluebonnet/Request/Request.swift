@@ -176,7 +176,7 @@ extension Request {
 
     /// Returns a sequence of the HTTP requests that are sent, including redirects and retries.
     ///
-    /// The sequence begins with the latest HTTP request, if there is one, and ends when this request has finished. A
+    /// The sequence begins with the latest HTTP request, if there is one, and ends when this `Request` has finished. A
     /// loop over the sequence does not start this request.
     ///
     /// - Parameter bufferingPolicy: The values to keep for a slow loop; all values by default.
@@ -189,7 +189,7 @@ extension Request {
 
     /// Returns a sequence of `curl` commands for the requests of ``httpRequests(bufferingPolicy:)``.
     ///
-    /// The sequence begins with the latest HTTP request, if there is one, and ends when this request has finished. A
+    /// The sequence begins with the latest HTTP request, if there is one, and ends when this `Request` has finished. A
     /// loop over the sequence does not start this request. ``cURLDescription(revealingSecrets:)`` describes the
     /// commands.
     ///

@@ -210,8 +210,8 @@ public struct ExchangeOptions: Sendable {
 
     /// Decides how a cache stores the response; `nil` for the cache's own decision.
     ///
-    /// Only caches call this closure. It receives the response that would be stored. It returns the response to store,
-    /// or `nil` to store nothing.
+    /// Only caches call this closure. The closure receives the response that would be stored, and returns the response
+    /// to store. If the closure returns `nil`, nothing is stored.
     public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
 
     /// Creates options for an exchange.

@@ -53,8 +53,8 @@ public import FoundationEssentials
 /// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
 ///   changes of the state. For example, a call of `suspend` for a suspended request causes no event.
 /// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
-///   serializer that was attached after the request had finished. `didParseStream` can follow if a task reads a stream
-///   slowly.
+///   serializer that was attached after the request had finished. `didParseStream`, which reports each value of a
+///   stream, can follow if a task reads the stream slowly.
 /// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
 ///   neither started nor cancelled has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
