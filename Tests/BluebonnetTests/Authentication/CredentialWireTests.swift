@@ -1,8 +1,9 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// The requests that contain credentials.
 @Suite(.timeLimit(.minutes(1))) struct CredentialWireTests {
@@ -34,6 +35,11 @@ import Testing
         let request = HTTPRequest(
             server.url("/post"), method: .post, body: .data(Data("body".utf8)), credential: credential)
         let answer = await ChallengedKind.data.answer(request, in: session)
+        guard !Libcurl.schemes.isDisjoint(with: schemes) else {
+            // Newer versions are built without NTLM.
+            #expect(answer.error?.kind == .authentication(.unsupportedScheme("NTLM")))
+            return try await TestHarness.end(session, server)
+        }
         #expect(answer.text == "body")
         #expect(server.requestCount == 1)
         #expect(server.requests.first?.headers.contains("Authorization") == false)

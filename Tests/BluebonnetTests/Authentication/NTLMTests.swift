@@ -1,10 +1,12 @@
-import Bluebonnet
 import FoundationEssentials
 import TestSupport
 import Testing
 
+@testable import Bluebonnet
+
 /// NTLM with a server that verifies the response to its challenge.
-@Suite(.timeLimit(.minutes(1))) struct NTLMTests {
+@Suite(.enabled(if: Libcurl.schemes.contains(.ntlm), "this libcurl was built without NTLM"), .timeLimit(.minutes(1)))
+struct NTLMTests {
     private static let known = Credential(username: "GARDEN\\user", password: "secret")
 
     private static func request(_ path: String, _ credential: Credential?, body: String? = nil) throws -> HTTPRequest {

@@ -1,8 +1,9 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// How credentials are sent to proxies, and to no other servers.
 @Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
@@ -109,7 +110,8 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `NTLM authenticates the connection to a proxy and sends the body after authentication`() async throws {
+    @Test(.enabled(if: Libcurl.schemes.contains(.ntlm), "this libcurl was built without NTLM"))
+    func `NTLM authenticates the connection to a proxy and sends the body after authentication`() async throws {
         let credential = Credential(username: "GARDEN\\user", password: "secret")
         let session = try ProxyFixture.session(.url(try TestServers.ntlm.proxyURL(), credential: credential))
         for (number, expected) in ["GARDEN\\user body - NTLM", "GARDEN\\user body - -"].enumerated() {

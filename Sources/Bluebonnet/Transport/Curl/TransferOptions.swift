@@ -61,8 +61,9 @@ final class TransferOptions {
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
+        let changesTarget = RequestTargets.isGuarded && RequestTargets.changes(request.url.curlString)
         let profile =
-            transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection
+            transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
@@ -84,6 +85,7 @@ final class TransferOptions {
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
+        if changesTarget { applyTarget(of: transfer, to: easy) }
         apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)

@@ -1,0 +1,79 @@
+import CCurl
+import FoundationEssentials
+
+/// Finds the request targets that libcurl would change (RFC 9112 §3.2).
+///
+/// Libcurl 8.8.0 and later may omit the `?` of an empty query. Libcurl 8.21.0 and later writes percent-encoded octets in
+/// upper case. A server that verifies the signature of a URL then refuses the request. Such a target is therefore passed
+/// to libcurl in addition to the URL.
+enum RequestTargets {
+    enum Form {
+        /// The path and the query, for servers.
+        case origin
+        /// The whole URL, for HTTP proxies that do not open a tunnel.
+        case absolute
+    }
+
+    static let isGuarded = Libcurl.version >= 0x08_08_00
+
+    /// Whether libcurl would change the target of a URL, which has no fragment.
+    static func changes(_ url: String) -> Bool {
+        let bytes = url.utf8.span
+        for index in bytes.indices.dropLast(2) where bytes[index] == UInt8(ascii: "%") {
+            if isLowerCase(bytes[index + 1]) || isLowerCase(bytes[index + 2]) { return true }
+        }
+        return bytes.count > 0 && bytes[bytes.count - 1] == UInt8(ascii: "?")
+    }
+
+    /// Returns the target of a URL in the given form; `nil` if the URL has characters that libcurl has to encode.
+    static func target(of url: String, _ form: Form) -> String? {
+        guard url.utf8.allSatisfy({ 0x20 < $0 && $0 < 0x7f }) else { return nil }
+        let syntax = URLSyntax(url.utf8.span)
+        let utf8 = Array(url.utf8)
+        let path = String(decoding: utf8[syntax.authority.upperBound...], as: UTF8.self)
+        let origin = path.hasPrefix("/") ? path : "/" + path
+        switch form {
+        case .origin: return origin
+        case .absolute:
+            let scheme = String(decoding: utf8[syntax.scheme], as: UTF8.self)
+            let host = utf8[syntax.host.lowerBound..<syntax.authority.upperBound]
+            return "\(scheme)://\(String(decoding: host, as: UTF8.self))\(origin)"
+        }
+    }
+
+    private static func isLowerCase(_ digit: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(digit) }
+}
+
+extension TransferOptions {
+    /// Passes the target of the request to libcurl, if libcurl would otherwise change it.
+    func applyTarget(of transfer: Transfer, to easy: EasyHandle) {
+        let text = transfer.request.url.curlString
+        guard !usesDigest(transfer), let form = targetForm(of: transfer, easy) else { return }
+        if let target = RequestTargets.target(of: text, form) { easy.set(CURLOPT_REQUEST_TARGET, target) }
+    }
+
+    /// Whether the response to a challenge may contain the target.
+    ///
+    /// Libcurl always computes this response for the target that it has changed (RFC 7616 §3.4.6), and a server refuses
+    /// a response for another target.
+    private func usesDigest(_ transfer: Transfer) -> Bool {
+        [transfer.serverChallenges.credential, transfer.proxyChallenges.credential].contains {
+            $0?.schemes.contains(.digest) == true
+        }
+    }
+
+    /// The form of the target; `nil` if only libcurl knows it, because some hosts are reached without the proxy.
+    private func targetForm(of transfer: Transfer, _ easy: EasyHandle) -> RequestTargets.Form? {
+        let request = transfer.request
+        guard transfer.isProxied, !Self.isSecure(request.url) else { return .origin }
+        if configuration.hsts != .off, easy.share?.upgrades(request.url) == true { return .origin }
+        let (proxy, exclusions): (String?, Bool) =
+            switch request.proxy ?? configuration.proxy {
+            case .none: (nil, false)
+            case .environment: (environment.url(isSecure: false), !environment.exclusions.isEmpty)
+            case .url(let url, _, let excluded): (url, !excluded.isEmpty)
+            }
+        guard let proxy, !ProxyRoute.isSocks(proxy) else { return .origin }
+        return exclusions ? nil : .absolute
+    }
+}

@@ -1,0 +1,63 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// The targets that requests have on the wire, where libcurl would change them.
+///
+/// Without ``RequestTargets``, libcurl 8.14.1 sends `/a` for `/a?`, and libcurl 8.23.0 sends `/%C3` for `/%c3`.
+@Suite(.timeLimit(.minutes(1))) struct RequestTargetsTests {
+    @Test(arguments: [
+        ("http://a.test/", nil, nil), ("http://a.test/b?c=%C3%12", nil, nil), ("http://%c3.test/?b", "/?b", nil),
+        ("http://a.test/?", "/?", "http://a.test/?"), ("http://a.test?", "/?", "http://a.test/?"),
+        ("http://a.test?%c3", "/?%c3", "http://a.test/?%c3"),
+        ("http://user:pw@a.test:81/%2e/", "/%2e/", "http://a.test:81/%2e/"),
+        ("http://[::1]:81/%Ce?", "/%Ce?", "http://[::1]:81/%Ce?"), ("http://a.test/%", nil, nil),
+        ("http://a.test/%c3ü", nil, nil),
+    ])
+    func `the target of a URL that libcurl would change`(url: String, origin: String?, absolute: String?) {
+        let isChanged = RequestTargets.changes(url)
+        #expect((isChanged ? RequestTargets.target(of: url, .origin) : nil) == origin)
+        guard url.hasPrefix("http://%") == false else { return }
+        #expect((isChanged ? RequestTargets.target(of: url, .absolute) : nil) == absolute)
+    }
+
+    @Test(arguments: ["/%c3%bc", "/a?", "/?a=%2f", "/a"])
+    func `a proxy receives the whole URL unchanged`(target: String) async throws {
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
+        let proxy = "http://127.0.0.1:\(server.port)"
+        let session = TestHarness.session { $0.proxy = .url(proxy) }
+        for host in ["a.test", "b.test:81"] {
+            let request = session.request("http://user:password@\(host)\(target)#fragment")
+            #expect(try await WireResponse(of: request).status == 200)
+            #expect(try await server.nextRequest().target == "http://\(host)\(target)")
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    /// Only libcurl knows whether it uses the proxy. Both forms of the target are valid for the receiver.
+    @Test func `a server that is excluded from a proxy receives a path`() async throws {
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
+        let proxy = Session.Configuration.Proxy.url("http://127.0.0.1:\(server.port)", excluding: ["127.0.0.1"])
+        let session = TestHarness.session { $0.proxy = proxy }
+        #expect(try await WireResponse(of: session.request(server.url("/%c3"))).status == 200)
+        #expect(try await server.nextRequest().target.lowercased() == "/%c3")
+        #expect(try await WireResponse(of: session.request("http://a.test/%c3")).status == 200)
+        #expect(try await server.nextRequest().target.lowercased() == "http://a.test/%c3")
+        try await TestHarness.end(session, server)
+    }
+
+    /// The response to the challenge contains the target, and the server compares both.
+    @Test(arguments: TestServers.httpbins)
+    func `the response to a Digest challenge is for the target that is sent`(server: TestServers) async throws {
+        let session = TestHarness.session()
+        for query in ["?a=%c3", "?"] {
+            let url = try server.url("/digest-auth/auth/user/password/MD5\(query)")
+            let request = session.request(url) { $0.credential = Credential(username: "user", password: "password") }
+            #expect(try await WireResponse(of: request).status == 200)
+        }
+        await session.shutdown()
+    }
+}
