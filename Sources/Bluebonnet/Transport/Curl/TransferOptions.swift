@@ -61,7 +61,7 @@ final class TransferOptions {
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
-        let changesTarget = RequestTargets.isGuarded && RequestTargets.changes(request.url.curlString)
+        let changesTarget = RequestTargets.changes(request.url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)

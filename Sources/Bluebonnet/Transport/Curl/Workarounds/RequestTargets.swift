@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// Finds the request targets that libcurl would change (RFC 9112 §3.2).
 ///
-/// Libcurl 8.8.0 and later may omit the `?` of an empty query. Libcurl 8.21.0 and later writes percent-encoded octets in
-/// upper case. A server that verifies the signature of a URL then refuses the request. Such a target is therefore passed
-/// to libcurl in addition to the URL.
+/// Libcurl 7.88.1 omits the `?` of an empty query in requests to proxies, and 8.14.1 also in requests to servers. Libcurl
+/// 8.21.0 and later writes percent-encoded octets in upper case. A server that verifies the signature of a URL then
+/// refuses the request. Such a target is therefore passed to libcurl in addition to the URL.
 enum RequestTargets {
     enum Form {
         /// The path and the query, for servers.
@@ -14,15 +14,18 @@ enum RequestTargets {
         case absolute
     }
 
-    static let isGuarded = Libcurl.version >= 0x08_08_00
+    /// Whether libcurl changes percent-encoded octets.
+    private static let changesCase = Libcurl.version >= 0x08_0f_00
 
     /// Whether libcurl would change the target of a URL, which has no fragment.
-    static func changes(_ url: String) -> Bool {
+    static func changes(_ url: String, changesCase: Bool = Self.changesCase) -> Bool {
         let bytes = url.utf8.span
+        guard bytes.count > 0, bytes[bytes.count - 1] != UInt8(ascii: "?") else { return true }
+        guard changesCase else { return false }
         for index in bytes.indices.dropLast(2) where bytes[index] == UInt8(ascii: "%") {
             if isLowerCase(bytes[index + 1]) || isLowerCase(bytes[index + 2]) { return true }
         }
-        return bytes.count > 0 && bytes[bytes.count - 1] == UInt8(ascii: "?")
+        return false
     }
 
     /// Returns the target of a URL in the given form; `nil` if the URL has characters that libcurl has to encode.
