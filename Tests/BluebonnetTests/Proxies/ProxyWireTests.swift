@@ -102,7 +102,9 @@ import Testing
             userInfo: scheme.hasPrefix("socks4") ? "user" : nil, scheme: scheme)
         let session = try ProxyFixture.session(.url(url))
         let request = session.request("http://localhost/a")
-        #expect(try await request.serializingString().value == expected)
+        let answer = try await request.serializingString().value
+        // Of the two addresses of this name, newer versions of libcurl choose either.
+        #expect(answer == expected || answer == expected.replacing("5 address 127.0.0.1", with: "5 address ::1"))
         if scheme == "socks4a" || scheme == "socks5h" {
             let elsewhere = session.request("http://no-such-host.invalid:81/a")
             #expect(try await elsewhere.serializingString().value.contains("name no-such-host.invalid 81"))
