@@ -90,7 +90,8 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs, or an empty string if the value is empty.
-    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format throws.
+    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format
+    ///   throws.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
@@ -99,7 +100,8 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// - Parameter value: The value to encode.
     /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
-    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format throws.
+    /// - Throws: A ``URLEncodedFormEncoder/Error``, or the error that the value or the closure of a `custom` format
+    ///   throws.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }
@@ -327,7 +329,7 @@ extension URLEncodedFormEncoder {
     ///
     /// Characters outside ASCII are always percent-encoded. ``SpaceEncoding`` controls the format of spaces.
     public struct AllowedCharacters: Hashable, Sendable {
-        /// The default characters for keys and values: letters, digits and `-._~/?` (RFC 3986 §3.4).
+        /// Letters, digits and `-._~/?`, which are not percent-encoded by default (RFC 3986 §3.4).
         public static let queryParameters = AllowedCharacters(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
 

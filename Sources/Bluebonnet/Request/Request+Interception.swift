@@ -66,8 +66,8 @@ extension Request {
     ///
     /// The monitors of the session also receive the events.
     ///
-    /// Call this method before you call a `serializing…` method. Otherwise, if neither the session nor the request has
-    /// a monitor yet, the new monitor does not receive the result of the serializer. ``Session/shutdown()`` does not
+    /// Add the first monitor of a request before you call a `serializing…` method, unless the session has a monitor. A
+    /// first monitor that you add later does not receive the result of the serializer. ``Session/shutdown()`` does not
     /// wait until the monitor has received its events.
     ///
     /// - Parameter monitor: The monitor to add. The monitor is retained until the request is released and all events

@@ -143,11 +143,11 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator that accepts every server.
     public init() {}
 
-    /// Accepts the server.
+    /// Accepts the server. The first call in a process writes a warning to standard error.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
-    ///   - host: The host, which the warning names.
+    ///   - host: The host. The warning contains it.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")

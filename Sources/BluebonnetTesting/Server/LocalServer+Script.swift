@@ -10,8 +10,8 @@ extension LocalServer {
     /// of the initializer of ``LocalServer`` provides the script for a whole connection.
     ///
     /// Each step begins when the previous step is done. After the last step, the server closes the connection, like the
-    /// step ``Step/close``. If the client has disconnected, the script ends when a step waits for bytes of the client
-    /// or cannot send its own bytes.
+    /// step ``Step/close``. After the client has disconnected, the script ends at the first step that waits for
+    /// bytes from the client or fails to send bytes.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
 
