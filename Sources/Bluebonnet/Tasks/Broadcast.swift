@@ -26,7 +26,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
         core.send(element)
     }
 
-    /// Finishes the broadcast. Every sequence delivers its buffered values and then ends.
+    /// Finishes the broadcast.
+    ///
+    /// Every sequence delivers its buffered values and then ends.
     package func finish() {
         core.finish()
     }

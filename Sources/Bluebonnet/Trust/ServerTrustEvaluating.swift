@@ -143,7 +143,9 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator that accepts every server.
     public init() {}
 
-    /// Accepts the server. The first call in a process writes a warning to standard error.
+    /// Accepts the server.
+    ///
+    /// The first call in a process writes a warning to standard error.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.

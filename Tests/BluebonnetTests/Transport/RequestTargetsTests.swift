@@ -38,7 +38,9 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Only libcurl knows whether it uses the proxy. Both forms of the target are valid for the receiver.
+    /// Only libcurl knows whether it uses the proxy.
+    ///
+    /// Both forms of the target are valid for the receiver.
     @Test func `a server that is excluded from a proxy receives a path`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let proxy = Session.Configuration.Proxy.url("http://127.0.0.1:\(server.port)", excluding: ["127.0.0.1"])
@@ -60,7 +62,8 @@ import Testing
         let server = try await LocalServer { router in
             router.fallback { request in
                 guard let answer = request.headers[name] else { return .text("", status: status, headers: [field]) }
-                return .text(answer.contains(#"uri="\#(request.uriOfDigest)""#) ? "matches" : "\(answer) \(request.target)")
+                let matches = answer.contains(#"uri="\#(request.uriOfDigest)""#)
+                return .text(matches ? "matches" : "\(answer) \(request.target)")
             }
         }
         let credential = Credential(username: "user", password: "password")

@@ -190,7 +190,9 @@ public struct RetryPolicy: RequestInterceptor {
         return delay > .zero ? .retryWithDelay(delay) : .retry
     }
 
-    /// Returns whether the policy would retry the request. The method does not check the ``RetryBudget``.
+    /// Returns whether the policy would retry the request.
+    ///
+    /// The method does not check the ``RetryBudget``.
     ///
     /// - Parameters:
     ///   - request: The failed request.
