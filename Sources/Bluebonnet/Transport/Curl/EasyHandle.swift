@@ -12,7 +12,7 @@ final class EasyHandle {
     /// The lists that only the current transfer uses.
     private var ownLists: [FieldList] = []
     /// The URL with which the handle is set up, as written in its request.
-    private var url: String?
+    private(set) var url: String?
     /// Whether the URL that libcurl received is ASCII.
     private(set) var hasPlainURL = true
     /// The parsed URL, once another request uses the same URL.

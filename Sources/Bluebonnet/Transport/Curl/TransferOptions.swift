@@ -61,7 +61,9 @@ final class TransferOptions {
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
-        let changesTarget = RequestTargets.changes(request.url.curlString)
+        // A handle with a profile was set up for a URL whose target libcurl does not change.
+        let isKnown = easy.profile != nil && easy.url == request.url.absoluteString
+        let changesTarget = !isKnown && RequestTargets.changes(request.url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)
