@@ -94,8 +94,9 @@ import Testing
                 sizes.append(try ProcessResources.now().residentKiB)
             }
             print("cancelled: \(sizes) KiB")
-            // One that is lost holds what came in, up to 32 MiB.
-            #expect(sizes[15] - sizes[3] < 32 << 10)
+            // A lost stream holds its received bytes, up to 32 MiB. A single size varies by the bytes of two streams.
+            let (first, last) = (try #require(sizes.prefix(4).max()), try #require(sizes.suffix(4).min()))
+            #expect(last - first < 32 << 10)
             other.cancel()
             await session.shutdown()
         }
