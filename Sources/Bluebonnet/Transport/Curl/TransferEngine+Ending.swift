@@ -108,14 +108,12 @@ extension TransferEngine {
         if let shortage = transfer.multi?.shortage(behind: code) {
             return error(.connection(.failed), shortage, of: transfer)
         }
-        let total = transfer.limits.timeouts.total
-        let elapsed = MonotonicClock.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let message = easy.errorMessage
         let context = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
-            isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false,
+            isTotalTimeOver: transfer.limits.isTotalOver(at: MonotonicClock.now()),
             hasHead: transfer.responseBuffer.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var detail = CurlErrorText.redacted(context.message)
