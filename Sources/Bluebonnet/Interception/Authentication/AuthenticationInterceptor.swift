@@ -9,8 +9,9 @@ import Synchronization
 /// At most one refresh runs at a time. During a refresh, all requests wait before they are sent. They then use the new
 /// credential.
 ///
-/// If the refresh fails, all waiting requests fail with the error of the refresh. Requests that were sent before the
-/// refresh failed also fail with this error, if the server rejects them. A later request can start another refresh.
+/// If the refresh fails, all waiting requests fail with the error of the refresh. A request may
+/// already have been sent when the refresh fails. If the server rejects this request, it fails with the same error. A
+/// later request can start another refresh.
 ///
 /// The interceptor notices a rejected credential only if the request fails, so call `validate()` on each request.
 /// Without validation, a 401 response is delivered like any other response. If a redirect leads to another origin, the

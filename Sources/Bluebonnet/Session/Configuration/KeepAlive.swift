@@ -1,7 +1,7 @@
 extension Session.Configuration {
     /// The settings of TCP keep-alive probes, which detect dead connections (RFC 9293 §3.8.4).
     ///
-    /// Both times must be from 1 to 32,767 seconds. Fractions of a second are ignored.
+    /// ``idle`` and ``interval`` must each be from 1 to 32,767 seconds. Fractions of a second are ignored.
     public struct KeepAlive: Hashable, Sendable {
         /// The idle time of a connection before the first probe; 60 seconds by default.
         public var idle: Duration

@@ -12,7 +12,7 @@ final class EasyHandle {
     /// The lists that only the current transfer uses.
     private var ownLists: [FieldList] = []
     /// The URL with which the handle is set up, as written in its request.
-    private(set) var url: String?
+    private var url: String?
     /// Whether the URL that libcurl received is ASCII.
     private(set) var hasPlainURL = true
     /// The parsed URL, once another request uses the same URL.
@@ -95,6 +95,9 @@ final class EasyHandle {
         unsafe message[0] = 0
         setURL(url)
     }
+
+    /// Whether the handle has a profile and was last set up for this URL.
+    func hasProfile(for url: URL) -> Bool { profile != nil && self.url == url.absoluteString }
 
     /// Sets the URL.
     ///

@@ -61,9 +61,8 @@ final class TransferOptions {
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
-        // A handle with a profile was set up for a URL whose target libcurl does not change.
-        let isKnown = easy.profile != nil && easy.url == request.url.absoluteString
-        let changesTarget = !isKnown && RequestTargets.changes(request.url.curlString)
+        // A handle has no profile if libcurl would change the target of its URL.
+        let changesTarget = !easy.hasProfile(for: request.url) && RequestTargets.changes(request.url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)
