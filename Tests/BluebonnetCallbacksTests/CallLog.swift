@@ -22,15 +22,20 @@ final class CallLog<Entry: Sendable>: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Waits until there are as many calls.
+    /// Waits until there are as many calls, or until the task is cancelled, as at the time limit of a test.
     func wait(for count: Int) async -> [Entry] {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.entries.count >= count { return true }
-                state.waiting.append((count, continuation))
-                return false
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = state.withLock { state in
+                    if state.entries.count >= count || Task.isCancelled { return true }
+                    state.waiting.append((count, continuation))
+                    return false
+                }
+                if isDone { continuation.resume() }
             }
-            if isThere { continuation.resume() }
+        } onCancel: {
+            let waiting = state.withLock { exchange(&$0.waiting, with: []) }
+            for waiter in waiting { waiter.continuation.resume() }
         }
         return entries
     }

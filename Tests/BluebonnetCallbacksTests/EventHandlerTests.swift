@@ -85,15 +85,17 @@ import Testing
     /// The monitor's method for responses without a serializer has a value that is an optional.
     @Test func `A handler of a download without a serializer is reported as in Alamofire`() async throws {
         let server = try await LocalServer { router in router.get("/seeds", .text("seeds")) }
-        let log = CallLog<String>()
+        let (monitored, handled) = (CallLog<URL?>(), CallLog<URL?>())
         let monitor = ClosureEventMonitor()
-        monitor.requestDidParseDownloadResponse = { _, _ in log.note("monitor") }
+        monitor.requestDidParseDownloadResponse = { _, response in monitored.note(response.value ?? nil) }
         let session = Session(eventMonitors: [monitor])
         let request = session.download(server.url("/seeds"))
-        request.response(queue: queue) { log.note($0.fileURL == $0.value ? "handler" : "another file") }
-        #expect(Set(await log.wait(for: 2)) == ["monitor", "handler"])
-        if let file = request.fileURL { try FileManager.default.removeItem(at: file) }
+        request.response(queue: queue) { handled.note($0.value ?? nil) }
+        let file = try #require(await handled.wait(for: 1).first ?? nil)
         await session.shutdown()
+        #expect(file == request.fileURL && monitored.entries == [file])
+        try FileManager.default.removeItem(at: file)
+        await server.stop()
     }
 
     @Test func `A cancelled download passes its resume data to the handler`() async throws {
