@@ -25,6 +25,8 @@ import Testing
         }
         for host in ["a.invalid", "127.0.0.1:1", "[::1]:2"] {
             #expect(try await Self.text(session, "http://\(host)/address") == "unix:\(path)")
+            // An empty query is kept, and the target is that for a server.
+            #expect(try await Self.text(session, "http://\(host)/target?") == "GET /target? HTTP/1.1")
         }
         await session.shutdown()
     }

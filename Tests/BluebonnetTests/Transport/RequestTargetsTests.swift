@@ -16,7 +16,7 @@ import Testing
         ("http://a.test?%c3", "/?%c3", "http://a.test/?%c3"),
         ("http://user:pw@a.test:81/%2e/", "/%2e/", "http://a.test:81/%2e/"),
         ("http://[::1]:81/%Ce?", "/%Ce?", "http://[::1]:81/%Ce?"), ("http://a.test/%", nil, nil),
-        ("http://a.test/%c3ü", nil, nil),
+        ("http://a.test/%c3ü", nil, nil), ("http://ü.test/?", "/?", nil),
     ])
     func `the target of a URL that libcurl would change`(url: String, origin: String?, absolute: String?) {
         let isChanged = RequestTargets.changes(url, changesCase: true)
@@ -49,6 +49,19 @@ import Testing
         #expect(try await server.nextRequest().target.lowercased() == "/%c3")
         #expect(try await WireResponse(of: session.request("http://a.test/%c3")).status == 200)
         #expect(try await server.nextRequest().target.lowercased() == "http://a.test/%c3")
+        try await TestHarness.end(session, server)
+    }
+
+    /// With redirected connections, libcurl opens a tunnel even for `http`.
+    @Test func `a server behind a tunnel receives a path`() async throws {
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
+        let proxy = try TestServers.proxy.proxyURL()
+        let session = TestHarness.session {
+            $0.proxy = .url(proxy)
+            $0.dns.connectTo = ["a.test:80": "127.0.0.1:\(server.port)"]
+        }
+        #expect(try await WireResponse(of: session.request("http://a.test/b?")).status == 200)
+        #expect(try await server.nextRequest().target.hasPrefix("/b"))
         try await TestHarness.end(session, server)
     }
 

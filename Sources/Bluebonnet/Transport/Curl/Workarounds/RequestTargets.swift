@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// Finds the request targets that libcurl would change (RFC 9112 §3.2).
 ///
-/// Libcurl 7.88.1 omits the `?` of an empty query in requests to proxies, and 8.14.1 also in requests to servers. Libcurl
-/// 8.21.0 and later writes percent-encoded octets in upper case. A server that verifies the signature of a URL then
-/// refuses the request. Such a target is therefore passed to libcurl in addition to the URL.
+/// Libcurl 7.88.1 omits the `?` of an empty query in requests to proxies, and 8.14.1 also in requests to servers.
+/// Libcurl 8.21.0 and later writes percent-encoded octets in upper case. A server that verifies the signature of a URL
+/// then refuses the request. Such a target is therefore passed to libcurl in addition to the URL.
 enum RequestTargets {
     enum Form {
         /// The path and the query, for servers.
@@ -30,9 +30,10 @@ enum RequestTargets {
 
     /// Returns the target of a URL in the given form; `nil` if the URL has characters that libcurl has to encode.
     static func target(of url: String, _ form: Form) -> String? {
-        guard url.utf8.allSatisfy({ 0x20 < $0 && $0 < 0x7f }) else { return nil }
         let syntax = URLSyntax(url.utf8.span)
         let utf8 = Array(url.utf8)
+        let sent = form == .origin ? utf8[syntax.authority.upperBound...] : utf8[...]
+        guard sent.allSatisfy({ 0x20 < $0 && $0 < 0x7f }) else { return nil }
         let path = String(decoding: utf8[syntax.authority.upperBound...], as: UTF8.self)
         let origin = path.hasPrefix("/") ? path : "/" + path
         switch form {
@@ -50,25 +51,29 @@ enum RequestTargets {
 extension TransferOptions {
     /// Passes the target of the request to libcurl, if libcurl would otherwise change it.
     func applyTarget(of transfer: Transfer, to easy: EasyHandle) {
-        let text = transfer.request.url.curlString
-        guard !usesDigest(transfer), let form = targetForm(of: transfer, easy) else { return }
-        if let target = RequestTargets.target(of: text, form) { easy.set(CURLOPT_REQUEST_TARGET, target) }
+        guard let form = targetForm(of: transfer, easy), !usesDigest(transfer, form),
+            let target = RequestTargets.target(of: transfer.request.url.curlString, form)
+        else { return }
+        easy.set(CURLOPT_REQUEST_TARGET, target)
     }
 
     /// Whether the response to a challenge may contain the target.
     ///
     /// Libcurl always computes this response for the target that it has changed (RFC 7616 §3.4.6), and a server refuses
-    /// a response for another target.
-    private func usesDigest(_ transfer: Transfer) -> Bool {
-        [transfer.serverChallenges.credential, transfer.proxyChallenges.credential].contains {
-            $0?.schemes.contains(.digest) == true
-        }
+    /// a response for another target. A proxy that opens a tunnel does not receive the target.
+    private func usesDigest(_ transfer: Transfer, _ form: RequestTargets.Form) -> Bool {
+        let proxy = form == .absolute ? transfer.proxyChallenges.credential : nil
+        return [transfer.serverChallenges.credential, proxy].contains { $0?.schemes.contains(.digest) == true }
     }
 
-    /// The form of the target; `nil` if only libcurl knows it, because some hosts are reached without the proxy.
+    /// The form of the target; `nil` if only libcurl knows it, because some hosts are reached without the proxy, or
+    /// through a tunnel to another host.
     private func targetForm(of transfer: Transfer, _ easy: EasyHandle) -> RequestTargets.Form? {
         let request = transfer.request
-        guard transfer.isProxied, !Self.isSecure(request.url) else { return .origin }
+        // Libcurl does not use a proxy with a Unix socket.
+        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(request.url) else {
+            return .origin
+        }
         if configuration.hsts != .off, easy.share?.upgrades(request.url) == true { return .origin }
         let (proxy, exclusions): (String?, Bool) =
             switch request.proxy ?? configuration.proxy {
@@ -77,6 +82,6 @@ extension TransferOptions {
             case .url(let url, _, let excluded): (url, !excluded.isEmpty)
             }
         guard let proxy, !ProxyRoute.isSocks(proxy) else { return .origin }
-        return exclusions ? nil : .absolute
+        return exclusions || !configuration.dns.connectTo.isEmpty ? nil : .absolute
     }
 }
