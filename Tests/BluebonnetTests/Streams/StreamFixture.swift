@@ -88,6 +88,16 @@ enum StreamFixture {
         return offset
     }
 
+    /// The number of bytes that a server may have sent although no reader takes them: those in the two sockets, whose
+    /// buffers grow up to the system's limits, and those in Bluebonnet's and the server's own buffers.
+    static func bytesUnderway() throws -> Int {
+        let limits = try ["tcp_rmem", "tcp_wmem"].map { name in
+            let text = try String(contentsOfFile: "/proc/sys/net/ipv4/\(name)", encoding: .utf8)
+            return try #require(text.split { $0 == "\t" || $0 == "\n" }.last.flatMap { Int($0) })
+        }
+        return limits.reduce(4 << 20, +)
+    }
+
     /// Waits until a number does not change during many turns of the session and its loop; returns the number.
     static func settled(_ session: Session, _ number: () -> Int) async throws -> Int {
         let other = try await LocalServer { $0.get("/turn", .text("turn")) }
