@@ -53,6 +53,67 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl shares the connections of these hosts, and counts them together.
+    @Test(arguments: [false, true])
+    func `a connection that becomes free is used for another host with the same destination`(
+        isProxied: Bool
+    ) async throws {
+        let (gate, otherGate) = (Gate(), Gate())
+        let (server, shared) = (try await Self.server(gate), try await Self.server(otherGate))
+        let (started, monitor) = Self.startedAttempts()
+        var configuration = Session.Configuration()
+        configuration.proxy = isProxied ? .url("http://127.0.0.1:\(shared.port)") : .none
+        if !isProxied { configuration.dns.connectTo[":80"] = "127.0.0.1:\(shared.port)" }
+        configuration.connectionLimits.perHost = 1
+        let session = Session(configuration: configuration, eventMonitors: [monitor])
+        let held = session.request(server.url("/hold")) { $0.proxy = Session.Configuration.Proxy.none }
+        let heldTask = held.serializingString()
+        _ = try await server.nextRequest()
+        let first = session.request("http://a.test/hold").serializingString()
+        _ = try await shared.nextRequest()
+        let waiting = (1...10).map { _ in
+            session.request(server.url("/")) { $0.proxy = Session.Configuration.Proxy.none }.serializingString()
+        }
+        let answer = session.request("http://b.test/") { $0.timeouts = Timeouts(pool: .seconds(10)) }
+            .serializingString()
+        for await _ in started.prefix(13) {}
+        _ = try await session.cookies.all()
+        otherGate.open()
+        #expect(try await first.value == "held")
+        #expect(try await answer.value == "answered")
+        gate.open()
+        #expect(try await heldTask.value == "held")
+        for task in waiting { #expect(try await task.value == "answered") }
+        await shared.stop()
+        try await TestHarness.end(session, server)
+    }
+
+    /// The requests to one host wait until the HTTP version of the connection is known, even without limits.
+    @Test(arguments: [nil, 1])
+    func `a connection is shared while requests wait for a host that does not respond`(perHost: Int?) async throws {
+        let unreachable = try UnreachableServer(.ignoresConnections)
+        let port = try #require(unreachable.url.port)
+        let session = try TestHarness.trustingSession {
+            $0.connectionLimits.perHost = perHost
+            $0.timeouts = Timeouts(pool: .seconds(10), connect: .seconds(10))
+        }
+        let server = TestServers.nghttpd
+        let silent = (1...4).map { _ in session.request("https://127.0.0.1:\(port)/").serializingData() }
+        let (pieces, piece) = AsyncStream<Data>.makeStream()
+        let held = session.upload(.stream { pieces }, to: try server.url("/echo")).serializingData()
+        let others = try (1...4).map { _ in session.request(try server.url("/bytes/1024")).serializingData() }
+        for other in others {
+            let response = await other.response
+            #expect(response.value?.count == 1024, "\(response)")
+        }
+        piece.yield(Data("end".utf8))
+        piece.finish()
+        #expect(try await held.value == Data("end".utf8))
+        for request in silent { request.cancel() }
+        for request in silent { #expect(await request.response.error?.kind == .cancelled) }
+        await session.shutdown()
+    }
+
     /// A stream with an element for each attempt that starts.
     private static func startedAttempts() -> (AsyncStream<Void>, ClosureEventMonitor) {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
@@ -62,102 +123,133 @@ import Testing
     }
 }
 
-/// Decides which transfers are retried when connections become free.
+/// Decides which transfers are retried when connections may have become usable.
 struct WaitingTransfersTableTests {
-    private static let (a, b, c) = ("http://a.test/", "http://b.test/", "http://c.test/")
+    /// A list whose transfers are named by number.
+    private struct List {
+        var transfers: WaitingTransfers
+        var entries: [TransferID: WaitingTransfers.Entry] = [:]
 
-    private func list(perHost: Int?, total: Int? = nil, _ urls: [String]) throws -> WaitingTransfers {
-        var limits = Session.Configuration.ConnectionLimits()
-        (limits.perHost, limits.total) = (perHost, total)
-        var list = try #require(WaitingTransfers(limits, version: 0x07_58_01))
-        for (id, url) in urls.enumerated() { list.added(TransferID(id), to: try #require(URL(string: url))) }
-        return list
-    }
+        init(perHost: Int?, total: Int? = nil, _ hosts: String) throws {
+            var limits = Session.Configuration.ConnectionLimits()
+            (limits.perHost, limits.total) = (perHost, total)
+            transfers = try #require(WaitingTransfers(limits, version: 0x07_58_01))
+            for (id, host) in hosts.enumerated() { add(TransferID(id), to: String(host)) }
+        }
 
-    @Test func `sessions without limits have no list`() {
-        #expect(WaitingTransfers(Session.Configuration.ConnectionLimits(), version: 0x07_58_01) == nil)
+        mutating func add(_ id: TransferID, to host: String) {
+            entries[id] = transfers.added(id, to: .server(host: host, port: 80))
+        }
+
+        mutating func connect(_ ids: TransferID...) throws {
+            for id in ids { transfers.connectionBegins(try #require(entries[id])) }
+        }
+
+        mutating func send(_ id: TransferID, isNew: Bool = false) throws {
+            transfers.requestBegins(try #require(entries[id]), onNewConnection: isNew)
+        }
+
+        mutating func leave(_ ids: TransferID...) throws {
+            for id in ids { transfers.left(try #require(entries.removeValue(forKey: id))) }
+        }
+
+        mutating func takeRetries() -> [TransferID] { transfers.takeRetries() }
     }
 
     @Test(arguments: [(0x08_0d_00, true), (0x08_0e_00, false), (0x08_0f_00, false), (0x08_10_00, true)])
     func `only versions of libcurl that retry one transfer have a list`(version: UInt32, has: Bool) {
-        var limits = Session.Configuration.ConnectionLimits()
-        limits.perHost = 1
-        #expect((WaitingTransfers(limits, version: version) != nil) == has)
+        #expect((WaitingTransfers(Session.Configuration.ConnectionLimits(), version: version) != nil) == has)
     }
 
     @Test func `a released connection is for the oldest transfer to the same host`() throws {
-        var list = try list(perHost: 1, [Self.a, Self.b, Self.a, Self.a, Self.b])
-        list.connected(0)
-        list.connected(1)
+        var list = try List(perHost: 1, "abaab")
+        try list.connect(0, 1)
         #expect(list.takeRetries() == [])
-        list.left(1)
+        try list.leave(1)
         #expect(list.takeRetries() == [4])
         #expect(list.takeRetries() == [])
-        list.left(2)
-        list.left(0)
+        try list.leave(2)
+        #expect(list.takeRetries() == [])
+        try list.leave(0)
         #expect(list.takeRetries() == [3])
     }
 
-    @Test func `a transfer that leaves while it waits releases no connection`() throws {
-        var list = try list(perHost: 1, [Self.a, Self.a, Self.a])
-        list.connected(0)
-        list.left(1)
-        #expect(list.takeRetries() == [])
-        list.left(1)
-        list.connected(1)
-        list.left(0)
-        #expect(list.takeRetries() == [2])
-    }
-
     @Test func `a transfer that was retried and waits again is retried again`() throws {
-        var list = try list(perHost: 2, [Self.a, Self.a, Self.a])
-        list.connected(0)
-        list.connected(1)
-        list.left(0)
+        var list = try List(perHost: 2, "aaa")
+        try list.connect(0, 1)
+        try list.leave(0)
         #expect(list.takeRetries() == [2])
-        list.left(1)
+        try list.leave(1)
         #expect(list.takeRetries() == [2])
     }
 
     @Test func `two connections are released for two transfers`() throws {
-        var list = try list(perHost: 2, [Self.a, Self.a, Self.a, Self.a, Self.a])
-        list.connected(0)
-        list.connected(1)
-        list.left(0)
-        list.left(1)
+        var list = try List(perHost: 2, "aaaaa")
+        try list.connect(0, 1)
+        try list.leave(0, 1)
         #expect(list.takeRetries() == [2, 3])
     }
 
-    @Test func `with a total limit, the oldest transfer gets the connection whose host has room`() throws {
-        var list = try list(perHost: 1, total: 2, [Self.a, Self.b, Self.a, Self.c, Self.b])
-        list.connected(0)
-        list.connected(1)
-        list.left(1)
-        #expect(list.takeRetries() == [3])
+    @Test func `a retried transfer that leaves lets the next be retried`() throws {
+        var list = try List(perHost: 1, "aaa")
+        try list.connect(0)
+        try list.leave(0)
+        #expect(list.takeRetries() == [1])
+        try list.leave(1)
+        #expect(list.takeRetries() == [2])
     }
 
-    /// With HTTP/2, there may be more transfers than connections.
-    @Test func `a host with more transfers than connections has room for each that is released`() throws {
-        var list = try list(perHost: 1, total: 1, [Self.a, Self.a, Self.a, Self.a])
-        for id in TransferID(0)...2 { list.connected(id) }
-        list.left(0)
-        #expect(list.takeRetries() == [3])
+    @Test(arguments: [false, true])
+    func `a retried transfer that goes on lets the next be retried`(opensConnection: Bool) throws {
+        var list = try List(perHost: nil, "aaaa")
+        try list.connect(0)
+        try list.send(0, isNew: true)
+        #expect(list.takeRetries() == [1])
+        if opensConnection { try list.connect(1) } else { try list.send(1) }
+        #expect(list.takeRetries() == [2])
+        #expect(list.takeRetries() == [])
+    }
+
+    @Test func `a request on a connection that was open before lets none be retried`() throws {
+        var list = try List(perHost: nil, "aa")
+        try list.send(0)
+        #expect(list.takeRetries() == [])
+    }
+
+    @Test func `with a total limit, another host with room may use the connection`() throws {
+        var list = try List(perHost: 1, total: 2, "abacb")
+        try list.connect(0, 1)
+        try list.leave(1)
+        #expect(list.takeRetries() == [3, 4])
+    }
+
+    @Test func `with a total limit, the other hosts take turns`() throws {
+        var list = try List(perHost: nil, total: 1, "aaaabcd")
+        try list.connect(0)
+        try list.leave(0)
+        #expect(list.takeRetries() == [1, 4])
+        try list.connect(1)
+        #expect(list.takeRetries() == [2, 5])
+        try list.leave(1)
+        #expect(list.takeRetries() == [2, 6])
+        try list.leave(6)
+        #expect(list.takeRetries() == [2])
     }
 
     @Test func `many transfers that no longer wait are forgotten`() throws {
-        var list = try list(perHost: 1, [Self.a, Self.b] + Array(repeating: Self.a, count: 1000))
-        list.connected(0)
-        list.connected(1)
-        for id in TransferID(2)...1000 where id != 500 { list.left(id) }
-        list.left(0)
+        var list = try List(perHost: 1, "ab" + String(repeating: "a", count: 1000))
+        try list.connect(0, 1)
+        for id in TransferID(2)...1000 where id != 500 { try list.leave(id) }
+        try list.leave(0)
         #expect(list.takeRetries() == [500])
-        list.left(500)
-        list.left(1001)
-        list.left(1)
+        try list.leave(500)
+        #expect(list.takeRetries() == [1001])
+        try list.leave(1001, 1)
         #expect(list.takeRetries() == [])
-        list.added(2000, to: try #require(URL(string: Self.b)))
-        list.connected(2000)
-        list.left(2000)
-        #expect(list.takeRetries() == [])
+        list.add(2000, to: "b")
+        list.add(2001, to: "b")
+        try list.connect(2000)
+        try list.leave(2000)
+        #expect(list.takeRetries() == [2001])
     }
 }

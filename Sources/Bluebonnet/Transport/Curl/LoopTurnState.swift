@@ -12,7 +12,7 @@ final class LoopTurnState {
     var progressed: [Transfer] = []
     /// The transfers whose heads must be reported to their observers.
     var withHeads: [Transfer] = []
-    /// The transfers that wait for a connection, if the session limits its connections.
+    /// The transfers that may have to wait for a connection, if libcurl does not retry all of them.
     var waiting: WaitingTransfers?
     /// The session's cookies, if it keeps any.
     var cookieJar: CookieJar?

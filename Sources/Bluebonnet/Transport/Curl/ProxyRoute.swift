@@ -128,3 +128,39 @@ struct ProxyEnvironment: Sendable {
     /// Returns the proxy for URLs with or without TLS.
     func url(isSecure: Bool) -> String? { isSecure ? secure : plain }
 }
+
+/// The server that receives a request from Bluebonnet.
+enum RequestRecipient: Equatable {
+    /// The server in the URL or its replacement, directly or through a tunnel.
+    case server
+    /// A proxy that forwards the request.
+    case proxy(String)
+    /// The server or a proxy, as libcurl decides: some hosts are reached without the proxy, or through a tunnel to
+    /// another host.
+    case unknown
+}
+
+extension TransferOptions {
+    /// Returns the recipient of a request for which the options have been set.
+    func recipient(of transfer: Transfer, _ easy: EasyHandle) -> RequestRecipient {
+        let request = transfer.request
+        // Libcurl does not use a proxy with a Unix socket.
+        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(request.url) else {
+            return .server
+        }
+        if upgrades(request.url, easy) { return .server }
+        let (proxy, exclusions): (String?, Bool) =
+            switch request.proxy ?? configuration.proxy {
+            case .none: (nil, false)
+            case .environment: (environment.url(isSecure: false), !environment.exclusions.isEmpty)
+            case .url(let url, _, let excluded): (url, !excluded.isEmpty)
+            }
+        guard let proxy, !ProxyRoute.isSocks(proxy) else { return .server }
+        return exclusions || !configuration.dns.connectTo.isEmpty ? .unknown : .proxy(proxy)
+    }
+
+    /// Whether HSTS makes libcurl use TLS for a URL (RFC 6797 §8.3).
+    func upgrades(_ url: URL, _ easy: EasyHandle) -> Bool {
+        configuration.hsts != .off && easy.share?.upgrades(url) == true
+    }
+}

@@ -70,6 +70,8 @@ final class Transfer {
     var httpVersion: HTTPVersionPreference
     /// Whether the request may use a proxy.
     var isProxied = false
+    /// The transfer's place among those that may have to wait for a connection.
+    var waitEntry: WaitingTransfers.Entry?
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
 
@@ -136,7 +138,7 @@ final class Transfer {
     /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
-        turn.waiting?.left(id)
+        if let entry = exchange(&waitEntry, with: nil) { turn.waiting?.left(entry) }
         if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
     }
@@ -160,7 +162,8 @@ final class Transfer {
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
-        turn.waiting?.connected(id)
+        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
+        if let waitEntry { turn.waiting?.requestBegins(waitEntry, onNewConnection: connections > 0) }
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -171,7 +174,6 @@ final class Transfer {
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
             return false
         }
-        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !resends.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
         let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
         responseBuffer.fail(with: lost.afterTransportRetries)
@@ -180,7 +182,7 @@ final class Transfer {
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
     func connectionBegins() {
-        turn.waiting?.connected(id)
+        if let waitEntry { turn.waiting?.connectionBegins(waitEntry) }
         guard let check = limits.connectionBegan(at: turn.now) else { return }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
     }

@@ -264,7 +264,9 @@ actor TransferEngine: EventLoopClient {
         transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
-        shared.waiting?.added(transfer.id, to: transfer.request.url)
+        if options.isListed(transfer) {
+            transfer.waitEntry = shared.waiting?.added(transfer.id, to: options.destination(of: transfer, easy))
+        }
     }
 
     /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).

@@ -82,6 +82,7 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(transfer.httpVersion, isSecure: isSecure, to: easy)
+        if limitsConnections || isListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
@@ -299,7 +300,6 @@ extension TransferOptions {
         let limits = configuration.connectionLimits
         easy.set(CURLOPT_MAXAGE_CONN, Int(limits.idleLifetime.components.seconds))
         if let lifetime = limits.lifetime { easy.set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds)) }
-        if limitsConnections { TransferCallbacks.installConnectionBegin(on: easy) }
         if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let interface = configuration.interface {
             // Without a prefix, libcurl would also look up a host with this name, and wait for the response.
@@ -347,12 +347,24 @@ extension Session.Configuration.DNS {
 
     /// The replacements of hosts in libcurl's format, with the more specific entries first; `nil` if there are none.
     var connectToLines: FieldList? {
-        guard !connectTo.isEmpty else { return nil }
-        let entries = connectTo.sorted {
+        connectTo.isEmpty ? nil : FieldList(replacements.map { "\($0.key):\($0.value)" })
+    }
+
+    private var replacements: [(key: String, value: String)] {
+        connectTo.sorted {
             let (first, second) = (Self.openness(of: $0.key), Self.openness(of: $1.key))
             return first == second ? $0.key < $1.key : first < second
         }
-        return FieldList(entries.map { "\($0.key):\($0.value)" })
+    }
+
+    /// Returns the host that replaces another one; `nil` if there is none.
+    func replacement(for host: String, _ port: Int) -> String? {
+        guard !connectTo.isEmpty else { return nil }
+        let keys = ["\(host):\(port)", "\(host):", ":\(port)", ":"]
+        guard let entry = replacements.first(where: { keys.contains($0.key.lowercased()) }),
+            let end = entry.value.lastIndex(of: ":"), end > entry.value.startIndex
+        else { return nil }
+        return entry.value[..<end].lowercased()
     }
 
     /// Returns a number for the parts that an entry leaves open: no part, the port, the host, or both.

@@ -51,7 +51,7 @@ enum RequestTargets {
 extension TransferOptions {
     /// Passes the target of the request to libcurl, if libcurl would otherwise change it.
     func applyTarget(of transfer: Transfer, to easy: EasyHandle) {
-        guard let form = targetForm(of: transfer, easy), !usesDigest(transfer, form),
+        guard let form = recipient(of: transfer, easy).targetForm, !usesDigest(transfer, form),
             let target = RequestTargets.target(of: transfer.request.url.curlString, form)
         else { return }
         easy.set(CURLOPT_REQUEST_TARGET, target)
@@ -65,23 +65,15 @@ extension TransferOptions {
         let proxy = form == .absolute ? transfer.proxyChallenges.credential : nil
         return [transfer.serverChallenges.credential, proxy].contains { $0?.schemes.contains(.digest) == true }
     }
+}
 
-    /// The form of the target; `nil` if only libcurl knows it, because some hosts are reached without the proxy, or
-    /// through a tunnel to another host.
-    private func targetForm(of transfer: Transfer, _ easy: EasyHandle) -> RequestTargets.Form? {
-        let request = transfer.request
-        // Libcurl does not use a proxy with a Unix socket.
-        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(request.url) else {
-            return .origin
+extension RequestRecipient {
+    /// The form of the target; `nil` if only libcurl knows it.
+    fileprivate var targetForm: RequestTargets.Form? {
+        switch self {
+        case .server: .origin
+        case .proxy: .absolute
+        case .unknown: nil
         }
-        if configuration.hsts != .off, easy.share?.upgrades(request.url) == true { return .origin }
-        let (proxy, exclusions): (String?, Bool) =
-            switch request.proxy ?? configuration.proxy {
-            case .none: (nil, false)
-            case .environment: (environment.url(isSecure: false), !environment.exclusions.isEmpty)
-            case .url(let url, _, let excluded): (url, !excluded.isEmpty)
-            }
-        guard let proxy, !ProxyRoute.isSocks(proxy) else { return .origin }
-        return exclusions || !configuration.dns.connectTo.isEmpty ? nil : .absolute
     }
 }

@@ -1,105 +1,179 @@
 import CCurl
 import FoundationEssentials
 
-/// The transfers that wait for a free connection, and which of them libcurl has to retry.
+/// The transfers that may have to wait for a connection, and which of them libcurl has to retry.
 ///
-/// Libcurl keeps one list of waiting transfers for all hosts. When a transfer ends, libcurl before 8.14 and since 8.16
-/// retries only the first of them (8.14 and 8.15 retry all). If this transfer waits for another host, the free
-/// connection remains unused until another transfer ends. The engine therefore adds the transfer that can use the
-/// connection to libcurl again, and libcurl retries it.
+/// Libcurl keeps one list of waiting transfers for all hosts. When a connection may have become usable, libcurl before
+/// 8.14 and since 8.16 retries only the first of them (8.14 and 8.15 retry all). If this transfer has to wait for
+/// another host, the connection remains unused until the next such event. The engine therefore adds a transfer that can
+/// use the connection to libcurl again, and libcurl retries it.
+///
+/// A host's next transfer is retried when another one leaves libcurl, when one that was retried goes on, and when a
+/// request is sent on a new connection, whose HTTP version is known then. So each use of a retry leads to the next.
 struct WaitingTransfers {
-    /// The transfers to one origin.
-    private struct Host {
-        /// The waiting transfers, oldest first, and possibly some that no longer wait.
-        var queue: ArraySlice<TransferID> = []
-        var waitingCount = 0
-        var connectedCount = 0
+    /// A transfer in the list, which is owned by the transfer.
+    final class Entry {
+        fileprivate enum State { case waiting, retried, active }
+
+        fileprivate let id: TransferID
+        fileprivate unowned let host: Host
+        fileprivate var state = State.waiting
+        fileprivate var isWaiting: Bool { state != .active }
+
+        fileprivate init(_ id: TransferID, _ host: Host) { (self.id, self.host) = (id, host) }
     }
 
-    private struct Entry {
-        let origin: Origin
-        var isWaiting = true
+    /// The transfers to one destination.
+    fileprivate final class Host {
+        let destination: ConnectionDestination
+        /// The waiting transfers, oldest first, and possibly some that no longer wait.
+        var queue: ArraySlice<Entry> = []
+        var waitingCount = 0
+        var activeCount = 0
+        /// How many of the waiting transfers can be retried.
+        var chances = 0
+        /// Whether the host is in ``WaitingTransfers/turns``.
+        var isInTurns = false
+
+        init(_ destination: ConnectionDestination) { self.destination = destination }
+
+        func next(_ count: Int) -> [Entry] {
+            waitingCount > 0 && count > 0 ? Array(queue.lazy.filter(\.isWaiting).prefix(count)) : []
+        }
+
+        /// Removes transfers that no longer wait from the queue, when they are at its beginning or more than the others.
+        func endWait() {
+            waitingCount -= 1
+            while let first = queue.first, !first.isWaiting { queue.removeFirst() }
+            if queue.count > 2 * waitingCount { queue.removeAll { !$0.isWaiting } }
+        }
     }
 
     private let limits: Session.Configuration.ConnectionLimits
-    private var entries: [TransferID: Entry] = [:]
-    private var hosts: [Origin: Host] = [:]
-    /// How many transfers have released their connections since the last retry.
-    private var releases: [Origin: Int] = [:]
+    private var hosts: [ConnectionDestination: Host] = [:]
+    /// The hosts with chances.
+    private var changed: [Host] = []
+    /// With a total limit, the hosts with waiting transfers in the order in which they may use connections of others.
+    private var turns: ArraySlice<Host> = []
 
-    /// Creates an empty list; returns `nil` if libcurl retries all transfers, or if no transfer ever waits, since there
-    /// are no limits.
+    /// Creates an empty list; returns `nil` if libcurl retries all transfers.
     init?(_ limits: Session.Configuration.ConnectionLimits, version: UInt32 = Libcurl.version) {
-        let retriesAll = (0x08_0e_00..<0x08_10_00).contains(version)
-        guard !retriesAll, limits.perHost != nil || limits.total != nil else { return nil }
+        guard Self.areListed(by: version) else { return nil }
         self.limits = limits
     }
 
+    private static func areListed(by version: UInt32) -> Bool { !(0x08_0e_00..<0x08_10_00).contains(version) }
+
+    /// Whether the installed libcurl requires a list.
+    static let areListed = areListed(by: Libcurl.version)
+
     /// Called when a transfer was added to libcurl.
-    mutating func added(_ id: TransferID, to url: URL) {
-        let origin = Origin(of: url)
-        entries[id] = Entry(origin: origin)
-        hosts[origin, default: Host()].queue.append(id)
-        hosts[origin]?.waitingCount += 1
+    mutating func added(_ id: TransferID, to destination: ConnectionDestination) -> Entry {
+        let host = hosts[destination] ?? Host(destination)
+        if host.waitingCount + host.activeCount == 0 { hosts[destination] = host }
+        let entry = Entry(id, host)
+        host.queue.append(entry)
+        host.waitingCount += 1
+        takeTurns(host)
+        return entry
     }
 
-    /// Called when a transfer opens a connection, or when its request is sent on a connection.
-    mutating func connected(_ id: TransferID) {
-        guard let entry = entries[id], entry.isWaiting else { return }
-        entries[id]?.isWaiting = false
-        hosts[entry.origin]?.connectedCount += 1
-        endWait(at: entry.origin)
+    /// Called when a connection is looked up or opened for a transfer.
+    mutating func connectionBegins(_ entry: Entry) { goesOn(entry) }
+
+    /// Called when a request is sent on a connection.
+    mutating func requestBegins(_ entry: Entry, onNewConnection isNew: Bool) {
+        goesOn(entry)
+        if isNew { addChance(to: entry.host) }
+    }
+
+    private mutating func goesOn(_ entry: Entry) {
+        guard entry.isWaiting else { return }
+        if exchange(&entry.state, with: .active) == .retried { addChance(to: entry.host) }
+        entry.host.activeCount += 1
+        entry.host.endWait()
     }
 
     /// Called when a transfer leaves libcurl.
-    mutating func left(_ id: TransferID) {
-        guard let entry = entries.removeValue(forKey: id) else { return }
-        if entry.isWaiting {
-            endWait(at: entry.origin)
-        } else {
-            hosts[entry.origin]?.connectedCount -= 1
-            releases[entry.origin, default: 0] += 1
-        }
-        if let host = hosts[entry.origin], host.waitingCount == 0, host.connectedCount == 0 {
-            hosts[entry.origin] = nil
-        }
+    mutating func left(_ entry: Entry) {
+        let host = entry.host
+        let state = exchange(&entry.state, with: .active)
+        if state == .active { host.activeCount -= 1 } else { host.endWait() }
+        if state != .waiting { addChance(to: host) }
+        if host.waitingCount + host.activeCount == 0 { hosts[host.destination] = nil }
     }
 
-    /// Returns the transfers that can use the connections released since the last call.
+    private mutating func addChance(to host: Host) {
+        if host.chances == 0 { changed.append(host) }
+        host.chances += 1
+    }
+
+    /// Returns the transfers to retry because of the events since the last call, oldest first.
     ///
-    /// Without a total limit, these are the oldest waiting transfers to the same hosts. With a total limit, a
-    /// connection may go to any host that has not reached its own limit, and the oldest transfer gets it.
+    /// With a total limit, a connection may go to any host that has not reached its own limit. These hosts take turns.
     mutating func takeRetries() -> [TransferID] {
-        guard !releases.isEmpty else { return [] }
-        let released = exchange(&releases, with: [:])
-        guard limits.total != nil else { return released.flatMap { waiting(for: $0, upTo: $1) } }
-        let count = released.values.reduce(0, +)
-        let candidates = hosts.flatMap { origin, host in
-            let room = max((limits.perHost ?? .max) - host.connectedCount, released[origin] ?? 0)
-            return waiting(for: origin, upTo: min(count, room))
+        guard !changed.isEmpty else { return [] }
+        var retries: [Entry] = []
+        for host in exchange(&changed, with: []) {
+            let chances = exchange(&host.chances, with: 0)
+            retries += host.next(chances)
+            guard limits.total != nil else { continue }
+            for _ in 0..<chances { retries += nextHost(except: host)?.next(1) ?? [] }
         }
-        return Array(candidates.sorted().prefix(count))
+        for entry in retries { entry.state = .retried }
+        return retries.map(\.id).sorted()
     }
 
-    private func waiting(for origin: Origin, upTo count: Int) -> [TransferID] {
-        guard let host = hosts[origin], host.waitingCount > 0 else { return [] }
-        return Array(host.queue.lazy.filter(isWaiting).prefix(count))
+    private mutating func takeTurns(_ host: Host) {
+        guard limits.total != nil, !host.isInTurns else { return }
+        host.isInTurns = true
+        turns.append(host)
     }
 
-    private func isWaiting(_ id: TransferID) -> Bool { entries[id]?.isWaiting == true }
+    /// Returns the next host with a waiting transfer and with room for another connection.
+    private mutating func nextHost(except other: Host) -> Host? {
+        for _ in turns.indices {
+            let host = turns.removeFirst()
+            host.isInTurns = host.waitingCount > 0
+            guard host.isInTurns else { continue }
+            turns.append(host)
+            if host !== other, host.activeCount < limits.perHost ?? .max { return host }
+        }
+        return nil
+    }
+}
 
-    /// Removes transfers that no longer wait from a queue, when they are at its beginning or more than the others.
-    private mutating func endWait(at origin: Origin) {
-        guard var host = hosts.removeValue(forKey: origin) else { return }
-        host.waitingCount -= 1
-        while let first = host.queue.first, !isWaiting(first) { host.queue.removeFirst() }
-        if host.queue.count > 2 * host.waitingCount { host.queue.removeAll { !isWaiting($0) } }
-        hosts[origin] = host
+/// The host and port by which libcurl counts connections and shares them.
+enum ConnectionDestination: Hashable {
+    case server(host: String, port: Int)
+    case proxy(String)
+}
+
+extension TransferOptions {
+    /// Whether a transfer is listed, because it may have to wait for a connection, or for the HTTP version of one that
+    /// is being opened.
+    func isListed(_ transfer: Transfer) -> Bool {
+        guard WaitingTransfers.areListed else { return false }
+        if limitsConnections { return true }
+        return switch transfer.httpVersion {
+        case .automatic: Self.isSecure(transfer.request.url)
+        case .http1_1: false
+        case .http2PriorKnowledge: !CleartextHTTP2Streams.isGuarded
+        }
+    }
+
+    /// Returns the destination of a transfer whose options have been set.
+    func destination(of transfer: Transfer, _ easy: EasyHandle) -> ConnectionDestination {
+        if case .proxy(let url) = recipient(of: transfer, easy) { return .proxy(url) }
+        let origin = Origin(of: transfer.request.url)
+        let port = origin.port == 80 && upgrades(transfer.request.url, easy) ? 443 : origin.port
+        let host = configuration.dns.replacement(for: origin.host, port) ?? origin.host
+        return .server(host: host, port: port)
     }
 }
 
 extension TransferEngine {
-    /// Lets libcurl retry the transfers for which connections have become free.
+    /// Lets libcurl retry the transfers for which a connection may have become usable.
     func retryWaiting() {
         guard let retries = shared.waiting?.takeRetries() else { return }
         for id in retries {
