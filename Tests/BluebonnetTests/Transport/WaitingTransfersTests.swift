@@ -150,7 +150,10 @@ struct WaitingTransfersTableTests {
         }
 
         mutating func leave(_ ids: TransferID...) throws {
-            for id in ids { transfers.left(try #require(entries.removeValue(forKey: id))) }
+            for id in ids {
+                let entry = entries.removeValue(forKey: id)
+                transfers.left(try #require(entry))
+            }
         }
 
         mutating func takeRetries() -> [TransferID] { transfers.takeRetries() }
