@@ -99,6 +99,19 @@ import Testing
         try await server.stop()
     }
 
+    /// The connection is closed during the evaluation, and opened again after it.
+    @Test func `the durations of a request include the evaluation of its server`() async throws {
+        let session = try TrustFixture.session(
+            AsyncClosureTrustEvaluator { _, _ in try await Task.sleep(for: .milliseconds(50)) })
+        let url = try TestServers.nginxTLS.url("/small.json")
+        let response = await session.request(url).serializingData().response
+        let metrics = try #require(response.metrics, "\(response)")
+        let connect = try #require(metrics.connect)
+        let requestStart = try #require(metrics.requestStart)
+        #expect(.milliseconds(50) <= connect && connect <= requestStart && requestStart <= metrics.total)
+        await session.shutdown()
+    }
+
     /// Libcurl turns an http request for a host with HSTS (RFC 6797) into an https request, without a callback.
     @Test func `a host with HSTS is evaluated when it is requested without TLS`() async throws {
         let directory = try TestDirectory()

@@ -28,7 +28,7 @@ struct TransferLimits: Equatable {
 
     let timeouts: Timeouts
     private(set) var startedAt: Int64
-    /// The time before a waiting transfer was added to libcurl again, which libcurl does not count.
+    /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
@@ -61,6 +61,7 @@ struct TransferLimits: Equatable {
     /// The transfer then connects immediately, or waits for a connection if the connection limits require this.
     mutating func added(at now: Int64, mayWait: Bool) {
         phase = mayWait ? .waiting(since: now) : .connecting(since: now)
+        retried(at: now)
     }
 
     /// Called when the transfer, which still waits, was added to libcurl again.
