@@ -134,7 +134,7 @@ struct WaitingTransfersTableTests {
     /// A list whose transfers are named by number.
     private struct List {
         var transfers: WaitingTransfers
-        var entries: [TransferID: WaitingTransfers.Entry] = [:]
+        var members: [TransferID: WaitingTransfers.Membership] = [:]
 
         init(perHost: Int?, total: Int? = nil, _ hosts: String) throws {
             var limits = Session.Configuration.ConnectionLimits()
@@ -144,22 +144,19 @@ struct WaitingTransfersTableTests {
         }
 
         mutating func add(_ id: TransferID, to host: String) {
-            entries[id] = transfers.added(id, to: .server(host: host, port: 80))
+            members[id] = .listed(transfers.list(id, to: .server(host: host, port: 80)))
         }
 
-        mutating func connect(_ ids: TransferID...) throws {
-            for id in ids { transfers.connectionBegins(try #require(entries[id])) }
+        mutating func connect(_ ids: TransferID...) {
+            for id in ids { transfers.connectionBegins(&members[id, default: .none]) }
         }
 
-        mutating func send(_ id: TransferID, isNew: Bool = false) throws {
-            transfers.requestBegins(try #require(entries[id]), onNewConnection: isNew)
+        mutating func send(_ id: TransferID, isNew: Bool = false) {
+            transfers.requestBegins(&members[id, default: .none], onNewConnection: isNew)
         }
 
-        mutating func leave(_ ids: TransferID...) throws {
-            for id in ids {
-                let entry = entries.removeValue(forKey: id)
-                transfers.left(try #require(entry))
-            }
+        mutating func leave(_ ids: TransferID...) {
+            for id in ids { transfers.left(&members[id, default: .none]) }
         }
 
         mutating func takeRetries() -> [TransferID] { transfers.takeRetries() }
@@ -172,93 +169,93 @@ struct WaitingTransfersTableTests {
 
     @Test func `a released connection is for the oldest transfer to the same host`() throws {
         var list = try List(perHost: 1, "abaab")
-        try list.connect(0, 1)
+        list.connect(0, 1)
         #expect(list.takeRetries() == [])
-        try list.leave(1)
+        list.leave(1)
         #expect(list.takeRetries() == [4])
         #expect(list.takeRetries() == [])
-        try list.leave(2)
+        list.leave(2)
         #expect(list.takeRetries() == [])
-        try list.leave(0)
+        list.leave(0)
         #expect(list.takeRetries() == [3])
     }
 
     @Test func `a transfer that was retried and waits again is retried again`() throws {
         var list = try List(perHost: 2, "aaa")
-        try list.connect(0, 1)
-        try list.leave(0)
+        list.connect(0, 1)
+        list.leave(0)
         #expect(list.takeRetries() == [2])
-        try list.leave(1)
+        list.leave(1)
         #expect(list.takeRetries() == [2])
     }
 
     @Test func `two connections are released for two transfers`() throws {
         var list = try List(perHost: 2, "aaaaa")
-        try list.connect(0, 1)
-        try list.leave(0, 1)
+        list.connect(0, 1)
+        list.leave(0, 1)
         #expect(list.takeRetries() == [2, 3])
     }
 
     @Test func `a retried transfer that leaves lets the next be retried`() throws {
         var list = try List(perHost: 1, "aaa")
-        try list.connect(0)
-        try list.leave(0)
+        list.connect(0)
+        list.leave(0)
         #expect(list.takeRetries() == [1])
-        try list.leave(1)
+        list.leave(1)
         #expect(list.takeRetries() == [2])
     }
 
     @Test(arguments: [false, true])
     func `a retried transfer that goes on lets the next be retried`(opensConnection: Bool) throws {
         var list = try List(perHost: nil, "aaaa")
-        try list.connect(0)
-        try list.send(0, isNew: true)
+        list.connect(0)
+        list.send(0, isNew: true)
         #expect(list.takeRetries() == [1])
-        if opensConnection { try list.connect(1) } else { try list.send(1) }
+        if opensConnection { list.connect(1) } else { list.send(1) }
         #expect(list.takeRetries() == [2])
         #expect(list.takeRetries() == [])
     }
 
     @Test func `a request on a connection that was open before lets none be retried`() throws {
         var list = try List(perHost: nil, "aa")
-        try list.send(0)
+        list.send(0)
         #expect(list.takeRetries() == [])
     }
 
     @Test func `with a total limit, another host with room may use the connection`() throws {
         var list = try List(perHost: 1, total: 2, "abacb")
-        try list.connect(0, 1)
-        try list.leave(1)
+        list.connect(0, 1)
+        list.leave(1)
         #expect(list.takeRetries() == [3, 4])
     }
 
     @Test func `with a total limit, the other hosts take turns`() throws {
         var list = try List(perHost: nil, total: 1, "aaaabcd")
-        try list.connect(0)
-        try list.leave(0)
+        list.connect(0)
+        list.leave(0)
         #expect(list.takeRetries() == [1, 4])
-        try list.connect(1)
+        list.connect(1)
         #expect(list.takeRetries() == [2, 5])
-        try list.leave(1)
+        list.leave(1)
         #expect(list.takeRetries() == [2, 6])
-        try list.leave(6)
+        list.leave(6)
         #expect(list.takeRetries() == [2])
     }
 
     @Test func `many transfers that no longer wait are forgotten`() throws {
         var list = try List(perHost: 1, "ab" + String(repeating: "a", count: 1000))
-        try list.connect(0, 1)
-        for id in TransferID(2)...1000 where id != 500 { try list.leave(id) }
-        try list.leave(0)
+        list.connect(0, 1)
+        for id in TransferID(2)...1000 where id != 500 { list.leave(id) }
+        list.leave(0)
         #expect(list.takeRetries() == [500])
-        try list.leave(500)
+        list.leave(500)
         #expect(list.takeRetries() == [1001])
-        try list.leave(1001, 1)
+        list.leave(1001, 1)
         #expect(list.takeRetries() == [])
         list.add(2000, to: "b")
         list.add(2001, to: "b")
-        try list.connect(2000)
-        try list.leave(2000)
+        list.connect(2000)
+        list.leave(2000)
         #expect(list.takeRetries() == [2001])
     }
 }

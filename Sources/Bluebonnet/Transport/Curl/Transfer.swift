@@ -70,8 +70,7 @@ final class Transfer {
     var httpVersion: HTTPVersionPreference
     /// Whether the request may use a proxy.
     var isProxied = false
-    /// The transfer's place among those that may have to wait for a connection.
-    var waitEntry: WaitingTransfers.Entry?
+    var waiting = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
 
@@ -138,7 +137,7 @@ final class Transfer {
     /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
-        if let entry = exchange(&waitEntry, with: nil) { turn.waiting?.left(entry) }
+        turn.waiting?.left(&waiting)
         if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
     }
@@ -163,7 +162,7 @@ final class Transfer {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
-        if let waitEntry { turn.waiting?.requestBegins(waitEntry, onNewConnection: connections > 0) }
+        turn.waiting?.requestBegins(&waiting, onNewConnection: connections > 0)
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -182,7 +181,7 @@ final class Transfer {
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
     func connectionBegins() {
-        if let waitEntry { turn.waiting?.connectionBegins(waitEntry) }
+        turn.waiting?.connectionBegins(&waiting)
         guard let check = limits.connectionBegan(at: turn.now) else { return }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
     }

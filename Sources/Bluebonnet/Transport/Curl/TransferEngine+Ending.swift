@@ -9,7 +9,7 @@ extension TransferEngine {
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
-        transfer.multiIsLeft()
+        leaveMulti(transfer)
         // Since 8.1.0, libcurl itself resends requests that were not processed according to a GOAWAY frame. Its code is
         // that of a closed connection, and on a reused connection, the request may be sent again.
         let isLost =
@@ -62,7 +62,7 @@ extension TransferEngine {
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
-        transfer.multiIsLeft()
+        leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

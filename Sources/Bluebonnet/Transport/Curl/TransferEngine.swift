@@ -218,7 +218,7 @@ actor TransferEngine: EventLoopClient {
         if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
             // Libcurl can pause a transfer, but not its connection setup, after which it would send the request. The
             // transfer is therefore removed.
-            transfer.multiIsLeft()
+            leaveMulti(transfer)
             transfer.multi?.remove(easy)
             return transfer.responseBuffer.state.withdrawn()
         }
@@ -264,9 +264,7 @@ actor TransferEngine: EventLoopClient {
         transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
-        if options.isListed(transfer) {
-            transfer.waitEntry = shared.waiting?.added(transfer.id, to: options.destination(of: transfer, easy))
-        }
+        mayWait(transfer)
     }
 
     /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).
@@ -306,7 +304,10 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
-        for transfer in fresh { transfer.isFresh = false }
+        for transfer in fresh {
+            transfer.isFresh = false
+            firstTurnEnds(of: transfer)
+        }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
         resumeDecoding()

@@ -82,7 +82,7 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(transfer.httpVersion, isSecure: isSecure, to: easy)
-        if limitsConnections || isListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
+        if limitsConnections || mayBeListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }

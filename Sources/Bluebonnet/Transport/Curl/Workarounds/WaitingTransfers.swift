@@ -11,7 +11,15 @@ import FoundationEssentials
 /// A host's next transfer is retried when another one leaves libcurl, when one that was retried goes on, and when a
 /// request is sent on a new connection, whose HTTP version is known then. So each use of a retry leads to the next.
 struct WaitingTransfers {
-    /// A transfer in the list, which is owned by the transfer.
+    /// Whether a transfer is in the list; stored in the transfer.
+    enum Membership {
+        case none
+        /// The transfer is listed if it is not sent in its first turn, so that the others cost nothing.
+        case candidate(usesConnection: Bool)
+        case listed(Entry)
+    }
+
+    /// A transfer in the list.
     final class Entry {
         fileprivate enum State { case waiting, retried, active }
 
@@ -67,8 +75,11 @@ struct WaitingTransfers {
     /// Whether the installed libcurl requires a list.
     static let areListed = areListed(by: Libcurl.version)
 
-    /// Called when a transfer was added to libcurl.
-    mutating func added(_ id: TransferID, to destination: ConnectionDestination) -> Entry {
+    /// Whether there are no transfers in the list.
+    var isEmpty: Bool { hosts.isEmpty }
+
+    /// Called for a transfer that was added to libcurl.
+    mutating func list(_ id: TransferID, to destination: ConnectionDestination) -> Entry {
         let host = hosts[destination] ?? Host(destination)
         if host.waitingCount + host.activeCount == 0 { hosts[destination] = host }
         let entry = Entry(id, host)
@@ -79,12 +90,18 @@ struct WaitingTransfers {
     }
 
     /// Called when a connection is looked up or opened for a transfer.
-    mutating func connectionBegins(_ entry: Entry) { goesOn(entry) }
+    mutating func connectionBegins(_ membership: inout Membership) {
+        switch membership {
+        case .none: break
+        case .candidate: membership = .candidate(usesConnection: true)
+        case .listed(let entry): goesOn(entry)
+        }
+    }
 
     /// Called when a request is sent on a connection.
-    mutating func requestBegins(_ entry: Entry, onNewConnection isNew: Bool) {
-        goesOn(entry)
-        if isNew { addChance(to: entry.host) }
+    mutating func requestBegins(_ membership: inout Membership, onNewConnection isNew: Bool) {
+        connectionBegins(&membership)
+        if isNew, case .listed(let entry) = membership { addChance(to: entry.host) }
     }
 
     private mutating func goesOn(_ entry: Entry) {
@@ -95,7 +112,8 @@ struct WaitingTransfers {
     }
 
     /// Called when a transfer leaves libcurl.
-    mutating func left(_ entry: Entry) {
+    mutating func left(_ membership: inout Membership) {
+        guard case .listed(let entry) = exchange(&membership, with: .none) else { return }
         let host = entry.host
         let state = exchange(&entry.state, with: .active)
         if state == .active { host.activeCount -= 1 } else { host.endWait() }
@@ -150,9 +168,8 @@ enum ConnectionDestination: Hashable {
 }
 
 extension TransferOptions {
-    /// Whether a transfer is listed, because it may have to wait for a connection, or for the HTTP version of one that
-    /// is being opened.
-    func isListed(_ transfer: Transfer) -> Bool {
+    /// Whether a transfer may have to wait for a connection, or for the HTTP version of one that is being opened.
+    func mayBeListed(_ transfer: Transfer) -> Bool {
         guard WaitingTransfers.areListed else { return false }
         if limitsConnections { return true }
         return switch transfer.httpVersion {
@@ -173,6 +190,34 @@ extension TransferOptions {
 }
 
 extension TransferEngine {
+    /// Called when a transfer was added to libcurl.
+    func mayWait(_ transfer: Transfer) {
+        guard options.mayBeListed(transfer) else { return }
+        transfer.waiting = .candidate(usesConnection: false)
+        // With limits, all transfers of a host are counted.
+        if options.limitsConnections { list(transfer) }
+    }
+
+    /// Called at the end of a transfer's first turn.
+    func firstTurnEnds(of transfer: Transfer) {
+        if !transfer.wasSent { list(transfer) }
+    }
+
+    /// Called when a transfer is about to leave its multi handle.
+    func leaveMulti(_ transfer: Transfer) {
+        // A transfer that was never listed may release a connection for one that is.
+        if shared.waiting?.isEmpty == false { list(transfer) }
+        transfer.multiIsLeft()
+    }
+
+    private func list(_ transfer: Transfer) {
+        guard case .candidate(let usesConnection) = transfer.waiting, let easy = transfer.easy,
+            let entry = shared.waiting?.list(transfer.id, to: options.destination(of: transfer, easy))
+        else { return }
+        transfer.waiting = .listed(entry)
+        if usesConnection { shared.waiting?.connectionBegins(&transfer.waiting) }
+    }
+
     /// Lets libcurl retry the transfers for which a connection may have become usable.
     func retryWaiting() {
         guard let retries = shared.waiting?.takeRetries() else { return }
