@@ -108,9 +108,8 @@ final class Transfer {
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
-        state: TransferState,
-        upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?, announcesRedirects: Bool,
-        turn: LoopTurnState
+        state: TransferState, upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?,
+        announcesRedirects: Bool, turn: LoopTurnState
     ) {
         self.id = id
         self.request = request

@@ -304,10 +304,7 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
-        for transfer in fresh {
-            transfer.isFresh = false
-            firstTurnEnds(of: transfer)
-        }
+        for transfer in fresh { firstTurnEnds(of: transfer) }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
         resumeDecoding()

@@ -200,6 +200,7 @@ extension TransferEngine {
 
     /// Called at the end of a transfer's first turn.
     func firstTurnEnds(of transfer: Transfer) {
+        transfer.isFresh = false
         if !transfer.wasSent { list(transfer) }
     }
 
