@@ -17,6 +17,9 @@ let settings: [SwiftSetting] = [
 /// The settings of the test targets: tests may use deprecated names without a failure to build.
 let testSettings = settings + [.treatWarning("DeprecatedDeclaration", as: .warning)]
 
+/// The packages of a C library in distributions that use apt or yum.
+func packages(_ apt: String, _ yum: String) -> [SystemPackageProvider] { [.apt([apt]), .yum([yum])] }
+
 let package = Package(
     name: "Bluebonnet",
     products: [
@@ -29,14 +32,18 @@ let package = Package(
         .executable(name: "BluebonnetBench", targets: ["BluebonnetBench"]),
     ],
     targets: [
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: packages("libcurl4-openssl-dev", "libcurl-devel")),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: packages("libssl-dev", "openssl-devel")),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: packages("zlib1g-dev", "zlib-devel")),
         .systemLibrary(name: "CSystem"),
+        .target(name: "BluebonnetLibc", swiftSettings: settings),
         .target(
-            name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
+            name: "Bluebonnet", dependencies: ["BluebonnetLibc", "CCurl", "COpenSSL", "CZlib", "CSystem"],
+            swiftSettings: settings),
         .target(
-            name: "BluebonnetReachability", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
+            name: "BluebonnetReachability", dependencies: ["Bluebonnet", "BluebonnetLibc", "CSystem"],
+            swiftSettings: settings),
         .target(name: "BluebonnetFoundation", dependencies: ["Bluebonnet"], swiftSettings: settings),
         .target(
             name: "BluebonnetCallbacks", dependencies: ["Bluebonnet", "BluebonnetFoundation"], swiftSettings: settings),
@@ -44,7 +51,8 @@ let package = Package(
             name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks", "BluebonnetReachability"],
             swiftSettings: settings),
         .target(
-            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
+            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "BluebonnetLibc", "CSystem"],
+            swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting", "COpenSSL"],
             path: "Tests/Support/TestSupport", swiftSettings: settings),

@@ -1,6 +1,6 @@
 import Bluebonnet
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// The result of a name lookup.
 enum NameLookupResult: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// An rtnetlink message to or from the kernel.
 struct NetlinkMessage: Equatable {

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 public import FoundationEssentials
-import Glibc
 
 /// Reads, sets, deletes, loads and saves the cookies of a session.
 ///

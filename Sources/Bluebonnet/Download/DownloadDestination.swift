@@ -1,5 +1,5 @@
+import BluebonnetLibc
 public import FoundationEssentials
-import Glibc
 
 extension DownloadRequest {
     /// The destination of a downloaded file.

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import FoundationEssentials
-import Glibc
 
 /// A file that a body is written to, with a sidecar file that contains the resume data.
 ///

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 package import FoundationEssentials
-import Glibc
 import Synchronization
 
 /// A file that provides the bytes of a request's body.

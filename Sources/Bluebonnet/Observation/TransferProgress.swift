@@ -1,4 +1,4 @@
-import Glibc
+import BluebonnetLibc
 
 /// The progress of a request or response body.
 public struct TransferProgress: Hashable, Sendable {

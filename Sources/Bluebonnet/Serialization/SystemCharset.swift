@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import FoundationEssentials
-import Glibc
 
 /// A charset that is decoded with a `gconv` module of the system.
 ///

@@ -1,6 +1,6 @@
+import BluebonnetLibc
 import CSystem
 import FoundationEssentials
-import Glibc
 
 /// Wraps the system calls for paths, which all block.
 // Safety: every pointer below is used only within its call; callers ensure that paths contain no NUL.
@@ -58,7 +58,7 @@ enum FileSystem {
 
     /// Renames a file, and replaces a file that already has the new name.
     static func rename(_ source: String, to target: String) throws(SystemError) {
-        guard unsafe Glibc.rename(source, target) == 0 else { throw SystemError(errno) }
+        guard unsafe BluebonnetLibc.rename(source, target) == 0 else { throw SystemError(errno) }
     }
 
     /// Renames a file; fails with `EEXIST` if the new name is taken.

@@ -1,4 +1,4 @@
-import Glibc
+import BluebonnetLibc
 
 /// An IPv4 or IPv6 address.
 // Safety: the system reads and writes only within the calls, and at most the size of the buffers.

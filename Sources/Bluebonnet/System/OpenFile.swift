@@ -1,6 +1,6 @@
+import BluebonnetLibc
 import CSystem
 import FoundationEssentials
-import Glibc
 import Synchronization
 
 /// Owns a file descriptor, and closes it when the last reference is released.
@@ -66,7 +66,7 @@ final class OpenFile: Sendable {
     ///
     /// - Throws: The system's error, for example that a network file system has not written the data.
     func close() throws(SystemError) {
-        guard !isClosed.exchange(true, ordering: .relaxed), Glibc.close(descriptor) != 0 else { return }
+        guard !isClosed.exchange(true, ordering: .relaxed), BluebonnetLibc.close(descriptor) != 0 else { return }
         // On Linux, the descriptor is closed even if the call was interrupted.
         guard errno == EINTR else { throw SystemError(errno) }
     }

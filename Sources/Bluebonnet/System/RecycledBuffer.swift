@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import FoundationEssentials
-import Glibc
 
 /// Reused memory for one piece of a body.
 ///

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// The error number of a failed system call.
 package struct SystemError: Error, Hashable {
@@ -32,6 +32,6 @@ enum StandardError {
     // Safety: the bytes are read only within the call, and at most their number.
     static func write(_ text: String) {
         let bytes = Array(text.utf8)
-        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _ = unsafe bytes.withUnsafeBytes { unsafe BluebonnetLibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import BluebonnetLibc
 import Synchronization
 
 /// Guards a value with a mutex that the thread sanitizer recognizes.

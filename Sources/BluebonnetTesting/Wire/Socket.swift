@@ -1,6 +1,6 @@
+import BluebonnetLibc
 import CSystem
 import FoundationEssentials
-import Glibc
 
 /// The system calls of a TCP socket on the loopback interface.
 ///
@@ -45,7 +45,7 @@ package struct Socket: Hashable, Sendable {
     /// Starts to connect to a port of 127.0.0.1, without waiting.
     func connect(to port: UInt16) {
         // The result is ignored, because a later read or write reports a failed connection.
-        _ = unsafe Self.withLoopback(port: port) { unsafe Glibc.connect(descriptor, $0, $1) }
+        _ = unsafe Self.withLoopback(port: port) { unsafe BluebonnetLibc.connect(descriptor, $0, $1) }
     }
 
     /// Creates a socket that is neither bound nor connected.
@@ -71,7 +71,7 @@ package struct Socket: Hashable, Sendable {
 
     /// Starts to listen for connections; the backlog is the system's maximum by default.
     package func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
-        guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
+        guard BluebonnetLibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
     /// Sets the sizes of the system's buffers; accepted connections inherit the sizes of their listener.
@@ -154,7 +154,7 @@ package struct Socket: Hashable, Sendable {
     }
 
     package func close() {
-        _ = Glibc.close(descriptor)
+        _ = BluebonnetLibc.close(descriptor)
     }
 
     /// Returns the system's error text for an error code.

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 package import FoundationEssentials
-import Glibc
 
 /// Splits the bytes of a body into lines; a line may span several chunks.
 ///

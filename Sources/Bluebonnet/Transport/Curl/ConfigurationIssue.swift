@@ -1,7 +1,7 @@
+import BluebonnetLibc
 import CCurl
 import COpenSSL
 import CSystem
-import Glibc
 
 /// A mistake in the settings for connections and TLS that can be found without a connection.
 ///

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 import Synchronization
 
 /// A loop that runs all network activity on one thread.

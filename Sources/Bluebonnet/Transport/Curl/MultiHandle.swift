@@ -1,6 +1,6 @@
+import BluebonnetLibc
 import CCurl
 import CSystem
-import Glibc
 
 /// Owns a libcurl multi handle, and registers its sockets and times with the loop.
 ///
@@ -78,14 +78,14 @@ final class MultiHandle {
             easy.pointer,
             { context, _, address in
                 guard let address = unsafe address else { return -1 }
-                let socket = unsafe Glibc.socket(
+                let socket = unsafe BluebonnetLibc.socket(
                     address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
                     address.pointee.protocol)
                 unsafe MultiHandle.from(context)?.opened(socket)
                 return socket
             }, context)
         let isClosing = unsafe bb_curl_set_closesocket_callback(
-            easy.pointer, { unsafe MultiHandle.from($0)?.close($1) ?? Glibc.close($1) }, context)
+            easy.pointer, { unsafe MultiHandle.from($0)?.close($1) ?? BluebonnetLibc.close($1) }, context)
         easy.note(isOpening, CURLOPT_OPENSOCKETFUNCTION)
         easy.note(isClosing, CURLOPT_CLOSESOCKETFUNCTION)
     }
@@ -212,7 +212,7 @@ final class MultiHandle {
             // is available.
             let descriptor = bb_eventfd_create()
             guard descriptor < 0 else {
-                _ = Glibc.close(descriptor)
+                _ = BluebonnetLibc.close(descriptor)
                 return nil
             }
             return SystemError(errno).message

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// Waits for descriptors and timers for an event loop; belongs to the loop's thread.
 ///

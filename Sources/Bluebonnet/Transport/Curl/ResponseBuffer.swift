@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import FoundationEssentials
-import Glibc
 
 /// The part of a response that a transfer has received so far: the head in one buffer, and the body in another buffer.
 ///

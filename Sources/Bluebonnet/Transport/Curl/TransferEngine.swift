@@ -1,6 +1,6 @@
+import BluebonnetLibc
 import CCurl
 import FoundationEssentials
-import Glibc
 
 /// Runs transfers with libcurl, entirely on its event loop.
 ///

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// Defers the end of an upload so that another body on the connection does not lose bytes.
 ///

@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import COpenSSL
-import Glibc
 
 /// Prevents the threads of event loops from using libcurl and OpenSSL while the process exits.
 ///

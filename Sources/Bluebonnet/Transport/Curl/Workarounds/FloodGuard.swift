@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 import Synchronization
 
 /// Ends connections on which a peer keeps libcurl busy with bytes that are not part of a response.
@@ -184,7 +184,7 @@ final class FloodMonitor: Sendable {
     func close(_ socket: Int32) -> Int32 {
         sockets.withLock { sockets in
             sockets[socket] = nil
-            return Glibc.close(socket)
+            return BluebonnetLibc.close(socket)
         }
     }
 

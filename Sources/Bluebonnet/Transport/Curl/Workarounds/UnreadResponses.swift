@@ -1,5 +1,5 @@
+import BluebonnetLibc
 import CSystem
-import Glibc
 
 /// Records the unread bytes of sockets that libcurl closes, and whether the server had closed them.
 ///
