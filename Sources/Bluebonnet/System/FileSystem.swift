@@ -107,9 +107,12 @@ enum FileSystem {
 
     // MARK: Paths
 
-    /// The directory for temporary files.
+    /// The directory for temporary files; `/tmp` if the environment's directory is empty.
+    ///
+    /// For an empty directory, FoundationEssentials returns the root directory.
     static var temporaryDirectory: String {
-        withoutSlashes(FileManager.default.temporaryDirectory.path(percentEncoded: false))
+        let directory = withoutSlashes(FileManager.default.temporaryDirectory.path(percentEncoded: false))
+        return directory == "/" ? "/tmp" : directory
     }
 
     /// Returns the path without its last component.

@@ -12,6 +12,20 @@ import Testing
         return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
+    // MARK: Directories
+
+    /// Without a rule of Bluebonnet, files are in the root directory if the variable is empty.
+    @Test(arguments: [nil, "", "/var/tmp", "/var/tmp/"])
+    func `temporary files are in the directory of the environment, or in /tmp`(directory: String?) async throws {
+        let url = try TestServers.nginx.url("/bytes/1")
+        let path = try #require(
+            try await Self.lines(["download", url.absoluteString], directory.map { ["TMPDIR": $0] } ?? [:]).first)
+        #expect(FileManager.default.fileExists(atPath: path), "\(path)")
+        try FileManager.default.removeItem(atPath: path)
+        let expected = directory?.isEmpty == false ? "/var/tmp" : "/tmp"
+        #expect(URL(filePath: path).deletingLastPathComponent().path() == expected + "/")
+    }
+
     // MARK: Proxies
 
     /// The environment and the arguments of the program; `PROXY` is replaced with a proxy that responds itself.

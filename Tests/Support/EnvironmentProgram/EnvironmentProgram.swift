@@ -4,22 +4,25 @@ import Glibc
 
 /// Sends requests, one after the other, with the proxies and the Kerberos tickets of the environment.
 ///
-///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
+///     EnvironmentProgram [negotiate|basic|download] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
 /// A program of its own since the environment is the process's. The first word is the credential for servers'
 /// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
-/// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`.
+/// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`. With `download`, each line
+/// is the path of a temporary file.
 @main
 enum EnvironmentProgram {
     static func main() async {
         var configuration = Session.Configuration()
         var credential: Credential?
         var urls: [String] = []
+        var isDownload = false
         for argument in CommandLine.arguments.dropFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
             switch parts[0] {
             case "negotiate": credential = .negotiate
             case "basic": credential = Credential(username: "user", password: "secret")
+            case "download": isDownload = true
             case "proxy": configuration.proxy = .url(parts[1])
             case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
             case "ca": configuration.tls.caFile = parts[1]
@@ -32,6 +35,11 @@ enum EnvironmentProgram {
             if url.hasPrefix("set=") {
                 let parts = url.dropFirst(4).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 _ = unsafe setenv(String(parts[0]), String(parts[1]), 1)
+                continue
+            }
+            guard !isDownload else {
+                let response = await session.download(url, to: .temporary).serializingURL().response
+                print(response.value?.path(percentEncoded: false) ?? "error \(String(describing: response.error))")
                 continue
             }
             let request = session.request(url)
