@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -221,12 +222,24 @@ static inline uint64_t bb_socket_received(int socket) {
     return count;
 }
 
+// How many bytes wait in a pipe or in a socket's receive buffer, or 0 where the kernel does not say.
+static inline int bb_unread_bytes(int descriptor) {
+    int unread = 0;
+    return ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0 ? unread : 0;
+}
+
+// Whether one byte that was written to one descriptor waits at the other: the ends of a pipe or of a socket pair.
+static inline bool bb_one_byte_waits(int reading, int writing) {
+    int unsent = 0;
+    if (bb_unread_bytes(reading) != 1) return false;
+    return ioctl(writing, TIOCOUTQ, &unsent) == 0 ? unsent > 0 : bb_unread_bytes(writing) == 1;
+}
+
 // How many bytes of those this process has read, or 0 where the kernel does not say.
 static inline uint64_t bb_socket_read(int socket) {
     uint64_t received = bb_socket_received(socket);
-    int unread = 0;
-    if (ioctl(socket, FIONREAD, &unread) != 0 || unread < 0) return 0;
-    return received > (uint64_t)unread ? received - (uint64_t)unread : 0;
+    uint64_t unread = (uint64_t)bb_unread_bytes(socket);
+    return received > unread ? received - unread : 0;
 }
 
 // The clock of the calling thread's processor time, which other threads can read for as long as it lives.

@@ -26,6 +26,13 @@ import Testing
         #expect(URL(filePath: path).deletingLastPathComponent().path() == expected + "/")
     }
 
+    /// Without ``InheritedDescriptors``, libcurl 7.88.1 leaves two more descriptors to children.
+    @Test func `a child process inherits no descriptor of a session`() async throws {
+        let inherited = try await Self.lines(["descriptors"], [:])
+        let url = try TestServers.nginx.url("/bytes/0")
+        #expect(try await Self.lines(["descriptors", url.absoluteString], [:]) == ["200 "] + inherited)
+    }
+
     // MARK: Proxies
 
     /// The environment and the arguments of the program; `PROXY` is replaced with a proxy that responds itself.

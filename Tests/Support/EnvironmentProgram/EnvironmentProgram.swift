@@ -4,25 +4,27 @@ import Glibc
 
 /// Sends requests, one after the other, with the proxies and the Kerberos tickets of the environment.
 ///
-///     EnvironmentProgram [negotiate|basic|download] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
+///     EnvironmentProgram [negotiate|basic|download|descriptors] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
 /// A program of its own since the environment is the process's. The first word is the credential for servers'
 /// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
 /// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`. With `download`, each line
-/// is the path of a temporary file.
+/// is the path of a temporary file. With `descriptors`, the last line is the number of descriptors that a child process
+/// would inherit, without the standard ones.
 @main
 enum EnvironmentProgram {
     static func main() async {
         var configuration = Session.Configuration()
         var credential: Credential?
         var urls: [String] = []
-        var isDownload = false
+        var (isDownload, countsDescriptors) = (false, false)
         for argument in CommandLine.arguments.dropFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
             switch parts[0] {
             case "negotiate": credential = .negotiate
             case "basic": credential = Credential(username: "user", password: "secret")
             case "download": isDownload = true
+            case "descriptors": countsDescriptors = true
             case "proxy": configuration.proxy = .url(parts[1])
             case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
             case "ca": configuration.tls.caFile = parts[1]
@@ -51,6 +53,13 @@ enum EnvironmentProgram {
                 let line = response.value?.split(whereSeparator: \.isNewline).first ?? ""
                 print(response.response?.statusCode ?? 0, line)
             }
+        }
+        if countsDescriptors {
+            let inherited = (3..<256).filter { descriptor in
+                let flags = fcntl(Int32(descriptor), F_GETFD)
+                return flags >= 0 && flags & FD_CLOEXEC == 0
+            }
+            print(inherited.count)
         }
         await session.shutdown()
     }

@@ -29,7 +29,7 @@ final class MultiHandle {
         loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool,
         reportedBytes: ReportedByteCounts
     ) {
-        guard let pointer = unsafe curl_multi_init() else { return nil }
+        guard let pointer = unsafe InheritedDescriptors.makeMulti() else { return nil }
         unsafe self.pointer = unsafe pointer
         self.loop = loop
         floods = FloodMonitor(reportedBytes: reportedBytes)
