@@ -69,7 +69,7 @@ struct SourceRulesTests {
 
     @Test func `the core imports FoundationEssentials and never Foundation`() throws {
         let allowed: Set<String> = [
-            "FoundationEssentials", "Synchronization", "Glibc", "CCurl", "COpenSSL", "CZlib", "CSystem",
+            "FoundationEssentials", "Synchronization", "BluebonnetLibc", "CCurl", "COpenSSL", "CZlib", "CSystem",
         ]
         for folder in ["Sources/Bluebonnet", "Sources/BluebonnetReachability", "Sources/BluebonnetTesting"] {
             let modules = folder.hasSuffix("/Bluebonnet") ? allowed : allowed.union(["Bluebonnet"])
@@ -85,7 +85,8 @@ struct SourceRulesTests {
     @Test func `C modules are not part of any interface`() throws {
         for file in try tree.files(in: "Sources") {
             for line in file.code {
-                guard let module = Self.importedModule(line.text), module == "Glibc" || module.hasPrefix("C") else {
+                guard let module = Self.importedModule(line.text), module == "BluebonnetLibc" || module.hasPrefix("C")
+                else {
                     continue
                 }
                 let isOpen = ["public ", "package ", "@_exported"].contains { line.text.contains($0) }
