@@ -75,7 +75,8 @@ extension DownloadRequest {
         /// the destination.
         ///
         /// - Parameters:
-        ///   - options: The options for interruptions; none by default. The closure returns the other options.
+        ///   - options: The options for interruptions; none by default. The options for directories and
+        ///     for an existing file come from `chooser` instead.
         ///   - chooser: A closure that receives the URL of the partial file and the head of the response. The closure
         ///     returns the URL of the destination, and the options for directories and an existing file. The closure
         ///     must not change or move the partial file. The closure runs on the global executor. If the task that

@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// The case of a number depends on its text:
 /// - A number without a fraction or an exponent is an ``integer(_:)``, except `-0`, which is a ``double(_:)``.
 /// - A number with a fraction or an exponent is a ``double(_:)``. The parser rounds the number to the nearest `Double`.
-/// - An integer beyond the range of `Int64`, or another number beyond the range of `Double`, is a ``number(_:)``, which
+/// - An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`, is a ``number(_:)``, which
 ///   keeps all digits.
 ///
 /// Two values are equal if they have the same case and the same content, so `1` and `1.0` are not equal.
@@ -23,7 +23,7 @@ public enum JSONValue: Hashable, Sendable {
     case integer(Int64)
     /// A number with a fraction or an exponent, and also `-0`.
     case double(Double)
-    /// An integer beyond the range of `Int64`, or another number beyond the range of `Double`.
+    /// An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`.
     case number(JSONNumber)
     /// A string.
     case string(String)

@@ -40,11 +40,7 @@ import Testing
         let request = session.request(last.url("/")) { $0.timeouts = Timeouts(pool: .seconds(10)) }
         let answer = request.serializingString()
         for await _ in started.prefix(13) {}
-        // The engine performs the starts before it lists the cookies.
-        _ = try await session.cookies.all()
-        otherGate.open()
-        #expect(try await first.value == "held")
-        #expect(try await answer.value == "answered")
+        try await Self.open(otherGate, in: session, for: first, answer)
         gate.open()
         #expect(try await held.value == "held")
         for task in waiting { #expect(try await task.value == "answered") }
@@ -77,10 +73,7 @@ import Testing
         let answer = session.request("http://b.test/") { $0.timeouts = Timeouts(pool: .seconds(10)) }
             .serializingString()
         for await _ in started.prefix(13) {}
-        _ = try await session.cookies.all()
-        otherGate.open()
-        #expect(try await first.value == "held")
-        #expect(try await answer.value == "answered")
+        try await Self.open(otherGate, in: session, for: first, answer)
         gate.open()
         #expect(try await heldTask.value == "held")
         for task in waiting { #expect(try await task.value == "answered") }
@@ -91,33 +84,77 @@ import Testing
     /// The requests to one host wait until the HTTP version of the connection is known, even without limits.
     @Test(arguments: [nil, 1])
     func `a connection is shared while requests wait for a host that does not respond`(perHost: Int?) async throws {
+        let server = TestServers.nghttpd
+        try await Self.withSilentHost(perHost: perHost) { session, started in
+            let (pieces, piece) = AsyncStream<Data>.makeStream()
+            let held = session.upload(.stream { pieces }, to: try server.url("/echo")).serializingData()
+            for await _ in started.prefix(1) {}
+            try await Self.expectBodies(of: server, in: session)
+            piece.yield(Data("end".utf8))
+            piece.finish()
+            #expect(try await held.value == Data("end".utf8))
+        }
+    }
+
+    /// The first request does not wait for a version, but the others wait for the version of its connection.
+    @Test func `a connection is opened although another one uses HTTP 1.1`() async throws {
+        let server = TestServers.nginxTLS
+        try await Self.withSilentHost(perHost: nil) { session, started in
+            let gate = Gate()
+            let url = try server.url("/bytes/16777216")
+            let body = session.streamRequest(url) { $0.httpVersion = .http1_1 }.streamTask().bytes
+            let reading = Task {
+                for try await _ in body { await gate.wait() }
+            }
+            for await _ in started.prefix(1) {}
+            try await Self.expectBodies(of: server, in: session)
+            gate.open()
+            try await reading.value
+        }
+    }
+
+    /// Calls a closure with a session in which requests wait for a host that does not respond.
+    private static func withSilentHost(
+        perHost: Int?, _ body: (Session, AsyncStream<Void>) async throws -> Void
+    ) async throws {
         let unreachable = try UnreachableServer(.ignoresConnections)
         let port = try #require(unreachable.url.port)
         let (started, monitor) = Self.startedAttempts()
-        var starts = started.makeAsyncIterator()
         var configuration = Session.Configuration()
         configuration.proxy = .none
         configuration.tls.caFile = try TestCertificates().authority
         configuration.connectionLimits.perHost = perHost
-        configuration.timeouts = Timeouts(pool: .seconds(10), connect: .seconds(10))
+        // Longer than the limits of other requests: when the silent ones end, libcurl retries those that wait.
+        configuration.timeouts = Timeouts(pool: .seconds(120), connect: .seconds(120))
         let session = Session(configuration: configuration, eventMonitors: [monitor])
-        let server = TestServers.nghttpd
         let silent = (1...10).map { _ in session.request("https://127.0.0.1:\(port)/").serializingData() }
-        for _ in silent { await starts.next() }
-        let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let held = session.upload(.stream { pieces }, to: try server.url("/echo")).serializingData()
-        await starts.next()
-        let others = try (1...4).map { _ in session.request(try server.url("/bytes/1024")).serializingData() }
-        for other in others {
-            let response = await other.response
-            #expect(response.value?.count == 1024, "\(response)")
-        }
-        piece.yield(Data("end".utf8))
-        piece.finish()
-        #expect(try await held.value == Data("end".utf8))
+        for await _ in started.prefix(silent.count) {}
+        try await body(session, started)
         for request in silent { request.cancel() }
         for request in silent { _ = await request.response }
         await session.shutdown()
+    }
+
+    private static func expectBodies(of server: TestServers, in session: Session) async throws {
+        let requests = try (1...4).map { _ in
+            session.request(try server.url("/bytes/1024")) { $0.timeouts = Timeouts(pool: .seconds(10), connect: .seconds(10)) }
+                .serializingData()
+        }
+        for request in requests {
+            let response = await request.response
+            #expect(response.value?.count == 1024, "\(response)")
+        }
+    }
+
+    /// Lets a request end on whose connection another one waits, and expects the responses of both.
+    private static func open(
+        _ gate: Gate, in session: Session, for first: DataTask<String>, _ second: DataTask<String>
+    ) async throws {
+        // The engine performs the starts before it lists the cookies.
+        _ = try await session.cookies.all()
+        gate.open()
+        #expect(try await first.value == "held")
+        #expect(try await second.value == "answered")
     }
 
     /// A stream with an element for each attempt that starts.

@@ -70,7 +70,7 @@ final class Transfer {
     var httpVersion: HTTPVersionPreference
     /// Whether the request may use a proxy.
     var isProxied = false
-    var waiting = WaitingTransfers.Membership.none
+    var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
 
@@ -136,7 +136,7 @@ final class Transfer {
     /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
-        turn.waiting?.left(&waiting)
+        turn.waiting?.left(&waitingMembership)
         if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
     }
@@ -160,8 +160,6 @@ final class Transfer {
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
-        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
-        turn.waiting?.requestBegins(&waiting, onNewConnection: connections > 0)
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -172,7 +170,10 @@ final class Transfer {
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
             return false
         }
-        guard !resends.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
+        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
+        let isAllowed = resends.requestBegins(connections: connections, isAnswered: isAnswered)
+        turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
+        guard !isAllowed else { return true }
         let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
         responseBuffer.fail(with: lost.afterTransportRetries)
         return false
@@ -180,7 +181,7 @@ final class Transfer {
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
     func connectionBegins() {
-        turn.waiting?.connectionBegins(&waiting)
+        turn.waiting?.connectionBegins(&waitingMembership)
         guard let check = limits.connectionBegan(at: turn.now) else { return }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
     }

@@ -62,7 +62,7 @@ enum TransferCallbacks {
 
     /// Reports when libcurl begins to look up or to open a connection for the handle.
     ///
-    /// Before this, the transfer waits because of the connection limits. There are two callbacks: a host with a known
+    /// Before this, the transfer may wait: for a free connection, or for the HTTP version of another one. There are two callbacks: a host with a known
     /// address needs no lookup, and a host whose lookup fails gets no socket.
     static func installConnectionBegin(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()

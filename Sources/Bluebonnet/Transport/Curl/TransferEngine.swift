@@ -264,7 +264,7 @@ actor TransferEngine: EventLoopClient {
         transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
-        mayWait(transfer)
+        wasAdded(transfer, easy)
     }
 
     /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).

@@ -82,7 +82,7 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(transfer.httpVersion, isSecure: isSecure, to: easy)
-        if limitsConnections || mayBeListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
+        if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
@@ -357,7 +357,7 @@ extension Session.Configuration.DNS {
         }
     }
 
-    /// Returns the host that replaces another one; `nil` if there is none.
+    /// Returns the host to connect to instead of the given host and port; `nil` for the host itself.
     func replacement(for host: String, _ port: Int) -> String? {
         guard !connectTo.isEmpty else { return nil }
         let keys = ["\(host):\(port)", "\(host):", ":\(port)", ":"]

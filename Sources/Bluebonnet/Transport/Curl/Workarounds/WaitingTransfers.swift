@@ -10,6 +10,7 @@ import FoundationEssentials
 ///
 /// A host's next transfer is retried when another one leaves libcurl, when one that was retried goes on, and when a
 /// request is sent on a new connection, whose HTTP version is known then. So each use of a retry leads to the next.
+/// Libcurl does not report that a transfer waits again after its request was sent, so such a transfer is not retried.
 struct WaitingTransfers {
     /// Whether a transfer is in the list; stored in the transfer.
     enum Membership {
@@ -59,21 +60,20 @@ struct WaitingTransfers {
 
     private let limits: Session.Configuration.ConnectionLimits
     private var hosts: [ConnectionDestination: Host] = [:]
-    /// The hosts with chances.
-    private var changed: [Host] = []
+    private var hostsWithChances: [Host] = []
     /// With a total limit, the hosts with waiting transfers in the order in which they may use connections of others.
     private var turns: ArraySlice<Host> = []
 
     /// Creates an empty list; returns `nil` if libcurl retries all transfers.
     init?(_ limits: Session.Configuration.ConnectionLimits, version: UInt32 = Libcurl.version) {
-        guard Self.areListed(by: version) else { return nil }
+        guard Self.isNeeded(by: version) else { return nil }
         self.limits = limits
     }
 
-    private static func areListed(by version: UInt32) -> Bool { !(0x08_0e_00..<0x08_10_00).contains(version) }
+    private static func isNeeded(by version: UInt32) -> Bool { !(0x08_0e_00..<0x08_10_00).contains(version) }
 
     /// Whether the installed libcurl requires a list.
-    static let areListed = areListed(by: Libcurl.version)
+    static let isNeeded = isNeeded(by: Libcurl.version)
 
     /// Whether there are no transfers in the list.
     var isEmpty: Bool { hosts.isEmpty }
@@ -94,7 +94,7 @@ struct WaitingTransfers {
         switch membership {
         case .none: break
         case .candidate: membership = .candidate(usesConnection: true)
-        case .listed(let entry): goesOn(entry)
+        case .listed(let entry): becomesActive(entry)
         }
     }
 
@@ -104,7 +104,7 @@ struct WaitingTransfers {
         if isNew, case .listed(let entry) = membership { addChance(to: entry.host) }
     }
 
-    private mutating func goesOn(_ entry: Entry) {
+    private mutating func becomesActive(_ entry: Entry) {
         guard entry.isWaiting else { return }
         if exchange(&entry.state, with: .active) == .retried { addChance(to: entry.host) }
         entry.host.activeCount += 1
@@ -122,7 +122,7 @@ struct WaitingTransfers {
     }
 
     private mutating func addChance(to host: Host) {
-        if host.chances == 0 { changed.append(host) }
+        if host.chances == 0 { hostsWithChances.append(host) }
         host.chances += 1
     }
 
@@ -130,16 +130,16 @@ struct WaitingTransfers {
     ///
     /// With a total limit, a connection may go to any host that has not reached its own limit. These hosts take turns.
     mutating func takeRetries() -> [TransferID] {
-        guard !changed.isEmpty else { return [] }
+        guard !hostsWithChances.isEmpty else { return [] }
         var retries: [Entry] = []
-        for host in exchange(&changed, with: []) {
+        for host in exchange(&hostsWithChances, with: []) {
             let chances = exchange(&host.chances, with: 0)
             retries += host.next(chances)
             guard limits.total != nil else { continue }
-            for _ in 0..<chances { retries += nextHost(except: host)?.next(1) ?? [] }
+            for _ in 0..<min(chances, turns.count) { retries += nextHost(except: host)?.next(1) ?? [] }
         }
         for entry in retries { entry.state = .retried }
-        return retries.map(\.id).sorted()
+        return Set(retries.map(\.id)).sorted()
     }
 
     private mutating func takeTurns(_ host: Host) {
@@ -168,15 +168,13 @@ enum ConnectionDestination: Hashable {
 }
 
 extension TransferOptions {
-    /// Whether a transfer may have to wait for a connection, or for the HTTP version of one that is being opened.
-    func mayBeListed(_ transfer: Transfer) -> Bool {
-        guard WaitingTransfers.areListed else { return false }
-        if limitsConnections { return true }
-        return switch transfer.httpVersion {
-        case .automatic: Self.isSecure(transfer.request.url)
-        case .http1_1: false
-        case .http2PriorKnowledge: !CleartextHTTP2Streams.isGuarded
-        }
+    /// Whether a transfer may have to wait for a connection, or may open a connection for which others wait until its
+    /// HTTP version is known.
+    func mayBeListed(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
+        guard WaitingTransfers.isNeeded else { return false }
+        let url = transfer.request.url
+        if limitsConnections || Self.isSecure(url) || upgrades(url, easy) { return true }
+        return transfer.httpVersion == .http2PriorKnowledge && !CleartextHTTP2Streams.isGuarded
     }
 
     /// Returns the destination of a transfer whose options have been set.
@@ -191,9 +189,9 @@ extension TransferOptions {
 
 extension TransferEngine {
     /// Called when a transfer was added to libcurl.
-    func mayWait(_ transfer: Transfer) {
-        guard options.mayBeListed(transfer) else { return }
-        transfer.waiting = .candidate(usesConnection: false)
+    func wasAdded(_ transfer: Transfer, _ easy: EasyHandle) {
+        guard options.mayBeListed(transfer, easy) else { return }
+        transfer.waitingMembership = .candidate(usesConnection: false)
         // With limits, all transfers of a host are counted.
         if options.limitsConnections { list(transfer) }
     }
@@ -212,11 +210,11 @@ extension TransferEngine {
     }
 
     private func list(_ transfer: Transfer) {
-        guard case .candidate(let usesConnection) = transfer.waiting, let easy = transfer.easy,
+        guard case .candidate(let usesConnection) = transfer.waitingMembership, let easy = transfer.easy,
             let entry = shared.waiting?.list(transfer.id, to: options.destination(of: transfer, easy))
         else { return }
-        transfer.waiting = .listed(entry)
-        if usesConnection { shared.waiting?.connectionBegins(&transfer.waiting) }
+        transfer.waitingMembership = .listed(entry)
+        if usesConnection { shared.waiting?.connectionBegins(&transfer.waitingMembership) }
     }
 
     /// Lets libcurl retry the transfers for which a connection may have become usable.
