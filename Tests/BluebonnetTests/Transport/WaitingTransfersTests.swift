@@ -136,9 +136,9 @@ import Testing
     }
 
     private static func expectBodies(of server: TestServers, in session: Session) async throws {
+        let timeouts = Timeouts(pool: .seconds(10), connect: .seconds(10))
         let requests = try (1...4).map { _ in
-            session.request(try server.url("/bytes/1024")) { $0.timeouts = Timeouts(pool: .seconds(10), connect: .seconds(10)) }
-                .serializingData()
+            session.request(try server.url("/bytes/1024")) { $0.timeouts = timeouts }.serializingData()
         }
         for request in requests {
             let response = await request.response
