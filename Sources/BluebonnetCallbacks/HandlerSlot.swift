@@ -64,7 +64,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
     /// The action to perform after an event was recorded.
     enum Action: Sendable {
         case nothing
-        /// Make this call, and then record its return.
+        /// Make this call. When it has returned, record this.
         case call(Call)
         /// Discard this order, because no handler is left to call.
         case end

@@ -43,7 +43,8 @@ extension URLError.Code {
         case .authentication: self = .userAuthenticationRequired
         // The connection and its trust
         case .connection(.nameNotResolved), .connection(.proxyNameNotResolved): self = .cannotFindHost
-        case .connection(.lost), .connection(.http2), .invalidResponse(.truncated), .invalidResponse(.http2Stream):
+        case .connection(.lost), .connection(.http2), .connection(.http3), .invalidResponse(.truncated),
+            .invalidResponse(.http2Stream):
             self = .networkConnectionLost
         case .connection: self = .cannotConnectToHost
         case .trust(.certificateExpired): self = .serverCertificateHasBadDate

@@ -67,11 +67,11 @@ static inline int bb_ssl_context_use_store(SSL_CTX *context, X509_STORE *store) 
     return SSL_CTX_set1_verify_cert_store(context, store) == 1 && SSL_CTX_set1_chain_cert_store(context, store) == 1;
 }
 
-static inline int bb_ssl_speaks_http2(SSL *ssl) {
+static inline int bb_ssl_is_multiplexed(SSL *ssl) {
     const unsigned char *name = NULL;
     unsigned int length = 0;
     SSL_get0_alpn_selected(ssl, &name, &length);
-    return length == 2 && name[0] == 'h' && name[1] == '2';
+    return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
 }
 
 // Whether the peer has sent bytes on a connection where none may be, or has closed it. Tickets and new keys are taken in.

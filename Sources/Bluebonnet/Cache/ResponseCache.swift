@@ -116,9 +116,9 @@ public final class ResponseCache: Sendable {
     /// When a session sends a request, it adds header fields to the request. The lookup does not add these fields. If
     /// the `Vary` field of the response lists a field that the session adds, add this field to the request yourself.
     ///
-    /// The lookup finds only responses that a session with the default values of
+    /// The lookup finds a response only if the session that received it had the default values of
     /// ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
-    /// ``Session/Configuration/dns`` has received.
+    /// ``Session/Configuration/dns``.
     ///
     /// - Parameter request: A GET request.
     /// - Returns: The stored response, or `nil` if there is none.

@@ -231,7 +231,9 @@ struct AutomaticResumption: Hashable, Sendable {
     /// The timeout of the whole exchange is not an interruption, because the user has chosen it.
     static func isInterruption(_ kind: RequestError.Kind) -> Bool {
         switch kind {
-        case .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2): true
+        case .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2),
+            .connection(.http3):
+            true
         case .timedOut(.connect), .timedOut(.idle): true
         case .invalidResponse(.truncated), .invalidResponse(.http2Stream): true
         default: false

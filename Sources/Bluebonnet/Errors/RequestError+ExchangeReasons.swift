@@ -20,6 +20,8 @@ extension RequestError {
         case proxy
         /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), for example after a GOAWAY frame.
         case http2
+        /// No QUIC connection could be made, or an HTTP/3 connection failed as a whole (RFC 9114 §8).
+        case http3
         /// The connection could not be made for another reason; ``RequestError/detail`` describes the reason.
         case failed
 
@@ -33,6 +35,7 @@ extension RequestError {
             case .lost: "the connection was lost"
             case .proxy: "the proxy failed"
             case .http2: "the HTTP/2 connection failed"
+            case .http3: "the HTTP/3 connection (QUIC) failed"
             case .failed: "the connection failed"
             }
         }

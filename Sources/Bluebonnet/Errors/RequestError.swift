@@ -215,6 +215,6 @@ extension RequestError {
 }
 
 extension RequestError: LocalizedError {
-    /// The description of the error, so that Foundation's `localizedDescription` returns it.
+    /// The description of the error. Foundation's `localizedDescription` returns this text.
     public var errorDescription: String? { description }
 }

@@ -284,6 +284,20 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     /// For `https` URLs, this case has the same effect as ``automatic``, because the TLS handshake negotiates HTTP/2
     /// (RFC 9113 §3.2).
     case http2PriorKnowledge
+    /// HTTP/3 (RFC 9114) if a QUIC connection can be made, and otherwise the same as ``automatic``.
+    ///
+    /// Libcurl opens a QUIC connection first. If it fails, or is not open after
+    /// ``Session/Configuration/happyEyeballsTimeout``, libcurl also opens a TCP connection and uses the faster one. For
+    /// `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as ``automatic``.
+    ///
+    /// The installed libcurl must support HTTP/3. Otherwise, the request fails with `.invalidRequest(.configuration)`.
+    case http3
+    /// HTTP/3 only (RFC 9114), for `https` URLs.
+    ///
+    /// The request fails with `.connection` if no QUIC connection can be made. It fails with
+    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the request uses a proxy or a Unix domain
+    /// socket, or if the installed libcurl does not support HTTP/3.
+    case http3Only
 }
 
 /// The priority of a request among the requests on the same HTTP/2 connection.

@@ -136,15 +136,23 @@ public enum HTTPVersion: Hashable, Sendable {
     case http1_1
     /// HTTP/2 (RFC 9113).
     case http2
+    /// HTTP/3 (RFC 9114).
+    case http3
+}
+
+extension HTTPVersion {
+    /// Whether a connection carries several exchanges at a time.
+    package var isMultiplexed: Bool { self == .http2 || self == .http3 }
 }
 
 extension HTTPVersion: Described {
-    /// The version as in a status line, such as `HTTP/1.1`; `HTTP/2` for HTTP/2.
+    /// The version as in a status line, such as `HTTP/1.1`; `HTTP/2` and `HTTP/3` have no minor version.
     package var text: String {
         switch self {
         case .http1_0: "HTTP/1.0"
         case .http1_1: "HTTP/1.1"
         case .http2: "HTTP/2"
+        case .http3: "HTTP/3"
         }
     }
 }

@@ -149,6 +149,7 @@ enum StatusLine {
         // A higher minor version than 1.1 is treated as 1.1 (RFC 9110 §2.5).
         case (0x31, 1...9): version = .http1_1
         case (0x32, 0): version = .http2
+        case (0x33, 0): version = .http3
         default: return nil
         }
         guard line.count >= position + 4, line[position] == 0x20 else { return nil }

@@ -52,6 +52,8 @@ private struct CURLCommand {
         case .http1_1: "--http1.1"
         // With TLS, the handshake negotiates the version.
         case .http2PriorKnowledge where request.url.scheme?.lowercased() != "https": "--http2-prior-knowledge"
+        case .http3: "--http3"
+        case .http3Only: "--http3-only"
         default: nil
         }
     }

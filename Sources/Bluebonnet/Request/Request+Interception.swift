@@ -66,9 +66,10 @@ extension Request {
     ///
     /// The monitors of the session also receive the events.
     ///
-    /// Add the first monitor of a request before you call a `serializing…` method, unless the session has a monitor. A
-    /// first monitor that you add later does not receive the result of the serializer. ``Session/shutdown()`` does not
-    /// wait until the monitor has received its events.
+    /// Add the first monitor of a request before you call a `serializing…` method, unless the session has a
+    /// monitor. Otherwise, the monitor does not receive the result of the serializer.
+    ///
+    /// ``Session/shutdown()`` waits for the monitors of the session, but not for the monitors of a request.
     ///
     /// - Parameter monitor: The monitor to add. The monitor is retained until the request is released and all events
     ///   have been delivered.

@@ -136,7 +136,7 @@ public actor Session {
     /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
     /// way. If the calling task is cancelled, the session cancels the running requests.
     ///
-    /// The method also waits until the event monitors have received all earlier events. The method does not wait for
+    /// The method also waits until the session's event monitors have received all earlier events. The method does not wait for
     /// the monitors if the calling task is cancelled, or if a monitor's own code calls the method.
     public func shutdown() async {
         await context.shutDown()

@@ -63,7 +63,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.lists = lists
     }
 
-    /// Makes the enabled checks of the chain and the host, and then checks the revocation status.
+    /// Checks the chain and the host, if these checks are enabled, and then the revocation status.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.

@@ -108,7 +108,7 @@ public final class StubTransport: Transport {
     /// The number of exchanges that have not ended.
     package var runningCount: Int { state.read { $0.exchanges.count } }
 
-    /// Waits for the started request with a certain number, and returns it.
+    /// Waits until the request with the given number has started, and returns this request.
     ///
     /// - Parameter number: The number of the request, in the order of starting; 1 for the first request.
     /// - Returns: The request with this number.

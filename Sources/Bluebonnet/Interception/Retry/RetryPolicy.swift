@@ -67,7 +67,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// clock may not be set yet.
     public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
-        .connection(.http2), .connection(.failed),
+        .connection(.http2), .connection(.http3), .connection(.failed),
         .timedOut(.connect), .timedOut(.idle), .timedOut(.total),
         .trust(.handshake), .trust(.certificateExpired),
         .invalidResponse(.malformed), .invalidResponse(.truncated), .invalidResponse(.undecodableContent),
@@ -236,7 +236,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 
     /// The kinds of errors that lead to a retry.
     @usableFromInline package static let retryableErrorKinds: Set<RequestError.Kind> = [
-        .connection(.lost), .connection(.http2), .invalidResponse(.truncated),
+        .connection(.lost), .connection(.http2), .connection(.http3), .invalidResponse(.truncated),
     ]
 
     /// Creates a policy.

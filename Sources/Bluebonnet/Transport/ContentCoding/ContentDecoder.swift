@@ -12,7 +12,7 @@ final class ContentDecoder {
         /// The given number of bytes was decoded; ``ContentDecoder/output(_:)`` returns these bytes until the next
         /// step.
         case output(Int)
-        /// All input is decoded.
+        /// All input so far has been decoded.
         case needsInput
         /// The allowance is used up.
         case yieldsTurn

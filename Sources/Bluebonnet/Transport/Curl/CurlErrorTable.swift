@@ -106,6 +106,7 @@ enum CurlErrorTable {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             .connection(.lost)
         case CURLE_HTTP2, CURLE_NO_CONNECTION_AVAILABLE, CURLE_UNRECOVERABLE_POLL: .connection(.http2)
+        case CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR: .connection(.http3)
         case CURLE_HTTP2_STREAM: .invalidResponse(.http2Stream)
         case CURLE_OPERATION_TIMEDOUT: .timedOut(.total)
         case CURLE_SSL_CONNECT_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED: .trust(.handshake)

@@ -10,6 +10,12 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
+    /// The version as text, such as `8.14.1`.
+    static var versionText: String { "\(version >> 16).\(version >> 8 & 0xff).\(version & 0xff)" }
+
+    /// Whether libcurl supports HTTP/3.
+    static let hasHTTP3 = unsafe bb_curl_version().map { unsafe $0.pointee.features & CURL_VERSION_HTTP3 != 0 } ?? false
+
     /// Makes libcurl treat host names on this thread as UTF-8, regardless of the program's locale.
     ///
     /// This is for the loop's thread, because libcurl reads the host name of a transfer later.

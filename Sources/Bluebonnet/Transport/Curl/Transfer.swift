@@ -205,7 +205,7 @@ final class Transfer {
 
     /// Passes head lines to the write callback until libcurl has stored a field; see ``FoldedFirstField``.
     private func awaitFirstField() {
-        firstField.requestBegins(isHTTP2: easy?.speaksHTTP2OverTLS == true)
+        firstField.requestBegins(isHTTP2: easy?.isMultiplexedOverTLS == true)
         easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
     }
 

@@ -38,7 +38,7 @@ extension TransferEngine {
             return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
         }
         if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
-            version.map({ $0 == .http2 }) ?? (transfer.httpVersion != .http1_1),
+            version.map({ $0 == .multiplexed }) ?? (transfer.httpVersion != .http1_1),
             multi.unreadResponses.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
         {
             let message = "the server broke the rules of HTTP/2, and the connection was closed"

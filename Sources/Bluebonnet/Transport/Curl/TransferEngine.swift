@@ -267,13 +267,8 @@ actor TransferEngine: EventLoopClient {
         wasAdded(transfer, easy)
     }
 
-    /// Returns the HTTP version for a request; the version for `https` if HSTS makes libcurl use TLS (RFC 6797 §8.3).
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
-        let version = options.version(of: request)
-        guard version == .http2PriorKnowledge, cookieAndHSTSStore?.share?.upgrades(request.url) == true else {
-            return version
-        }
-        return .automatic
+        options.version(of: request) { cookieAndHSTSStore?.share?.upgrades(request.url) == true }
     }
 
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {

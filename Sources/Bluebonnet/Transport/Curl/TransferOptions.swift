@@ -85,7 +85,7 @@ final class TransferOptions {
         if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
-        if let error = applyProxy(of: transfer, to: easy) { return error }
+        if let error = applyProxy(of: transfer, to: easy) ?? http3Issue(of: transfer, easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
         if changesTarget { applyTarget(of: transfer, to: easy) }
         apply(identity, to: easy)
@@ -195,13 +195,39 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
-    /// Returns the HTTP version for a request.
+    /// Returns the HTTP version for a request; `isUpgraded` returns whether HSTS makes libcurl use TLS (RFC 6797 §8.3).
     ///
     /// With TLS, the handshake negotiates HTTP/2, even with prior knowledge (RFC 9113 §3.2). Otherwise, libcurl would
     /// send HTTP/2 frames even if the handshake negotiated nothing, and even on a connection that another request uses.
-    func version(of request: HTTPRequest) -> HTTPVersionPreference {
+    func version(of request: HTTPRequest, isUpgraded: () -> Bool) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
-        return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
+        switch version {
+        case .http2PriorKnowledge: return Self.isSecure(request.url) || isUpgraded() ? .automatic : version
+        case .http3: return Self.isSecure(request.url) || isUpgraded() ? version : .automatic
+        case .automatic, .http1_1, .http3Only: return version
+        }
+    }
+
+    /// Returns an error if HTTP/3 is required but cannot be used.
+    private func http3Issue(of transfer: Transfer, _ easy: EasyHandle) -> RequestError? {
+        let version = transfer.httpVersion
+        guard version == .http3 || version == .http3Only else { return nil }
+        let url = transfer.request.url
+        let issue: String
+        if !Libcurl.hasHTTP3 {
+            issue = "the installed libcurl, \(Libcurl.versionText), does not support HTTP/3; that of Debian 13 does"
+        } else if version == .http3 {
+            return nil
+        } else if !Self.isSecure(url), !upgrades(url, easy) {
+            issue = "HTTP/3 requires an https URL"
+        } else if configuration.unixSocketPath != nil {
+            issue = "HTTP/3 is impossible with a Unix domain socket"
+        } else if case .proxy = recipient(of: transfer, easy) {
+            issue = "HTTP/3 is impossible through a proxy"
+        } else {
+            return nil
+        }
+        return RequestError(.invalidRequest(.configuration("httpVersion: \(issue)")))
     }
 
     private func applyVersion(_ version: HTTPVersionPreference, isSecure: Bool, to easy: EasyHandle) {
@@ -215,6 +241,9 @@ final class TransferOptions {
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
             CleartextHTTP2Streams.apply(to: easy)
+        case .http3, .http3Only:
+            easy.set(CURLOPT_HTTP_VERSION, version == .http3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_3ONLY)
+            easy.set(CURLOPT_PIPEWAIT, 1)
         }
     }
 
@@ -328,7 +357,8 @@ extension TransferOptions {
     private func applyAltSvc(to easy: EasyHandle) {
         guard configuration.altSvc != .off, !easy.usesAltSvc else { return }
         easy.usesAltSvc = true
-        easy.set(CURLOPT_ALTSVC_CTRL, Int(CURLALTSVC_H1 | CURLALTSVC_H2 | CURLALTSVC_READONLYFILE))
+        let versions = CURLALTSVC_H1 | CURLALTSVC_H2 | (Libcurl.hasHTTP3 ? CURLALTSVC_H3 : 0)
+        easy.set(CURLOPT_ALTSVC_CTRL, Int(versions | CURLALTSVC_READONLYFILE))
         if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 

@@ -19,7 +19,7 @@ struct TransferState: Equatable {
     enum Download: Equatable {
         /// No head has arrived, or only informational ones (RFC 9110 §15.2).
         case awaitingHead
-        /// Part of a head has arrived, with the given size.
+        /// Part of a head with the given size in bytes has arrived.
         case receivingHead(bytes: Int)
         /// The final head is complete; the body or the trailers follow.
         case receivingBody(bytes: Int64)

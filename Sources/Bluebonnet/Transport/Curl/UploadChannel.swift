@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The way in which libcurl receives a request's body.
 enum UploadBody {
-    /// A copy, passed immediately; empty if there is no body.
+    /// A copy of the body, which libcurl receives with the request's options; empty if there is no body.
     case copied(Data)
     /// Memory, which is read when libcurl requests bytes.
     case data(Data)

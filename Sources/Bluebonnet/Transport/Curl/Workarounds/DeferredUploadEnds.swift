@@ -27,7 +27,7 @@ struct DeferredUploadEnds {
 
     /// Called when a body has ended; returns whether its end may be sent immediately.
     mutating func bodyEnded(of transfer: Transfer) -> Bool {
-        guard Self.costBytes, let connection = transfer.connection, connection.version == .http2,
+        guard Self.costBytes, let connection = transfer.connection, connection.version == .multiplexed,
             transfer.upload.length == nil
         else { return true }
         let isEnding = ending?.transfer === transfer

@@ -29,7 +29,8 @@ struct IdleConnections {
         case http1
         /// HTTP/1.1 over TLS.
         case http1Secure
-        case http2
+        /// HTTP/2 or HTTP/3.
+        case multiplexed
     }
 
     /// How to handle an idle connection.
@@ -79,7 +80,7 @@ struct IdleConnections {
         case .http1: return .end
         case .http1Secure: return .inspectBeforeUse
         // Libcurl answers PING, SETTINGS and similar frames when it uses the connection.
-        case .http2: return .nothing
+        case .multiplexed: return .nothing
         }
     }
 
@@ -145,7 +146,7 @@ struct IdleConnections {
         if let connection = connections[ends] {
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.
-            let isShared = connection.users > 0 && connection.version != .http2
+            let isShared = connection.users > 0 && connection.version != .multiplexed
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connection.users += 1
@@ -158,7 +159,7 @@ struct IdleConnections {
         }
         fresh.remove(socket)
         let connection = Connection(socket: socket, version: version())
-        if connection.version == .http2 { noteMultiplexing(origin) }
+        if connection.version == .multiplexed { noteMultiplexing(origin) }
         connections[ends] = connection
         endsBySocket[socket] = ends
         return .good(connection)
@@ -166,7 +167,7 @@ struct IdleConnections {
 
     /// Called when a status line contained HTTP/2.
     mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
-        if connection.version != .http2 { noteMultiplexing(origin) }
+        if connection.version != .multiplexed { noteMultiplexing(origin) }
     }
 
     private mutating func noteMultiplexing(_ origin: () -> String) {
@@ -255,24 +256,24 @@ extension Transfer {
     }
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
-        if let isHTTP2 = easy.speaksHTTP2OverTLS { return isHTTP2 ? .http2 : .http1Secure }
+        if let isMultiplexed = easy.isMultiplexedOverTLS { return isMultiplexed ? .multiplexed : .http1Secure }
         // With an HTTP proxy, libcurl uses HTTP/1.1, even if the server supports HTTP/2.
-        return httpVersion == .http2PriorKnowledge && !isProxied ? .http2 : .http1
+        return httpVersion == .http2PriorKnowledge && !isProxied ? .multiplexed : .http1
     }
 }
 
 // Safety: OpenSSL's pointer is used within the callback in which libcurl provides it.
 extension EasyHandle {
-    /// Whether the TLS handshake negotiated HTTP/2 (RFC 7301); `nil` without TLS.
-    var speaksHTTP2OverTLS: Bool? {
-        unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_speaks_http2(OpaquePointer($0)) != 0 }
+    /// Whether the TLS handshake negotiated HTTP/2 or HTTP/3 (RFC 7301); `nil` without TLS.
+    var isMultiplexedOverTLS: Bool? {
+        unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_is_multiplexed(OpaquePointer($0)) != 0 }
     }
 
     /// Whether a TLS connection contains bytes that do not belong to a request, or was closed by its peer.
     ///
     /// The method reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasUnsolicitedTLSBytes(on socket: Int32, isReadable: Bool) -> Bool {
-        guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
+        guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_is_multiplexed(OpaquePointer(ssl)) == 0 else {
             return false
         }
         return unsafe bb_ssl_has_surplus(OpaquePointer(ssl), socket, isReadable ? 1 : 0) != 0

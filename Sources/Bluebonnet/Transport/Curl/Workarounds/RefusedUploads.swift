@@ -1,6 +1,6 @@
 import CCurl
 
-/// Stops request bodies that an HTTP/2 server refuses while they are being sent.
+/// Stops request bodies that an HTTP/2 or HTTP/3 server refuses while they are being sent.
 ///
 /// Libcurl would end such a body before its length. This makes the request malformed (RFC 9113 §8.1.1), and some
 /// servers then close the connection with all its other streams. The body is therefore only stopped. When the response
@@ -11,7 +11,7 @@ import CCurl
 extension Transfer {
     /// Stops the body if a head refuses it.
     func stopRefusedUpload(_ head: ReceivedHead) {
-        guard head.httpVersion == .http2, head.statusCode >= 300, head.statusCode != 304,
+        guard head.httpVersion.isMultiplexed, head.statusCode >= 300, head.statusCode != 304,
             case .sending = responseBuffer.state.upload, responseBuffer.expectedBytes != nil, let easy
         else { return }
         easy.set(CURLOPT_KEEP_SENDING_ON_ERROR, 1)
