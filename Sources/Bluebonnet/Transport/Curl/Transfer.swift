@@ -158,7 +158,7 @@ final class Transfer {
 
     /// Called each time libcurl is about to send the request on a connection; returns whether it may send it.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
-        guard mayUseConnection(), connectionIsChosen(ends) else { return false }
+        guard mayUseConnection(ends), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
@@ -467,9 +467,10 @@ extension Transfer {
     /// Whether the transfer's own policy has evaluated the server of the connection that libcurl chose.
     ///
     /// Otherwise, libcurl is stopped, and starts again once with a new connection for the transfer.
-    private func mayUseConnection() -> Bool {
+    private func mayUseConnection(_ ends: ConnectionEndpoints?) -> Bool {
         guard let trust, trust.evaluatesHost, isSecure else { return true }
-        if easy?.verifier?.hasAccepted(for: trust) == true { return true }
+        let isAccepted = easy?.verifier?.hasAccepted(for: trust) ?? multi?.idleConnections.isEvaluated(ends, by: trust)
+        if isAccepted == true { return true }
         guard needsFreshConnection else {
             needsFreshConnection = true
             needsResend = true

@@ -46,6 +46,8 @@ struct IdleConnections {
     final class Connection {
         let socket: Int32
         let version: Version
+        /// The policy that evaluated the server; set only where ``QUICConnections`` requires it.
+        var policy: TrustPolicy?
         fileprivate var users = 1
         fileprivate var needsInspection = false
         fileprivate var isClosed = false
@@ -154,15 +156,23 @@ struct IdleConnections {
             connection.needsInspection = false
             return .suspect(connection)
         }
-        guard let socket = fresh.first(where: { ConnectionEndpoints(of: $0) == ends }) else {
+        guard let socket = freshSocket(at: ends) else {
             return dead.values.contains(ends) ? .dead : .unknown
         }
         fresh.remove(socket)
-        let connection = Connection(socket: socket, version: version())
+        let connection = Connection(
+            socket: socket, version: QUICConnections.isHidden(socket) ? .multiplexed : version())
         if connection.version == .multiplexed { noteMultiplexing(origin) }
         connections[ends] = connection
         endsBySocket[socket] = ends
         return .good(connection)
+    }
+
+    func connection(at ends: ConnectionEndpoints) -> Connection? { connections[ends] }
+
+    /// The socket of a connection that has not served a request yet; `nil` if there is none.
+    func freshSocket(at ends: ConnectionEndpoints) -> Int32? {
+        fresh.first { ConnectionEndpoints(of: $0) == ends }
     }
 
     /// Called when a status line contained HTTP/2.
@@ -208,7 +218,9 @@ extension Transfer {
         switch multi.idleConnections.requestBegins(on: ends, to: { origin }, version: { version(of: easy) }) {
         case .unknown: break
         case .dead: isDead = true
-        case .good(let chosen): connection = chosen
+        case .good(let chosen):
+            connection = chosen
+            if QUICConnections.areHidden, let trust { chosen.policy = trust }
         case .suspect(let chosen): (connection, suspect) = (chosen, chosen.socket)
         case .taken:
             needsFreshConnection = true
