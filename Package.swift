@@ -87,7 +87,7 @@ let package = Package(
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL",
+                "Bluebonnet", "BluebonnetLibc", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL",
                 "CSystem", "CZlib", "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram",
                 "ReachabilityProgram",
             ],

@@ -5,106 +5,259 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Requests over HTTP/3, to hypercorn (aioquic).
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl without HTTP/3")) struct HTTP3Tests {
-    private static func session(_ change: (inout Session.Configuration) -> Void = { _ in }) throws -> Session {
+/// Requests over HTTP/3, to httpbin under hypercorn (aioquic).
+@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl without HTTP/3"), .timeLimit(.minutes(1))) struct HTTP3Tests {
+    private static let server = TestServers.httpbinHTTP2
+
+    private static func session(
+        _ version: HTTPVersionPreference = .http3Only, trusting evaluator: (any ServerTrustEvaluating)? = nil,
+        _ configure: (inout Session.Configuration) -> Void = { _ in }
+    ) throws -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.httpVersion = .http3Only
+        configuration.httpVersion = version
         configuration.tls.caFile = try TestCertificates().authority
-        change(&configuration)
-        return Session(configuration: configuration)
+        configuration.timeouts = Timeouts(connect: .seconds(20))
+        configure(&configuration)
+        let manager = evaluator.map { ServerTrustManager(evaluators: ["127.0.0.1": $0]) }
+        return Session(configuration: configuration, serverTrustManager: manager)
     }
 
-    @Test func `a GET over HTTP 3`() async throws {
+    // MARK: Requests and responses
+
+    @Test func `the version and the connection are in the response and the metrics`() async throws {
         let session = try Self.session()
-        let response = await session.request(try TestServers.httpbinHTTP2.url("/get?a=b")).serializingData().response
-        #expect(response.response?.httpVersion == .http3, "\(response)")
-        #expect(response.metrics?.httpVersion == .http3)
-        #expect(try response.result.get().count > 0)
+        let url = try Self.server.url("/get?a=b")
+        for isReused in [false, true] {
+            let response = await session.request(url).serializingString().response
+            #expect(response.value?.contains(#""a": "b""#) == true, "\(response)")
+            #expect(response.response?.httpVersion == .http3)
+            let metrics = try #require(response.metrics)
+            #expect(metrics.httpVersion == .http3)
+            #expect(metrics.remoteAddress?.port == url.port)
+            #expect(metrics.isReusedConnection == isReused)
+            #expect((metrics.tlsHandshake ?? .zero) > .zero || isReused)
+        }
         await session.shutdown()
     }
 
     @Test func `a thousand requests use one connection`() async throws {
         let session = try Self.session()
-        let url = try TestServers.httpbinHTTP2.url("/status/204")
-        var connections: Set<Int> = []
+        let url = try Self.server.url("/status/204")
+        var ports: Set<Int?> = []
         for _ in 0..<50 {
-            try await withThrowingTaskGroup(of: Int?.self) { group in
-                for _ in 0..<20 {
-                    group.addTask {
-                        let response = await session.request(url).serializingData(emptyResponseCodes: [204]).response
-                        #expect(response.response?.httpVersion == .http3, "\(response)")
-                        return response.metrics?.localAddress?.port
-                    }
-                }
-                for try await port in group { if let port { connections.insert(port) } }
+            let requests = (0..<20).map { _ in session.request(url).serializingData() }
+            for request in requests {
+                let response = await request.response
+                #expect(response.response?.httpVersion == .http3, "\(response)")
+                #expect(response.response?.statusCode == 204)
+                ports.insert(response.metrics?.localAddress?.port)
             }
         }
-        #expect(connections.count == 1)
+        #expect(ports.count == 1)
         await session.shutdown()
     }
 
-    @Test func `bodies are sent and received`() async throws {
+    @Test func `bodies arrive whole in both directions`() async throws {
         let session = try Self.session()
-        let data = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-        let posted = session.upload(data, to: try TestServers.httpbinHTTP2.url("/post")).serializingData()
-        #expect(try await posted.value.count > 400_000)
+        let data = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: 0x20 + $0 % 0x5f) })
+        let posted = try await session.upload(data, to: try Self.server.url("/post"))
+            .serializingDecodable(Posted.self).value
+        #expect(posted.data == String(decoding: data, as: UTF8.self))
         let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let streamed = session.upload(.stream { pieces }, to: try TestServers.httpbinHTTP2.url("/post")).serializingString()
+        let streamed = session.upload(.stream { pieces }, to: try Self.server.url("/post"))
+            .serializingDecodable(Posted.self)
         for text in ["one", "two", "three"] { piece.yield(Data(text.utf8)) }
         piece.finish()
-        #expect(try await streamed.value.contains("onetwothree"))
-        let bytes = session.request(try TestServers.httpbinHTTP2.url("/bytes/100000")).serializingData()
-        #expect(try await bytes.value.count == 100_000)
+        #expect(try await streamed.value.data == "onetwothree")
+        let received = try await session.request(try Self.server.url("/bytes/100000?seed=1")).serializingData().value
+        let expected = try await session.request(try Self.server.url("/bytes/100000?seed=1")) {
+            $0.httpVersion = .http1_1
+        }.serializingData().value
+        #expect(received == expected)
+        await session.shutdown()
+    }
+
+    private struct Posted: Decodable { let data: String }
+
+    /// The slow reader stops the body, while other requests use the connection.
+    @Test func `a slow reader does not stop other requests`() async throws {
+        let session = try Self.session()
+        let stream = session.streamRequest(try Self.server.url("/stream-bytes/102400?seed=1&chunk_size=1024"))
         var count = 0
-        for try await piece in session.streamRequest(try TestServers.httpbinHTTP2.url("/stream-bytes/1000000")).streamTask().bytes {
+        for try await piece in stream.streamTask().bytes {
             count += piece.count
-            try await Task.sleep(for: .milliseconds(1))
+            let other = await session.request(try Self.server.url("/status/204")).serializingData().response
+            #expect(other.response?.httpVersion == .http3, "\(other)")
         }
         #expect(count == 102_400)
         await session.shutdown()
     }
 
-    @Test func `redirects, cookies, codings, HEAD and errors`() async throws {
+    @Test func `redirects, cookies, content codings, HEAD and status codes`() async throws {
         let session = try Self.session()
-        let redirected = await session.request(try TestServers.httpbinHTTP2.url("/redirect/3")).serializingData().response
-        #expect(redirected.response?.httpVersion == .http3, "\(redirected)")
-        let cookies = try await session.request(try TestServers.httpbinHTTP2.url("/cookies/set?a=b")).serializingString().value
-        #expect(cookies.contains("\"a\": \"b\""))
-        #expect(try await session.request(try TestServers.httpbinHTTP2.url("/gzip")).serializingString().value.contains("gzipped"))
-        let head = await session.request(try TestServers.httpbinHTTP2.url("/bytes/100"), method: .head).serializingData().response
-        #expect(head.response?.headers["Content-Length"] == "100", "\(head)")
-        let missing = await session.request(try TestServers.httpbinHTTP2.url("/status/404")).validate().serializingData().response
-        #expect(missing.response?.statusCode == 404)
+        func response(_ path: String, _ method: HTTPMethod = .get) async throws -> DataResponse<String, RequestError> {
+            let response = await session.request(try Self.server.url(path), method: method).serializingString().response
+            #expect(response.response?.httpVersion == .http3, "\(response)")
+            return response
+        }
+        #expect(try await response("/redirect/3").value?.contains("/get") == true)
+        #expect(try await response("/cookies/set?a=b").value?.contains(#""a": "b""#) == true)
+        #expect(try await response("/gzip").value?.contains(#""gzipped": true"#) == true)
+        #expect(try await response("/bytes/100", .head).response?.headers["Content-Length"] == "100")
+        #expect(try await response("/status/404").response?.statusCode == 404)
         await session.shutdown()
     }
 
-    @Test func `the server's certificate is checked`() async throws {
-        let session = try Self.session { $0.tls.caFile = nil }
-        let response = await session.request(try TestServers.httpbinHTTP2.url("/get")).serializingData().response
-        guard case .trust? = response.error?.kind else { Issue.record("\(response)"); return }
+    @Test func `a cancelled request does not end its connection`() async throws {
+        let session = try Self.session()
+        let delayed = session.request(try Self.server.url("/drip?duration=20&numbytes=20&code=200"))
+        let task = delayed.serializingData()
+        let first = await session.request(try Self.server.url("/get")).serializingData().response
+        delayed.cancel()
+        #expect(await task.response.error?.kind == .cancelled)
+        let second = await session.request(try Self.server.url("/get")).serializingData().response
+        #expect(second.metrics?.localAddress == first.metrics?.localAddress)
+        #expect(second.response?.httpVersion == .http3, "\(second)")
         await session.shutdown()
     }
 
-    @Test func `an evaluator`() async throws {
-        for accept in [true, false] {
-            var configuration = Session.Configuration()
-            configuration.proxy = .none
-            configuration.httpVersion = .http3Only
-            configuration.tls.caFile = try TestCertificates().authority
-            let session = Session(configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["127.0.0.1": ClosureTrustEvaluator(accept)]))
-            let response = await session.request(try TestServers.httpbinHTTP2.url("/get")).serializingData().response
-            print(accept, response.debugDescription)
+    // MARK: Trust
+
+    @Test func `the server's certificate is validated`() async throws {
+        let session = try Self.session { $0.tls.caFile = try? TestCertificates().untrustedAuthority }
+        let response = await session.request(try Self.server.url("/get")).serializingData().response
+        #expect(response.error?.kind == .trust(.untrustedIssuer), "\(response)")
+        await session.shutdown()
+        let port = try #require(try Self.server.url().port)
+        let other = try Self.session { $0.dns.overrides = ["other.test:\(port)": ["127.0.0.1"]] }
+        let refused = await other.request("https://other.test:\(port)/get").serializingData().response
+        #expect(refused.error?.kind == .trust(.hostMismatch), "\(refused)")
+        await other.shutdown()
+    }
+
+    @Test(arguments: [
+        (TrustFixture.EvaluatorKind.default, true), (.pinnedLeaf, true), (.otherLeaf, false), (.leafKey, true),
+        (.otherKey, false), (.accepting, true), (.refusing, false), (.nobodyAfterAwaiting, false),
+    ])
+    func `evaluators and pins decide about a QUIC connection`(
+        _ kind: TrustFixture.EvaluatorKind, isAccepted: Bool
+    ) async throws {
+        let session = try Self.session(trusting: try TrustFixture.evaluator(kind, for: Self.server))
+        for _ in 1...2 {
+            let response = await session.request(try Self.server.url("/get")).serializingData().response
+            #expect((response.response?.httpVersion == .http3) == isAccepted, "\(response)")
+            if isAccepted { continue }
+            guard case .trust? = response.error?.kind else {
+                Issue.record("\(response)")
+                continue
+            }
+        }
+        await session.shutdown()
+    }
+
+    // MARK: Without QUIC
+
+    @Test func `TCP is used if there is no QUIC, and required HTTP 3 fails`() async throws {
+        for silent in [false, true] {
+            let url = try TestServers.nginxTLS.url("/small.json")
+            let peer = silent ? try UDPPeer(.ignores, port: try #require(url.port)) : nil
+            let session = try Self.session(.http3)
+            let response = await session.request(url).serializingData().response
+            #expect(response.response?.httpVersion == .http2, "\(response)")
+            let required = await session.request(url) {
+                $0.httpVersion = .http3Only
+                $0.timeouts = Timeouts(connect: .milliseconds(silent ? 500 : 20_000))
+            }.serializingData().response
+            let kind = required.error?.kind
+            #expect(
+                silent ? kind == .timedOut(.connect) : kind == .connection(.refused) || kind == .connection(.http3),
+                "\(required)")
             await session.shutdown()
+            peer?.stop()
         }
     }
-    struct ClosureTrustEvaluator: AsyncServerTrustEvaluating {
-        let accept: Bool
-        init(_ accept: Bool) { self.accept = accept }
-        func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
-            try await Task.sleep(for: .milliseconds(30))
-            if !accept { throw CancellationError() }
+
+    @Test func `an http URL has no HTTP 3`() async throws {
+        let session = try Self.session(.http3)
+        let response = await session.request(try TestServers.httpbin.url("/get")).serializingData().response
+        #expect(response.response?.httpVersion == .http1_1, "\(response)")
+        let required = session.request(try TestServers.httpbin.url("/get")) { $0.httpVersion = .http3Only }
+        try await TestHarness.expect(
+            required.serializingData(), in: session,
+            failsWith: .invalidRequest(.configuration("httpVersion: HTTP/3 requires an https URL")))
+        await session.shutdown()
+    }
+
+    @Test func `there is no HTTP 3 through a proxy or a Unix domain socket`() async throws {
+        let proxied = try Self.session { $0.proxy = .url("http://127.0.0.1:1") }
+        try await TestHarness.expect(
+            proxied.request("https://a.test/").serializingData(), in: proxied,
+            failsWith: .invalidRequest(.configuration("httpVersion: HTTP/3 is impossible through a proxy")))
+        await proxied.shutdown()
+        let local = try Self.session { $0.unixSocketPath = "/nonexistent" }
+        try await TestHarness.expect(
+            local.request("https://a.test/").serializingData(), in: local,
+            failsWith: .invalidRequest(.configuration("httpVersion: HTTP/3 is impossible with a Unix domain socket")))
+        await local.shutdown()
+    }
+
+    @Test func `an alternative service with HTTP 3 is used`() async throws {
+        let port = try #require(try Self.server.url().port)
+        let session = try Self.session(.automatic) {
+            $0.altSvc = .memory
+            $0.dns.overrides = ["localhost:\(port)": ["127.0.0.1"]]
         }
+        for version in [HTTPVersion.http2, .http3, .http3] {
+            let response = await session.request("https://localhost:\(port)/get").serializingData().response
+            #expect(response.response?.httpVersion == version, "\(response)")
+        }
+        await session.shutdown()
+    }
+
+    // MARK: Bad weather
+
+    @Test func `a request ends when its path is lost`() async throws {
+        let peer = try UDPPeer(.relays(to: try #require(try Self.server.url().port)))
+        let session = try Self.session { $0.timeouts.idle = .seconds(1) }
+        let url = "https://127.0.0.1:\(peer.port)"
+        let stream = session.streamRequest("\(url)/drip?duration=20&numbytes=20&code=200")
+        let other = session.request("\(url)/delay/10").serializingData()
+        await #expect(throws: RequestError.self) {
+            for try await _ in stream.streamTask().bytes { peer.breakPath() }
+        }
+        #expect(stream.error?.kind == .timedOut(.idle), "\(String(describing: stream.error))")
+        #expect(await other.response.error?.kind == .timedOut(.idle))
+        peer.stop()
+        await session.shutdown()
+    }
+
+    /// The other request shows that the noise does not stop the loop.
+    @Test(arguments: [1, 2_000]) func `noise in place of QUIC ends in an error`(count: Int) async throws {
+        let peer = try UDPPeer(.answers(count: count))
+        let session = try Self.session { $0.timeouts.connect = .seconds(1) }
+        let noise = session.request("https://127.0.0.1:\(peer.port)/").serializingData()
+        for _ in 1...5 {
+            let response = await session.request(try Self.server.url("/get")).serializingData().response
+            #expect(response.response?.httpVersion == .http3, "\(response)")
+        }
+        let error = await noise.response.error
+        #expect(error?.kind == .timedOut(.connect) || error?.kind == .connection(.http3), "\(error.debugDescription)")
+        #expect(peer.receivedCount > 0)
+        peer.stop()
+        await session.shutdown()
+    }
+}
+
+/// What an old libcurl says.
+@Suite(.enabled(if: !Libcurl.hasHTTP3, "libcurl with HTTP/3")) struct NoHTTP3Tests {
+    @Test(arguments: [HTTPVersionPreference.http3, .http3Only])
+    func `a libcurl without HTTP 3 is named in the error`(_ version: HTTPVersionPreference) async throws {
+        let session = try TestHarness.trustingSession { $0.httpVersion = version }
+        let request = session.request(try TestServers.nginxTLS.url("/small.json")).serializingData()
+        let text =
+            "httpVersion: the installed libcurl, \(Libcurl.versionText), does not support HTTP/3; that of Debian 13 does"
+        try await TestHarness.expect(request, in: session, failsWith: .invalidRequest(.configuration(text)))
+        await session.shutdown()
     }
 }
