@@ -66,6 +66,7 @@ final class UDPPeer: Sendable {
         // The sockets towards the server, by the clients' ports.
         var upstream: [UInt16: Int32] = [:]
         var buffer = [UInt8](repeating: 0, count: 65_536)
+        let noise = (0..<1_200).map { _ in UInt8.random(in: 0...255) }[...]
         while !isEnded.load(ordering: .relaxed) {
             let sockets = [(UInt16(0), socket)] + upstream.map { ($0.key, $0.value) }
             var polled = sockets.map { pollfd(fd: $0.1, events: Int16(POLLIN), revents: 0) }
@@ -83,9 +84,7 @@ final class UDPPeer: Sendable {
                 switch behavior {
                 case .ignores: break
                 case .answers(let answers):
-                    for _ in 0..<answers {
-                        Self.send((0..<1_200).map { _ in UInt8.random(in: 0...255) }[...], on: socket, to: port)
-                    }
+                    for _ in 0..<answers { Self.send(noise, on: socket, to: port) }
                 case .relays(let server):
                     let up = upstream[port] ?? BluebonnetLibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
                     upstream[port] = up

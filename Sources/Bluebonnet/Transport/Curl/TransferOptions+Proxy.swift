@@ -31,6 +31,15 @@ extension TransferOptions {
         return environment.url(isSecure: isSecure)
     }
 
+    /// Whether a request to an `https` URL uses a proxy, if its host is not excluded.
+    func usesProxy(for request: HTTPRequest) -> Bool {
+        switch request.proxy ?? configuration.proxy {
+        case .none: false
+        case .environment: environment.url(isSecure: true) != nil
+        case .url: true
+        }
+    }
+
     /// Whether the environment's proxy depends on HSTS, because libcurl may use TLS for a URL that is not `https`.
     func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
         environment.isSplit && !isSecure && configuration.hsts != .off

@@ -222,7 +222,7 @@ final class TransferOptions {
             issue = "HTTP/3 requires an https URL"
         } else if configuration.unixSocketPath != nil {
             issue = "HTTP/3 is impossible with a Unix domain socket"
-        } else if case .proxy = recipient(of: transfer, easy) {
+        } else if usesProxy(for: transfer.request) {
             issue = "HTTP/3 is impossible through a proxy"
         } else {
             return nil
@@ -233,7 +233,9 @@ final class TransferOptions {
     private func applyVersion(_ version: HTTPVersionPreference, isSecure: Bool, to easy: EasyHandle) {
         switch version {
         case .automatic:
-            easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+            // The default of libcurl also permits HTTP/3 for alternative services.
+            let isOpen = Libcurl.hasHTTP3 && configuration.altSvc != .off
+            easy.set(CURLOPT_HTTP_VERSION, isOpen ? CURL_HTTP_VERSION_NONE : CURL_HTTP_VERSION_2TLS)
             // Wait for a connection that is being opened if the request may be able to share it.
             if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
         case .http1_1:
