@@ -11,16 +11,19 @@ import Testing
 
     private static func session(
         _ version: HTTPVersionPreference = .http3Only, trusting evaluator: (any ServerTrustEvaluating)? = nil,
-        _ configure: (inout Session.Configuration) -> Void = { _ in }
+        retries: Bool = QUICConnections.areHidden,
+        _ configure: (inout Session.Configuration) throws -> Void = { _ in }
     ) throws -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
         configuration.httpVersion = version
         configuration.tls.caFile = try TestCertificates().authority
         configuration.timeouts = Timeouts(connect: .seconds(20))
-        configure(&configuration)
+        try configure(&configuration)
         let manager = evaluator.map { ServerTrustManager(evaluators: ["127.0.0.1": $0]) }
-        return Session(configuration: configuration, serverTrustManager: manager)
+        // With OpenSSL's QUIC in libcurl before 8.15.0, connections sometimes fail under load.
+        let policy: RetryPolicy? = retries ? RetryPolicy(retryLimit: 5) : nil
+        return Session(configuration: configuration, interceptor: policy, serverTrustManager: manager)
     }
 
     // MARK: Requests and responses
@@ -58,20 +61,29 @@ import Testing
         await session.shutdown()
     }
 
+    /// With libcurl 8.14.1 (QUIC of OpenSSL), a body of this size sometimes stalls, also in the program `curl`.
     @Test func `bodies arrive whole in both directions`() async throws {
-        let session = try Self.session()
+        try await withKnownIssue(isIntermittent: true) {
+            try await Self.expectBodies()
+        } when: {
+            QUICConnections.areHidden
+        }
+    }
+
+    private static func expectBodies() async throws {
+        let session = try Self.session { $0.timeouts.idle = .seconds(10) }
         let data = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: 0x20 + $0 % 0x5f) })
-        let posted = try await session.upload(data, to: try Self.server.url("/post"))
+        let posted = try await session.upload(data, to: try server.url("/post"))
             .serializingDecodable(Posted.self).value
         #expect(posted.data == String(decoding: data, as: UTF8.self))
         let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let streamed = session.upload(.stream { pieces }, to: try Self.server.url("/post"))
+        let streamed = session.upload(.stream { pieces }, to: try server.url("/post"))
             .serializingDecodable(Posted.self)
         for text in ["one", "two", "three"] { piece.yield(Data(text.utf8)) }
         piece.finish()
         #expect(try await streamed.value.data == "onetwothree")
-        let received = try await session.request(try Self.server.url("/bytes/100000?seed=1")).serializingData().value
-        let expected = try await session.request(try Self.server.url("/bytes/100000?seed=1")) {
+        let received = try await session.request(try server.url("/bytes/100000?seed=1")).serializingData().value
+        let expected = try await session.request(try server.url("/bytes/100000?seed=1")) {
             $0.httpVersion = .http1_1
         }.serializingData().value
         #expect(received == expected)
@@ -132,7 +144,7 @@ import Testing
         let port = try #require(try Self.server.url().port)
         let other = try Self.session { $0.dns.overrides = ["other.test:\(port)": ["127.0.0.1"]] }
         let refused = await other.request("https://other.test:\(port)/get").serializingData().response
-        #expect(refused.error?.kind == .trust(.hostMismatch), "\(refused)")
+        #expect(refused.error?.kind == .trust(.hostMismatch), "\(refused.error.debugDescription)")
         await other.shutdown()
     }
 
@@ -189,6 +201,13 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `TCP is used through a proxy`() async throws {
+        let session = try Self.session(.http3) { $0.proxy = .url(try TestServers.proxy.proxyURL()) }
+        let response = await session.request(try Self.server.url("/get")).serializingData().response
+        #expect(response.response?.httpVersion == .http2, "\(response)")
+        await session.shutdown()
+    }
+
     @Test func `there is no HTTP 3 through a proxy or a Unix domain socket`() async throws {
         let proxied = try Self.session { $0.proxy = .url("http://127.0.0.1:1") }
         try await TestHarness.expect(
@@ -202,24 +221,33 @@ import Testing
         await local.shutdown()
     }
 
-    @Test func `an alternative service with HTTP 3 is used`() async throws {
+    /// With the same port, libcurl after 8.14.1 also tries TCP.
+    @Test(arguments: [false, true]) func `an alternative service with HTTP 3 is used`(hasOwnPort: Bool) async throws {
         let port = try #require(try Self.server.url().port)
+        let peer = try UDPPeer(.relays(to: port))
+        let directory = try TestDirectory()
+        let target = hasOwnPort ? "127.0.0.1 \(peer.port)" : "localhost \(port)"
+        try directory.write("h2 localhost \(port) h3 \(target) \"20991231 10:00:00\" 0 0\n", to: "alt-svc.txt")
         let session = try Self.session(.automatic) {
-            $0.altSvc = .memory
+            $0.altSvc = .file(directory.path("alt-svc.txt"))
             $0.dns.overrides = ["localhost:\(port)": ["127.0.0.1"]]
         }
-        for version in [HTTPVersion.http2, .http3, .http3] {
+        for _ in 1...2 {
             let response = await session.request("https://localhost:\(port)/get").serializingData().response
-            #expect(response.response?.httpVersion == version, "\(response)")
+            // On the same port, the TCP connection may be faster.
+            let mayUseTCP = !hasOwnPort && response.response?.httpVersion == .http2
+            #expect(response.response?.httpVersion == .http3 || mayUseTCP, "\(response)")
         }
+        #expect((peer.receivedCount > 0) == hasOwnPort)
         await session.shutdown()
+        peer.stop()
     }
 
     // MARK: Bad weather
 
     @Test func `a request ends when its path is lost`() async throws {
         let peer = try UDPPeer(.relays(to: try #require(try Self.server.url().port)))
-        let session = try Self.session { $0.timeouts.idle = .seconds(1) }
+        let session = try Self.session(retries: false) { $0.timeouts.idle = .seconds(1) }
         let url = "https://127.0.0.1:\(peer.port)"
         let stream = session.streamRequest("\(url)/drip?duration=20&numbytes=20&code=200")
         let other = session.request("\(url)/delay/10").serializingData()
@@ -235,11 +263,14 @@ import Testing
     /// The other request shows that the noise does not stop the loop.
     @Test(arguments: [1, 2_000]) func `noise in place of QUIC ends in an error`(count: Int) async throws {
         let peer = try UDPPeer(.answers(count: count))
-        let session = try Self.session { $0.timeouts.connect = .seconds(1) }
-        let noise = session.request("https://127.0.0.1:\(peer.port)/").serializingData()
+        let session = try Self.session { $0.timeouts = Timeouts(connect: .seconds(10), idle: .seconds(10)) }
+        let noise = session.request("https://127.0.0.1:\(peer.port)/") {
+            $0.timeouts.connect = .seconds(1)
+        }.serializingData()
         for _ in 1...5 {
-            let response = await session.request(try Self.server.url("/get")).serializingData().response
-            #expect(response.response?.httpVersion == .http3, "\(response)")
+            let url = try TestServers.nginxTLS.url("/small.json")
+            let response = await session.request(url) { $0.httpVersion = .automatic }.serializingData().response
+            #expect(response.response?.httpVersion == .http2, "\(response)")
         }
         let error = await noise.response.error
         #expect(error?.kind == .timedOut(.connect) || error?.kind == .connection(.http3), "\(error.debugDescription)")

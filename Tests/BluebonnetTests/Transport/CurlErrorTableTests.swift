@@ -53,6 +53,7 @@ import Testing
             kind: .invalidResponse(.malformed)),
         Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
         Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { _ in }, kind: .trust(.hostMismatch)),
+        Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 1 }, kind: .trust(.hostMismatch)),
         Row(
             code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 10 },
             kind: .trust(.certificateExpired)),

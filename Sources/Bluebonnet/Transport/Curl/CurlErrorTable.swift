@@ -35,6 +35,7 @@ enum CurlErrorTable {
         // Many small frames count as a large head; the request must not be sent again.
         case .headTooLarge, .tooManyFrames: context.headTooLarge(128 * 1024)
         case .goingAway: .connection(.http2)
+        case .closedQUIC: .connection(.http3)
         case .brokenStream: .invalidResponse(.http2Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
@@ -53,8 +54,9 @@ enum CurlErrorTable {
             // Libcurl also connects again after the request was sent, if a kept connection turns out to be closed.
             context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // Libcurl compares the host name itself, before it reads OpenSSL's verdict.
-            context.verifyResult == 0
+            // Libcurl compares the host name itself, before it reads OpenSSL's verdict. Until then, the result is 1 with
+            // QUIC.
+            (0...1).contains(context.verifyResult)
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: context.verifyResult, depth: 0)))
         // Libcurl's code for a field that it cannot parse.
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent:

@@ -16,6 +16,8 @@ enum CurlErrorText: Equatable {
     case brokenStream
     /// The connection of a stream is shutting down, and the request is not sent again.
     case goingAway
+    /// The peer has closed a QUIC connection.
+    case closedQUIC
     case unsupportedProxy
     case malformedChunk
     /// The proxy did not open a tunnel.
@@ -66,6 +68,9 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
             versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(
+            meaning: .closedQUIC, text: "QUIC connection has been shut down", codes: [CURLE_COULDNT_CONNECT],
+            versions: 0x08_00_00..<0x08_13_00),
         MessagePattern(
             meaning: .unsupportedProxy, text: unsupportedProxyText,
             codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
