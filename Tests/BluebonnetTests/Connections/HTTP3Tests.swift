@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Requests over HTTP/3, to httpbin under hypercorn (aioquic).
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl without HTTP/3"), .timeLimit(.minutes(1))) struct HTTP3Tests {
-    private static let server = TestServers.httpbinHTTP2
+/// Requests over HTTP/3, to a server on aioquic.
+@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl without HTTP/3"), .timeLimit(.minutes(2))) struct HTTP3Tests {
+    private static let server = TestServers.http3
 
     private static func session(
         _ version: HTTPVersionPreference = .http3Only, trusting evaluator: (any ServerTrustEvaluating)? = nil,
@@ -18,10 +18,11 @@ import Testing
         configuration.proxy = .none
         configuration.httpVersion = version
         configuration.tls.caFile = try TestCertificates().authority
-        configuration.timeouts = Timeouts(connect: .seconds(20))
+        // With OpenSSL's QUIC in libcurl before 8.15.0, connections sometimes fail or stall under load.
+        let limit = Duration.seconds(retries ? 3 : 20)
+        configuration.timeouts = Timeouts(connect: limit, idle: limit)
         try configure(&configuration)
         let manager = evaluator.map { ServerTrustManager(evaluators: ["127.0.0.1": $0]) }
-        // With OpenSSL's QUIC in libcurl before 8.15.0, connections sometimes fail under load.
         let policy: RetryPolicy? = retries ? RetryPolicy(retryLimit: 5) : nil
         return Session(configuration: configuration, interceptor: policy, serverTrustManager: manager)
     }
@@ -30,10 +31,10 @@ import Testing
 
     @Test func `the version and the connection are in the response and the metrics`() async throws {
         let session = try Self.session()
-        let url = try Self.server.url("/get?a=b")
+        let url = try Self.server.url("/fields")
         for isReused in [false, true] {
             let response = await session.request(url).serializingString().response
-            #expect(response.value?.contains(#""a": "b""#) == true, "\(response)")
+            #expect(response.value?.contains(#"":path": "/fields""#) == true, "\(response)")
             #expect(response.response?.httpVersion == .http3)
             let metrics = try #require(response.metrics)
             #expect(metrics.httpVersion == .http3)
@@ -61,48 +62,56 @@ import Testing
         await session.shutdown()
     }
 
-    /// With libcurl 8.14.1 (QUIC of OpenSSL), a body of this size sometimes stalls, also in the program `curl`.
-    @Test func `bodies arrive whole in both directions`() async throws {
-        try await withKnownIssue(isIntermittent: true) {
-            try await Self.expectBodies()
-        } when: {
-            QUICConnections.areHidden
-        }
-    }
-
-    private static func expectBodies() async throws {
-        let session = try Self.session { $0.timeouts.idle = .seconds(10) }
-        let data = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: 0x20 + $0 % 0x5f) })
-        let posted = try await session.upload(data, to: try server.url("/post"))
-            .serializingDecodable(Posted.self).value
-        #expect(posted.data == String(decoding: data, as: UTF8.self))
+    @Test(arguments: [0, 1, 65_536, 1_000_000]) func `bodies arrive whole in both directions`(count: Int) async throws {
+        let session = try Self.session()
+        let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) })
+        let received = session.request(try Self.server.url("/bytes/\(count)")).serializingData(emptyRequestMethods: [.get])
+        #expect(try await received.value == data)
+        let echoed = session.upload(data, to: try Self.server.url("/echo"), method: .put)
+            .serializingData(emptyRequestMethods: [.put])
+        #expect(try await echoed.value == data)
         let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let streamed = session.upload(.stream { pieces }, to: try server.url("/post"))
-            .serializingDecodable(Posted.self)
-        for text in ["one", "two", "three"] { piece.yield(Data(text.utf8)) }
+        let streamed = session.upload(.stream { pieces }, to: try Self.server.url("/echo"))
+            .serializingData(emptyRequestMethods: [.post])
+        for start in stride(from: 0, to: count, by: 10_000) { piece.yield(data[start..<min(count, start + 10_000)]) }
         piece.finish()
-        #expect(try await streamed.value.data == "onetwothree")
-        let received = try await session.request(try server.url("/bytes/100000?seed=1")).serializingData().value
-        let expected = try await session.request(try server.url("/bytes/100000?seed=1")) {
-            $0.httpVersion = .http1_1
-        }.serializingData().value
-        #expect(received == expected)
+        #expect(try await streamed.value == data)
         await session.shutdown()
     }
 
-    private struct Posted: Decodable { let data: String }
+    @Test func `a stream that is reset fails alone`() async throws {
+        let session = try Self.session()
+        let first = await session.request(try Self.server.url("/fields")).serializingData().response
+        let reset = await session.request(try Self.server.url("/reset")).serializingData().response
+        #expect(reset.response?.statusCode == 200 && reset.error != nil, "\(reset)")
+        let second = await session.request(try Self.server.url("/fields")).serializingData().response
+        #expect(second.metrics?.localAddress == first.metrics?.localAddress, "\(second)")
+        await session.shutdown()
+    }
+
+    @Test func `a connection that is closed is replaced`() async throws {
+        let session = try Self.session()
+        let drip = session.request(try Self.server.url("/drip")).serializingData()
+        let closed = await session.request(try Self.server.url("/close")).serializingData().response
+        #expect(closed.error != nil, "\(closed)")
+        let other = await drip.response
+        #expect(other.error != nil, "\(other)")
+        let next = await session.request(try Self.server.url("/fields")).serializingData().response
+        #expect(next.response?.httpVersion == .http3, "\(next)")
+        await session.shutdown()
+    }
 
     /// The slow reader stops the body, while other requests use the connection.
     @Test func `a slow reader does not stop other requests`() async throws {
         let session = try Self.session()
-        let stream = session.streamRequest(try Self.server.url("/stream-bytes/102400?seed=1&chunk_size=1024"))
+        let stream = session.streamRequest(try Self.server.url("/bytes/1000000"))
         var count = 0
         for try await piece in stream.streamTask().bytes {
             count += piece.count
             let other = await session.request(try Self.server.url("/status/204")).serializingData().response
             #expect(other.response?.httpVersion == .http3, "\(other)")
         }
-        #expect(count == 102_400)
+        #expect(count == 1_000_000)
         await session.shutdown()
     }
 
@@ -113,9 +122,9 @@ import Testing
             #expect(response.response?.httpVersion == .http3, "\(response)")
             return response
         }
-        #expect(try await response("/redirect/3").value?.contains("/get") == true)
-        #expect(try await response("/cookies/set?a=b").value?.contains(#""a": "b""#) == true)
-        #expect(try await response("/gzip").value?.contains(#""gzipped": true"#) == true)
+        #expect(try await response("/redirect/3").value?.contains("/fields") == true)
+        #expect(try await response("/set-cookie").value?.contains(#""cookie": "a=b""#) == true)
+        #expect(try await response("/gzip").value == "coded")
         #expect(try await response("/bytes/100", .head).response?.headers["Content-Length"] == "100")
         #expect(try await response("/status/404").response?.statusCode == 404)
         await session.shutdown()
@@ -123,12 +132,12 @@ import Testing
 
     @Test func `a cancelled request does not end its connection`() async throws {
         let session = try Self.session()
-        let delayed = session.request(try Self.server.url("/drip?duration=20&numbytes=20&code=200"))
+        let delayed = session.request(try Self.server.url("/drip"))
         let task = delayed.serializingData()
-        let first = await session.request(try Self.server.url("/get")).serializingData().response
+        let first = await session.request(try Self.server.url("/fields")).serializingData().response
         delayed.cancel()
         #expect(await task.response.error?.kind == .cancelled)
-        let second = await session.request(try Self.server.url("/get")).serializingData().response
+        let second = await session.request(try Self.server.url("/fields")).serializingData().response
         #expect(second.metrics?.localAddress == first.metrics?.localAddress)
         #expect(second.response?.httpVersion == .http3, "\(second)")
         await session.shutdown()
@@ -138,12 +147,12 @@ import Testing
 
     @Test func `the server's certificate is validated`() async throws {
         let session = try Self.session { $0.tls.caFile = try? TestCertificates().untrustedAuthority }
-        let response = await session.request(try Self.server.url("/get")).serializingData().response
+        let response = await session.request(try Self.server.url("/fields")).serializingData().response
         #expect(response.error?.kind == .trust(.untrustedIssuer), "\(response)")
         await session.shutdown()
         let port = try #require(try Self.server.url().port)
         let other = try Self.session { $0.dns.overrides = ["other.test:\(port)": ["127.0.0.1"]] }
-        let refused = await other.request("https://other.test:\(port)/get").serializingData().response
+        let refused = await other.request("https://other.test:\(port)/fields").serializingData().response
         #expect(refused.error?.kind == .trust(.hostMismatch), "\(refused.error.debugDescription)")
         await other.shutdown()
     }
@@ -157,7 +166,7 @@ import Testing
     ) async throws {
         let session = try Self.session(trusting: try TrustFixture.evaluator(kind, for: Self.server))
         for _ in 1...2 {
-            let response = await session.request(try Self.server.url("/get")).serializingData().response
+            let response = await session.request(try Self.server.url("/fields")).serializingData().response
             #expect((response.response?.httpVersion == .http3) == isAccepted, "\(response)")
             if isAccepted { continue }
             guard case .trust? = response.error?.kind else {
@@ -192,9 +201,9 @@ import Testing
 
     @Test func `an http URL has no HTTP 3`() async throws {
         let session = try Self.session(.http3)
-        let response = await session.request(try TestServers.httpbin.url("/get")).serializingData().response
+        let response = await session.request(try TestServers.httpbin.url("/fields")).serializingData().response
         #expect(response.response?.httpVersion == .http1_1, "\(response)")
-        let required = session.request(try TestServers.httpbin.url("/get")) { $0.httpVersion = .http3Only }
+        let required = session.request(try TestServers.httpbin.url("/fields")) { $0.httpVersion = .http3Only }
         try await TestHarness.expect(
             required.serializingData(), in: session,
             failsWith: .invalidRequest(.configuration("httpVersion: HTTP/3 requires an https URL")))
@@ -203,7 +212,7 @@ import Testing
 
     @Test func `TCP is used through a proxy`() async throws {
         let session = try Self.session(.http3) { $0.proxy = .url(try TestServers.proxy.proxyURL()) }
-        let response = await session.request(try Self.server.url("/get")).serializingData().response
+        let response = await session.request(try Self.server.url("/fields")).serializingData().response
         #expect(response.response?.httpVersion == .http2, "\(response)")
         await session.shutdown()
     }
@@ -223,22 +232,23 @@ import Testing
 
     /// With the same port, libcurl after 8.14.1 also tries TCP.
     @Test(arguments: [false, true]) func `an alternative service with HTTP 3 is used`(hasOwnPort: Bool) async throws {
-        let port = try #require(try Self.server.url().port)
-        let peer = try UDPPeer(.relays(to: port))
+        let port = try #require(try TestServers.nginxTLS.url().port)
+        let peer = try UDPPeer(
+            .relays(to: try #require(try Self.server.url().port)), port: hasOwnPort ? 0 : port)
         let directory = try TestDirectory()
-        let target = hasOwnPort ? "127.0.0.1 \(peer.port)" : "localhost \(port)"
-        try directory.write("h2 localhost \(port) h3 \(target) \"20991231 10:00:00\" 0 0\n", to: "alt-svc.txt")
+        let line = "h2 localhost \(port) h3 localhost \(peer.port) \"20991231 10:00:00\" 0 0\n"
+        try directory.write(line, to: "alt-svc.txt")
         let session = try Self.session(.automatic) {
             $0.altSvc = .file(directory.path("alt-svc.txt"))
-            $0.dns.overrides = ["localhost:\(port)": ["127.0.0.1"]]
+            for port in [port, peer.port] { $0.dns.overrides["localhost:\(port)"] = ["127.0.0.1"] }
         }
         for _ in 1...2 {
-            let response = await session.request("https://localhost:\(port)/get").serializingData().response
+            let response = await session.request("https://localhost:\(port)/fields").serializingData().response
             // On the same port, the TCP connection may be faster.
             let mayUseTCP = !hasOwnPort && response.response?.httpVersion == .http2
             #expect(response.response?.httpVersion == .http3 || mayUseTCP, "\(response)")
         }
-        #expect((peer.receivedCount > 0) == hasOwnPort)
+        #expect(peer.receivedCount > 0)
         await session.shutdown()
         peer.stop()
     }
@@ -249,8 +259,8 @@ import Testing
         let peer = try UDPPeer(.relays(to: try #require(try Self.server.url().port)))
         let session = try Self.session(retries: false) { $0.timeouts.idle = .seconds(1) }
         let url = "https://127.0.0.1:\(peer.port)"
-        let stream = session.streamRequest("\(url)/drip?duration=20&numbytes=20&code=200")
-        let other = session.request("\(url)/delay/10").serializingData()
+        let stream = session.streamRequest("\(url)/drip")
+        let other = session.request("\(url)/drip").serializingData()
         await #expect(throws: RequestError.self) {
             for try await _ in stream.streamTask().bytes { peer.breakPath() }
         }
@@ -263,7 +273,7 @@ import Testing
     /// The other request shows that the noise does not stop the loop.
     @Test(arguments: [1, 2_000]) func `noise in place of QUIC ends in an error`(count: Int) async throws {
         let peer = try UDPPeer(.answers(count: count))
-        let session = try Self.session { $0.timeouts = Timeouts(connect: .seconds(10), idle: .seconds(10)) }
+        let session = try Self.session { $0.timeouts.connect = .seconds(10) }
         let noise = session.request("https://127.0.0.1:\(peer.port)/") {
             $0.timeouts.connect = .seconds(1)
         }.serializingData()

@@ -36,6 +36,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same with no more than one stream at a time on a connection.
     case oneStreamHTTP2 = "BLUEBONNET_H2_ONE_STREAM"
 
+    /// An HTTP/3 server on aioquic; `Tests/Support/servers/h3_origin.py` begins with the list of its paths.
+    case http3 = "BLUEBONNET_H3_ORIGIN"
+
     /// nginx with a certificate that has expired.
     case expiredCertificate = "BLUEBONNET_TLS_EXPIRED"
 

@@ -1,4 +1,4 @@
-"""Serves httpbin over TLS with HTTP/2, and over QUIC with HTTP/3: httpbin_h2.py PORT CERTIFICATE KEY.
+"""Serves httpbin over TLS with HTTP/2: httpbin_h2.py PORT CERTIFICATE KEY.
 
 hypercorn's command line would do but for three things: asyncio gives blocking applications only a handful of threads,
 so that ten requests for /delay/1 would wait for each other; hypercorn sends no head for a response without a body; and
@@ -42,7 +42,6 @@ def tell_length(environ):
 def configuration(port, certificate, key):
     config = Config()
     config.bind = [f"127.0.0.1:{port}"]
-    config.quic_bind = config.bind
     config.certfile = certificate
     config.keyfile = key
     config.backlog = 4096

@@ -103,6 +103,8 @@ start_python_servers() {
         "${ports[httpbin_h2]}" "$certificate.pem" "$certificate.key"
     start_server h2-origin "${ports[h2_origin]}" "$python" "$servers_sources/h2_origin.py" \
         "$certificate.pem" "$certificate.key" "${ports[h2_origin]}" "${ports[h2_one_stream]}"
+    start_server h3-origin "${ports[h3_origin]}" "$python" "$servers_sources/h3_origin.py" \
+        "$certificate.pem" "$certificate.key" "${ports[h3_origin]}"
     # It makes servers when it is asked to, with the certificates of all of these.
     start_server recorder "${ports[recorder]}" "$python" "$servers_sources/recorder.py" "${ports[recorder]}" \
         "$servers_directory"
@@ -118,6 +120,7 @@ export_servers() {
     export BLUEBONNET_NGHTTPD_H2C=http://127.0.0.1:${ports[nghttpd_h2c]}
     export BLUEBONNET_H2_ORIGIN=https://127.0.0.1:${ports[h2_origin]}
     export BLUEBONNET_H2_ONE_STREAM=https://127.0.0.1:${ports[h2_one_stream]}
+    export BLUEBONNET_H3_ORIGIN=https://127.0.0.1:${ports[h3_origin]}
     export BLUEBONNET_TLS_EXPIRED=https://127.0.0.1:${ports[expired]}
     export BLUEBONNET_TLS_WRONG_HOST=https://127.0.0.1:${ports[wrong_host]}
     export BLUEBONNET_TLS_SELF_SIGNED=https://127.0.0.1:${ports[self_signed]}
@@ -139,7 +142,7 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
+        h2_one_stream h3_origin expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
         tinyproxy tinyproxy_auth haproxy haproxy_client
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
         staple ocsp ocsp_openssl recorder "${CHAINS[@]/#/chain-}")

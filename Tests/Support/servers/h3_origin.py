@@ -1,0 +1,126 @@
+"""An origin with HTTP/3, on aioquic: h3_origin.py CERTIFICATE KEY PORT.
+
+It accepts TCP connections on the same port, too, and closes them: Tests/run sees by that that the server has started.
+
+/bytes/N            N bytes
+/echo               the request's body
+/fields             the request's method and fields, as JSON
+/status/N           an empty response with this status code
+/redirect/N         N redirects in a row, then /fields
+/set-cookie         sets the cookie a=b, and redirects to /fields
+/gzip               a body with a content coding
+/drip               a byte every 100 ms, 200 times
+/reset              resets the stream after the head
+/close              closes the connection with an error after the head
+"""
+
+import asyncio
+import gzip
+import json
+import sys
+
+from aioquic.asyncio import QuicConnectionProtocol, serve
+from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection
+from aioquic.h3.events import DataReceived, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import ConnectionTerminated, ProtocolNegotiated, StreamReset
+
+PATTERN = bytes(range(251))
+
+
+class Origin(QuicConnectionProtocol):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.http = None
+        self.requests = {}
+        self.tasks = {}
+
+    def quic_event_received(self, event):
+        if isinstance(event, ProtocolNegotiated):
+            self.http = H3Connection(self._quic)
+        elif isinstance(event, StreamReset):
+            self.cancel(event.stream_id)
+        elif isinstance(event, ConnectionTerminated):
+            for stream in list(self.tasks):
+                self.cancel(stream)
+        if self.http is None:
+            return
+        for received in self.http.handle_event(event):
+            if isinstance(received, HeadersReceived):
+                self.requests.setdefault(received.stream_id, (received.headers, bytearray()))
+            elif isinstance(received, DataReceived):
+                self.requests[received.stream_id][1].extend(received.data)
+            if received.stream_ended and received.stream_id in self.requests:
+                fields, body = self.requests.pop(received.stream_id)
+                answer = self.answer(received.stream_id, fields, bytes(body))
+                self.tasks[received.stream_id] = asyncio.get_running_loop().create_task(answer)
+
+    def cancel(self, stream):
+        self.requests.pop(stream, None)
+        task = self.tasks.pop(stream, None)
+        if task is not None:
+            task.cancel()
+
+    def head(self, stream, status, fields=(), ends=False):
+        self.http.send_headers(stream, [(b":status", str(status).encode()), *fields], end_stream=ends)
+        self.transmit()
+
+    def data(self, stream, body, ends=True):
+        self.http.send_data(stream, body, end_stream=ends)
+        self.transmit()
+
+    async def answer(self, stream, fields, body):
+        names = dict(fields)
+        method, path = names[b":method"].decode(), names[b":path"].decode()
+        _, first, *rest = path.split("?")[0].split("/")
+        if first == "bytes":
+            size = int(rest[0])
+            self.whole(stream, method, (PATTERN * (size // 251 + 1))[:size])
+        elif first == "echo":
+            self.whole(stream, method, body)
+        elif first == "status":
+            self.head(stream, int(rest[0]), ends=True)
+        elif first == "redirect":
+            left = int(rest[0]) - 1
+            target = f"/redirect/{left}" if left else "/fields"
+            self.head(stream, 302, [(b"location", target.encode())], ends=True)
+        elif first == "set-cookie":
+            self.head(stream, 302, [(b"location", b"/fields"), (b"set-cookie", b"a=b; Path=/")], ends=True)
+        elif first == "gzip":
+            self.whole(stream, method, gzip.compress(b"coded"), [(b"content-encoding", b"gzip")])
+        elif first == "drip":
+            self.head(stream, 200)
+            for _ in range(200):
+                self.data(stream, b".", ends=False)
+                await asyncio.sleep(0.1)
+            self.data(stream, b"")
+        elif first == "reset":
+            self.head(stream, 200, [(b"content-length", b"10")])
+            self._quic.reset_stream(stream, ErrorCode.H3_INTERNAL_ERROR)
+            self.transmit()
+        elif first == "close":
+            self.head(stream, 200, [(b"content-length", b"10")])
+            self._quic.close(error_code=ErrorCode.H3_INTERNAL_ERROR)
+            self.transmit()
+        else:
+            text = json.dumps({name.decode(): value.decode() for name, value in fields})
+            self.whole(stream, method, text.encode())
+        self.tasks.pop(stream, None)
+
+    def whole(self, stream, method, body, fields=()):
+        ends = method == "HEAD"
+        self.head(stream, 200, [(b"content-length", str(len(body)).encode()), *fields], ends=ends)
+        if not ends:
+            self.data(stream, body)
+
+
+async def main(certificate, key, port):
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN, max_data=2**26, max_stream_data=2**24)
+    configuration.load_cert_chain(certificate, key)
+    await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Origin)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", int(port))
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
