@@ -87,7 +87,8 @@ let package = Package(
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetLibc", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL",
+                "Bluebonnet", "BluebonnetLibc", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl",
+                "COpenSSL",
                 "CSystem", "CZlib", "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram",
                 "ReachabilityProgram",
             ],

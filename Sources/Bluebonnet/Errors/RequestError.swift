@@ -215,6 +215,8 @@ extension RequestError {
 }
 
 extension RequestError: LocalizedError {
-    /// The description of the error. Foundation's `localizedDescription` returns this text.
+    /// The description of the error.
+    ///
+    /// Foundation's `localizedDescription` returns this text.
     public var errorDescription: String? { description }
 }

@@ -6,7 +6,10 @@ import Testing
 @testable import Bluebonnet
 
 /// Requests over HTTP/3, to a server on aioquic.
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl without HTTP/3"), .timeLimit(.minutes(2))) struct HTTP3Tests {
+@Suite(
+    .enabled(if: Libcurl.hasHTTP3 && !QUICConnections.areHidden, "HTTP/3 of ngtcp2 alone; that of OpenSSL is unstable"),
+    .timeLimit(.minutes(2))) struct HTTP3Tests
+{
     private static let server = TestServers.http3
 
     private static func session(
@@ -65,7 +68,9 @@ import Testing
     @Test(arguments: [0, 1, 65_536, 1_000_000]) func `bodies arrive whole in both directions`(count: Int) async throws {
         let session = try Self.session()
         let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) })
-        let received = session.request(try Self.server.url("/bytes/\(count)")).serializingData(emptyRequestMethods: [.get])
+        let received = session.request(try Self.server.url("/bytes/\(count)")).serializingData(emptyRequestMethods: [
+            .get
+        ])
         #expect(try await received.value == data)
         let echoed = session.upload(data, to: try Self.server.url("/echo"), method: .put)
             .serializingData(emptyRequestMethods: [.put])
@@ -201,9 +206,9 @@ import Testing
 
     @Test func `an http URL has no HTTP 3`() async throws {
         let session = try Self.session(.http3)
-        let response = await session.request(try TestServers.httpbin.url("/fields")).serializingData().response
+        let response = await session.request(try TestServers.httpbin.url("/get")).serializingData().response
         #expect(response.response?.httpVersion == .http1_1, "\(response)")
-        let required = session.request(try TestServers.httpbin.url("/fields")) { $0.httpVersion = .http3Only }
+        let required = session.request(try TestServers.httpbin.url("/get")) { $0.httpVersion = .http3Only }
         try await TestHarness.expect(
             required.serializingData(), in: session,
             failsWith: .invalidRequest(.configuration("httpVersion: HTTP/3 requires an https URL")))
@@ -212,7 +217,7 @@ import Testing
 
     @Test func `TCP is used through a proxy`() async throws {
         let session = try Self.session(.http3) { $0.proxy = .url(try TestServers.proxy.proxyURL()) }
-        let response = await session.request(try Self.server.url("/fields")).serializingData().response
+        let response = await session.request(try TestServers.nginxTLS.url("/small.json")).serializingData().response
         #expect(response.response?.httpVersion == .http2, "\(response)")
         await session.shutdown()
     }
@@ -232,7 +237,7 @@ import Testing
 
     /// With the same port, libcurl after 8.14.1 also tries TCP.
     @Test(arguments: [false, true]) func `an alternative service with HTTP 3 is used`(hasOwnPort: Bool) async throws {
-        let port = try #require(try TestServers.nginxTLS.url().port)
+        let port = try #require(try TestServers.tls1_3.url().port)
         let peer = try UDPPeer(
             .relays(to: try #require(try Self.server.url().port)), port: hasOwnPort ? 0 : port)
         let directory = try TestDirectory()
@@ -290,7 +295,7 @@ import Testing
     }
 }
 
-/// What an old libcurl says.
+/// Requests for HTTP/3 with a libcurl that does not support it.
 @Suite(.enabled(if: !Libcurl.hasHTTP3, "libcurl with HTTP/3")) struct NoHTTP3Tests {
     @Test(arguments: [HTTPVersionPreference.http3, .http3Only])
     func `a libcurl without HTTP 3 is named in the error`(_ version: HTTPVersionPreference) async throws {

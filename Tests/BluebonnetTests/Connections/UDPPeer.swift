@@ -1,6 +1,7 @@
-@testable import Bluebonnet
 import BluebonnetLibc
 import Synchronization
+
+@testable import Bluebonnet
 
 /// A UDP socket on 127.0.0.1 in place of a QUIC server: it relays to one, is silent, or answers with noise.
 // Safety: C types are passed by value or within a call.
@@ -31,6 +32,7 @@ final class UDPPeer: Sendable {
     /// - Parameters:
     ///   - behavior: What to do with a datagram.
     ///   - port: The port to bind; 0 for any.
+    /// - Throws: `TestFailure` if there is no port or no thread.
     init(_ behavior: Behavior, port: Int = 0) throws {
         self.behavior = behavior
         let socket = BluebonnetLibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

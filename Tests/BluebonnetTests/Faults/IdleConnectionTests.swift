@@ -16,7 +16,8 @@ import Testing
         (.http1, .readable, .end), (.http1, [.readable, .peerClosed], .end), (.http1, .hangup, .end),
         (.http1, .error, .end),
         (.http1Secure, .readable, .inspectBeforeUse), (.http1Secure, [.readable, .peerClosed], .end),
-        (.multiplexed, .readable, .nothing), (.multiplexed, [.readable, .peerClosed], .end), (.multiplexed, .hangup, .end),
+        (.multiplexed, .readable, .nothing), (.multiplexed, [.readable, .peerClosed], .end),
+        (.multiplexed, .hangup, .end),
     ]
 
     @Test(arguments: rows)
