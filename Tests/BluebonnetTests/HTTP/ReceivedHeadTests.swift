@@ -28,7 +28,7 @@ struct ReceivedHeadTests {
 
     @Test(arguments: [
         "", "\r\n", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 20x OK", "HTTP/1.1 2000 OK", "HTTP/1.1 099 x",
-        "http/1.1 200 OK", "HTTP/3 200 OK", "HTTP/1 200 OK", "HTTP/1.1  200", "HTTP/1.x 200 OK", "HTTP/1.10 200",
+        "http/1.1 200 OK", "HTTP/4 200 OK", "HTTP/1 200 OK", "HTTP/1.1  200", "HTTP/1.x 200 OK", "HTTP/1.10 200",
         "HTTP/0.9 200", "ICY 200 OK", "HTTP/1.1 -10 x", "HTTP/1.1 200OK", "HTTP/2.1 200", "<html>not http</html>",
     ])
     func `an invalid status line is refused`(text: String) {
