@@ -286,9 +286,8 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     case http2PriorKnowledge
     /// HTTP/3 (RFC 9114) if a QUIC connection can be made, and otherwise the same as ``automatic``.
     ///
-    /// Libcurl opens a QUIC connection first. If it fails, or is not open after
-    /// ``Session/Configuration/happyEyeballsTimeout``, libcurl also opens a TCP connection and uses the faster one. For
-    /// `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as ``automatic``.
+    /// Libcurl opens a QUIC connection first. If it fails or is slow, libcurl also opens a TCP connection, and uses the
+    /// faster one. For `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as ``automatic``.
     ///
     /// The installed libcurl must support HTTP/3. Otherwise, the request fails with `.invalidRequest(.configuration)`.
     case http3

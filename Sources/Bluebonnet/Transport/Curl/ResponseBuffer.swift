@@ -67,8 +67,8 @@ struct ResponseBuffer {
 
         /// A `Set-Cookie` line was received.
         static let cookies = HeadFlags(rawValue: 1)
-        /// A status line states HTTP/2.
-        static let http2 = HeadFlags(rawValue: 2)
+        /// A status line states HTTP/2 or HTTP/3.
+        static let multiplexing = HeadFlags(rawValue: 2)
         /// The head has become complete.
         static let end = HeadFlags(rawValue: 4)
     }
@@ -120,7 +120,7 @@ struct ResponseBuffer {
         if FieldSyntax.isField(span, named: "set-cookie") { latest.insert(.cookies) }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
-            if span.count > 5, span[5] == 0x32 { latest.insert(.http2) }
+            if span.count > 5, span[5] == 0x32 || span[5] == 0x33 { latest.insert(.multiplexing) }
             if firstByte == nil { firstByte = MonotonicClock.now() }
         }
         let action = state.headLineReceived(

@@ -164,16 +164,15 @@ final class Transfer {
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
-        let isAnswered = responseBuffer.firstByte != nil
         guard !resends.isEndless else {
             let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
             return false
         }
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
-        let isAllowed = resends.requestBegins(connections: connections, isAnswered: isAnswered)
+        let isAllowed = resends.requestBegins(connections: connections, isAnswered: responseBuffer.firstByte != nil)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
-        guard !isAllowed else { return true }
+        if isAllowed { return true }
         let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
         responseBuffer.fail(with: lost.afterTransportRetries)
         return false
@@ -190,7 +189,7 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         reportedBytes.add(bytes.count)
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
-        if lines.contains(.http2) { http2IsClaimed() }
+        if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
@@ -469,8 +468,7 @@ extension Transfer {
     /// Otherwise, libcurl is stopped, and starts again once with a new connection for the transfer.
     private func mayUseConnection(_ ends: ConnectionEndpoints?) -> Bool {
         guard let trust, trust.evaluatesHost, isSecure else { return true }
-        let isAccepted = easy?.verifier?.hasAccepted(for: trust) ?? multi?.idleConnections.isEvaluated(ends, by: trust)
-        if isAccepted == true { return true }
+        if isConnectionEvaluated(ends, by: trust) { return true }
         guard needsFreshConnection else {
             needsFreshConnection = true
             needsResend = true

@@ -175,8 +175,8 @@ struct IdleConnections {
         fresh.first { ConnectionEndpoints(of: $0) == ends }
     }
 
-    /// Called when a status line contained HTTP/2.
-    mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
+    /// Called when a status line contained HTTP/2 or HTTP/3.
+    mutating func multiplexingIsClaimed(on connection: Connection, to origin: () -> String) {
         if connection.version != .multiplexed { noteMultiplexing(origin) }
     }
 
@@ -256,10 +256,10 @@ extension Transfer {
         multi?.connectionIsLeft(connection)
     }
 
-    /// Called when the status line of a response contains HTTP/2.
-    func http2IsClaimed() {
+    /// Called when the status line of a response contains HTTP/2 or HTTP/3.
+    func multiplexingIsClaimed() {
         guard let connection else { return }
-        multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })
+        multi?.idleConnections.multiplexingIsClaimed(on: connection, to: { origin })
     }
 
     private var origin: String {

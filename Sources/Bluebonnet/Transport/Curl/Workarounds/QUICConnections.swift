@@ -19,12 +19,19 @@ enum QUICConnections {
     }
 }
 
+extension Transfer {
+    /// Whether a policy has evaluated the server of the connection that libcurl chose.
+    func isConnectionEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
+        easy?.verifier?.hasAccepted(for: policy) ?? multi?.idleConnections.isEvaluated(ends, by: policy) ?? false
+    }
+}
+
 extension IdleConnections {
     /// Whether a policy has evaluated the server of a QUIC connection.
     ///
     /// A connection for which no request was sent yet was opened for the transfer that asks. Its handshake was therefore
     /// evaluated by the transfer's policy.
-    func isEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
+    fileprivate func isEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
         guard QUICConnections.areHidden, let ends else { return false }
         if let connection = connection(at: ends) { return connection.policy === policy }
         return freshSocket(at: ends).map(QUICConnections.isHidden) ?? false
