@@ -35,7 +35,7 @@ final class UDPPeer: Sendable {
     /// - Throws: `TestFailure` if there is no port or no thread.
     init(_ behavior: Behavior, port: Int = 0) throws {
         self.behavior = behavior
-        let socket = BluebonnetLibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let socket = Self.openSocket()
         self.socket = socket
         var address = Self.address(UInt16(port))
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -55,6 +55,10 @@ final class UDPPeer: Sendable {
 
     /// Closes the socket.
     func stop() { isEnded.store(true, ordering: .relaxed) }
+
+    private static func openSocket() -> Int32 {
+        BluebonnetLibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    }
 
     private static func address(_ port: UInt16) -> sockaddr_in {
         var address = sockaddr_in()
@@ -88,7 +92,7 @@ final class UDPPeer: Sendable {
                 case .answers(let answers):
                     for _ in 0..<answers { Self.send(noise, on: socket, to: port) }
                 case .relays(let server):
-                    let up = upstream[port] ?? BluebonnetLibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+                    let up = upstream[port] ?? Self.openSocket()
                     upstream[port] = up
                     Self.send(buffer[..<count], on: up, to: UInt16(server))
                 }

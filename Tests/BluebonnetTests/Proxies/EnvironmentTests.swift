@@ -28,9 +28,8 @@ import Testing
 
     /// Without ``InheritedDescriptors``, libcurl 7.88.1 leaves two more descriptors to children.
     @Test func `a child process inherits no descriptor of a session`() async throws {
-        let inherited = try await Self.lines(["descriptors"], [:])
         let url = try TestServers.nginx.url("/bytes/0")
-        #expect(try await Self.lines(["descriptors", url.absoluteString], [:]) == ["200 "] + inherited)
+        #expect(try await Self.lines(["descriptors", url.absoluteString], [:]) == ["200 ", "0"])
     }
 
     // MARK: Proxies

@@ -10,7 +10,7 @@ import Glibc
 /// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
 /// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`. With `download`, each line
 /// is the path of a temporary file. With `descriptors`, the last line is the number of descriptors that a child process
-/// would inherit, without the standard ones.
+/// would inherit because of the session.
 @main
 enum EnvironmentProgram {
     static func main() async {
@@ -32,6 +32,7 @@ enum EnvironmentProgram {
             default: urls.append(argument)
             }
         }
+        let before = inheritedDescriptors()
         let session = Session(configuration: configuration)
         for url in urls {
             if url.hasPrefix("set=") {
@@ -55,12 +56,18 @@ enum EnvironmentProgram {
             }
         }
         if countsDescriptors {
-            let inherited = (3..<256).filter { descriptor in
-                let flags = fcntl(Int32(descriptor), F_GETFD)
-                return flags >= 0 && flags & FD_CLOEXEC == 0
-            }
-            print(inherited.count)
+            // The program itself may have inherited some.
+            print(inheritedDescriptors().subtracting(before).count)
         }
         await session.shutdown()
+    }
+
+    /// The descriptors that a child process would inherit, without the standard ones.
+    private static func inheritedDescriptors() -> Set<Int32> {
+        Set(
+            (3..<256).filter { descriptor in
+                let flags = fcntl(descriptor, F_GETFD)
+                return flags >= 0 && flags & FD_CLOEXEC == 0
+            })
     }
 }
