@@ -5,10 +5,10 @@ import Foundation
 extension AFError {
     /// Creates an error from a `RequestError`.
     ///
-    /// The case is the closest match for the `kind` of the `RequestError`, including the reason in the kind. If the
-    /// communication with the server failed, the case is `.sessionTaskFailed` with the matching `URLError`. The
-    /// `userInfo` of this `URLError` contains the `RequestError` under `NSUnderlyingErrorKey`. If no `URLError`
-    /// matches, the case contains the `RequestError` itself.
+    /// The case and its reason are the closest match for the `kind` of the `RequestError`. If the communication with
+    /// the server failed, the case is `.sessionTaskFailed` with the matching `URLError`. The `userInfo` of this
+    /// `URLError` contains the `RequestError` under `NSUnderlyingErrorKey`. If no `URLError` matches, the case contains
+    /// the `RequestError` itself.
     ///
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {

@@ -18,6 +18,15 @@ static inline CURLcode bb_curl_set_string(CURL *easy, CURLoption option, const c
     return curl_easy_setopt(easy, option, value);
 }
 
+// Allows HTTP only, or files only. Libcurl before 7.85.0 knows protocols by their bits, and not by their names.
+static const CURLoption bb_curlopt_protocols = (CURLoption)(CURLOPTTYPE_LONG + 181);
+static inline CURLcode bb_curl_allow(CURL *easy, bool files) {
+    CURLoption names = (CURLoption)(CURLOPTTYPE_STRINGPOINT + 318);
+    CURLcode code = curl_easy_setopt(easy, names, files ? "file" : "http,https");
+    if (code != CURLE_UNKNOWN_OPTION) return code;
+    return curl_easy_setopt(easy, bb_curlopt_protocols, files ? CURLPROTO_FILE : CURLPROTO_HTTP | CURLPROTO_HTTPS);
+}
+
 static inline CURLcode bb_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -113,7 +122,7 @@ static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts) {
     if (share == NULL) return NULL;
     CURLSHcode code = CURLSHE_OK;
     if (cookies) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
-    if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_HSTS);
+    if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, (curl_lock_data)7); // 7.88.0
     if (code == CURLSHE_OK) return share;
     curl_share_cleanup(share);
     return NULL;
@@ -137,6 +146,10 @@ static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;
 static const long bb_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 static const long bb_curl_auth_only = (long)CURLAUTH_ONLY;
+// What the oldest headers lack, by its number: from 7.84.0 on, from 7.88.0 on, and from 7.88.0 on.
+static const CURLcode bb_curle_unrecoverable_poll = (CURLcode)99;
+static const long bb_curl_http_version_3only = 31;
+static const unsigned int bb_curlu_punycode = 1 << 12;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;
 static const int bb_curl_pause_recv = CURLPAUSE_RECV;
 static const int bb_curl_pause_send = CURLPAUSE_SEND;

@@ -250,7 +250,8 @@ extension Session.Configuration {
             /// Only the site of the original request may set and receive cookies.
             ///
             /// If the request is redirected to other sites, these sites cannot set or receive cookies. A site is a
-            /// domain directly below a public suffix, such as `example.co.uk`, with its subdomains.
+            /// domain directly below a public suffix, with its subdomains. For example, `example.co.uk` and
+            /// `www.example.co.uk` are the same site, because `co.uk` is a public suffix.
             case firstPartyOnly
             /// The session does not store or send cookies.
             case never

@@ -113,10 +113,10 @@ extension EventSource {
         /// LF or NUL, the request fails.
         public var initialLastEventID: String
 
-        /// The time that the source waits before it reconnects, until the server sets another time.
+        /// The time that the source waits before it reconnects.
         ///
-        /// The default is 3 seconds. The maximum is 24 hours, both for this value and for the time that the server
-        /// sets.
+        /// The default is 3 seconds. The server can replace this time. The maximum is 24 hours, both for this value and
+        /// for the time that the server sets.
         public var reconnectionTime: Duration
 
         /// The maximum time that the source waits after several failed attempts to connect.
@@ -150,8 +150,8 @@ extension EventSource {
         /// - Parameters:
         ///   - initialLastEventID: The value of the `Last-Event-ID` field in the first request; empty by default, which
         ///     means that the request does not have this field.
-        ///   - reconnectionTime: The time that the source waits before it reconnects, until the server sets another
-        ///     time; 3 seconds by default.
+        ///   - reconnectionTime: The time that the source waits before it reconnects; 3 seconds by default. The server
+        ///     can replace this time.
         ///   - maximumReconnectionDelay: The maximum time that the source waits after several failed attempts to
         ///     connect; 30 seconds by default.
         ///   - maximumAttempts: The maximum number of failed attempts to connect in a row, or `nil` for no limit; `nil`

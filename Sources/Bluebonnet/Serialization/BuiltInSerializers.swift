@@ -78,8 +78,8 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 /// - Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR
 ///
 /// If the bytes are malformed in the encoding, the serializer throws an error. The serializer does not replace
-/// malformed bytes. If the charset is unknown, the serializer decodes the body as UTF-8, and throws an error if the
-/// body is not well-formed UTF-8.
+/// malformed bytes. If the `charset` is unknown, or if its `gconv` module is missing, the serializer decodes the body
+/// as UTF-8, and throws an error if the body is not well-formed UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor

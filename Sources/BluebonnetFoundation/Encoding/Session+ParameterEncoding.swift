@@ -27,10 +27,11 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor)
     }
 
-    /// Creates a request with untyped parameters of any type.
+    /// Creates a request with parameters of the type `[String: Any]`.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
-    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values. `ParameterEncoding.encode(_:with:)` lists the types of
+    /// values that can be copied. If a value cannot be copied, the request fails with
+    /// `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
@@ -80,10 +81,11 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request with untyped parameters of any type whose response is downloaded to a file.
+    /// Creates a request with parameters of the type `[String: Any]`. The response is downloaded to a file.
     ///
-    /// This method copies the parameters to sendable values; `ParameterEncoding.encode(_:with:)` lists the types. If a
-    /// value cannot be copied, the request fails with `.parameterEncoding(.encoderFailed)`.
+    /// This method copies the parameters to sendable values. `ParameterEncoding.encode(_:with:)` lists the types of
+    /// values that can be copied. If a value cannot be copied, the request fails with
+    /// `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.

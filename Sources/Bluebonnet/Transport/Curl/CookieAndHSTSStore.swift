@@ -66,7 +66,7 @@ extension EasyHandle {
         use(share, withCookies: false)
         set(CURLOPT_HSTS, file)
         set(CURLOPT_NOSIGNAL, 1)
-        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        allow(files: false)
         set(CURLOPT_URL, "file:///")
         unsafe curl_easy_perform(pointer)
     }
@@ -94,7 +94,7 @@ final class CurlShare {
         guard hasHSTS, let probe = EasyHandle() else { return false }
         probe.use(self, withCookies: false)
         probe.set(CURLOPT_NOSIGNAL, 1)
-        probe.set(CURLOPT_PROTOCOLS_STR, "file")
+        probe.allow(files: true)
         probe.setURL(url)
         unsafe curl_easy_perform(probe.pointer)
         return probe.upgradedURL(of: url) != nil

@@ -107,7 +107,7 @@ enum CurlErrorTable {
         // SEND_FAIL_REWIND: the connection was lost, and the body must not be sent again.
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             .connection(.lost)
-        case CURLE_HTTP2, CURLE_NO_CONNECTION_AVAILABLE, CURLE_UNRECOVERABLE_POLL: .connection(.http2)
+        case CURLE_HTTP2, CURLE_NO_CONNECTION_AVAILABLE, bb_curle_unrecoverable_poll: .connection(.http2)
         case CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR: .connection(.http3)
         case CURLE_HTTP2_STREAM: .invalidResponse(.http2Stream)
         case CURLE_OPERATION_TIMEDOUT: .timedOut(.total)

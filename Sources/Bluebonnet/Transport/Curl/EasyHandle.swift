@@ -138,6 +138,11 @@ final class EasyHandle {
         note(unsafe bb_curl_set_string(pointer, option, value), option)
     }
 
+    /// Allows only URLs with the scheme `file`, or only `http` and `https`.
+    func allow(files: Bool) {
+        note(unsafe bb_curl_allow(pointer, files), bb_curlopt_protocols)
+    }
+
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
         note(unsafe bb_curl_set_pointer(pointer, option, value), option)
     }

@@ -68,7 +68,7 @@ final class URLParts {
     fileprivate func lowercased(_ part: CURLUPart) -> String? {
         guard let pointer = unsafe pointer else { return nil }
         var value: UnsafeMutablePointer<CChar>?
-        let flags = part == CURLUPART_HOST ? UInt32(CURLU_PUNYCODE) : 0
+        let flags = part == CURLUPART_HOST ? bb_curlu_punycode : 0
         guard unsafe curl_url_get(pointer, part, &value, flags) == CURLUE_OK, let value = unsafe value else {
             return nil
         }

@@ -115,8 +115,7 @@ final class TransferOptions {
     private func applyConstants(to easy: EasyHandle) {
         easy.set(CURLOPT_NOSIGNAL, 1)
         BlockingLookups.avoid(on: easy)
-        easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        easy.allow(files: false)
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
         easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.minimumBufferSize))
@@ -244,7 +243,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
             CleartextHTTP2Streams.apply(to: easy)
         case .http3, .http3Only:
-            easy.set(CURLOPT_HTTP_VERSION, version == .http3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_3ONLY)
+            easy.set(CURLOPT_HTTP_VERSION, version == .http3 ? CURL_HTTP_VERSION_3 : bb_curl_http_version_3only)
             easy.set(CURLOPT_PIPEWAIT, 1)
         }
     }

@@ -23,7 +23,7 @@ extension EasyHandle {
         guard PausedBytesLeak.leak else { return }
         unsafe curl_easy_reset(pointer)
         set(CURLOPT_NOSIGNAL, 1)
-        set(CURLOPT_PROTOCOLS_STR, "file")
+        allow(files: true)
         set(CURLOPT_URL, "file:///dev/null")
         unsafe curl_easy_perform(pointer)
     }
