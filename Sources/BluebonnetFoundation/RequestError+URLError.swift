@@ -44,7 +44,7 @@ extension URLError.Code {
         // The connection and its trust
         case .connection(.nameNotResolved), .connection(.proxyNameNotResolved): self = .cannotFindHost
         case .connection(.lost), .connection(.http2), .connection(.http3), .invalidResponse(.truncated),
-            .invalidResponse(.http2Stream):
+            .invalidResponse(.http2Stream), .invalidResponse(.http3Stream):
             self = .networkConnectionLost
         case .connection: self = .cannotConnectToHost
         case .trust(.certificateExpired): self = .serverCertificateHasBadDate

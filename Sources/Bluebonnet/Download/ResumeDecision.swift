@@ -235,7 +235,7 @@ struct AutomaticResumption: Hashable, Sendable {
             .connection(.http3):
             true
         case .timedOut(.connect), .timedOut(.idle): true
-        case .invalidResponse(.truncated), .invalidResponse(.http2Stream): true
+        case .invalidResponse(.truncated), .invalidResponse(.http2Stream), .invalidResponse(.http3Stream): true
         default: false
         }
     }

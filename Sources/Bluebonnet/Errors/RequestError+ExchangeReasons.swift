@@ -184,6 +184,8 @@ extension RequestError {
         case undecodableContent
         /// The HTTP/2 stream was reset or violated the protocol (RFC 9113 §5.4.2).
         case http2Stream
+        /// The HTTP/3 stream was reset or ended too early (RFC 9114 §8).
+        case http3Stream
 
         /// The reason in a few words.
         package var text: String {
@@ -194,6 +196,7 @@ extension RequestError {
             case .truncated: "the response ended before it was complete"
             case .undecodableContent: "the body does not decode as its Content-Encoding says"
             case .http2Stream: "the HTTP/2 stream failed"
+            case .http3Stream: "the HTTP/3 stream failed"
             }
         }
     }

@@ -119,7 +119,7 @@ extension EventSourceState {
         case .connection, .timedOut, .trust(.handshake): false
         case .invalidResponse(let reason):
             switch reason {
-            case .malformed, .truncated, .http2Stream: false
+            case .malformed, .truncated, .http2Stream, .http3Stream: false
             case .headTooLarge, .bodyTooLarge, .undecodableContent: true
             }
         case .retry(let original): isPermanent(original)

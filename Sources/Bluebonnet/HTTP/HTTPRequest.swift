@@ -287,15 +287,16 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     /// HTTP/3 (RFC 9114) if a QUIC connection can be made, and otherwise the same as ``automatic``.
     ///
     /// Libcurl opens a QUIC connection first. If it fails or is slow, libcurl also opens a TCP connection, and uses the
-    /// faster one. For `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as ``automatic``.
+    /// faster one. For `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as
+    /// ``automatic``.
     ///
     /// The installed libcurl must support HTTP/3. Otherwise, the request fails with `.invalidRequest(.configuration)`.
     case http3
     /// HTTP/3 only (RFC 9114), for `https` URLs.
     ///
-    /// The request fails with `.connection` if no QUIC connection can be made. It fails with
-    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the request uses a proxy or a Unix domain
-    /// socket, or if the installed libcurl does not support HTTP/3.
+    /// The request fails with `.connection` or `.timedOut(.connect)` if no QUIC connection can be made. It fails with
+    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the session has a proxy for `https` URLs
+    /// or a Unix domain socket, or if the installed libcurl does not support HTTP/3.
     case http3Only
 }
 

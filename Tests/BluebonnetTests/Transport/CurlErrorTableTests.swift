@@ -147,6 +147,8 @@ import Testing
             (CURLE_PEER_FAILED_VERIFICATION, "matches target IPv6 address '::1'", 0x08_17_00, .hostMismatch),
             (CURLE_COULDNT_CONNECT, "CONNECT tunnel failed, response 502", 0x08_17_00, .noTunnel),
             (CURLE_COULDNT_CONNECT, "Failed to connect to a:1", 0x08_17_00, nil),
+            (CURLE_HTTP3, "HTTP/3 stream 0 reset by server", 0x08_0e_01, .brokenQUICStream),
+            (CURLE_HTTP3, "QUIC connection lost", 0x08_0e_01, nil),
             (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
             (

@@ -71,7 +71,7 @@ public struct RetryPolicy: RequestInterceptor {
         .timedOut(.connect), .timedOut(.idle), .timedOut(.total),
         .trust(.handshake), .trust(.certificateExpired),
         .invalidResponse(.malformed), .invalidResponse(.truncated), .invalidResponse(.undecodableContent),
-        .invalidResponse(.http2Stream),
+        .invalidResponse(.http2Stream), .invalidResponse(.http3Stream),
     ]
 
     /// The maximum number of retries of a request, including retries by other retriers.

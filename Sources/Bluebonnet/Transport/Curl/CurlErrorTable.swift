@@ -37,6 +37,7 @@ enum CurlErrorTable {
         case .goingAway: .connection(.http2)
         case .closedQUIC: .connection(.http3)
         case .brokenStream: .invalidResponse(.http2Stream)
+        case .brokenQUICStream: .invalidResponse(.http3Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel: .connection(.proxy)
@@ -54,10 +55,12 @@ enum CurlErrorTable {
             // Libcurl also connects again after the request was sent, if a kept connection turns out to be closed.
             context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // Libcurl compares the host name itself, before it reads OpenSSL's verdict. Until then, the result is 1 with
-            // QUIC.
-            (0...1).contains(context.verifyResult)
-                ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: context.verifyResult, depth: 0)))
+            switch context.verifyResult {
+            case 0: .trust(.hostMismatch)  // libcurl compares the host name itself
+            // The handshake of QUIC ended before libcurl read OpenSSL's verdict, nearly always because of the name.
+            case 1: .trust(.hostMismatch)
+            default: .trust(.init(ServerTrust.Verdict(code: context.verifyResult, depth: 0)))
+            }
         // Libcurl's code for a field that it cannot parse.
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent:
             .invalidResponse(.malformed)
@@ -113,8 +116,9 @@ enum CurlErrorTable {
         case CURLE_OPERATION_TIMEDOUT: .timedOut(.total)
         case CURLE_SSL_CONNECT_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED: .trust(.handshake)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
-            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CLIENTCERT:
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             .trust(.certificateRefused)
+        case CURLE_SSL_CLIENTCERT: .trust(.clientCertificateRequired)
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CRL_BADFILE,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED:
             .trust(.configuration)

@@ -13,8 +13,12 @@ enum Libcurl {
     /// The version as text, such as `8.14.1`.
     static var versionText: String { "\(version >> 16).\(version >> 8 & 0xff).\(version & 0xff)" }
 
-    /// Whether libcurl supports HTTP/3.
-    static let hasHTTP3 = unsafe bb_curl_version().map { unsafe $0.pointee.features & CURL_VERSION_HTTP3 != 0 } ?? false
+    /// Whether libcurl supports HTTP/3; before 8.13.0, it may answer a request for HTTP/3 only with HTTP/2.
+    static let hasHTTP3 = version >= 0x08_0d_00 && hasFeature(CURL_VERSION_HTTP3)
+
+    private static func hasFeature(_ feature: Int32) -> Bool {
+        unsafe bb_curl_version().map { unsafe $0.pointee.features & feature != 0 } ?? false
+    }
 
     /// Makes libcurl treat host names on this thread as UTF-8, regardless of the program's locale.
     ///

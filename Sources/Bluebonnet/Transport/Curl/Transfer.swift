@@ -83,7 +83,7 @@ final class Transfer {
     /// The servers that asynchronous evaluators have accepted before.
     private var trustCache: TrustCache?
     /// The verifiers of the handshakes for the connection that was opened for this transfer.
-    private var verifiers: [HandshakeVerifier] = []
+    private(set) var verifiers: [HandshakeVerifier] = []
     /// The verdict that the transfer awaits before its connection is opened again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }

@@ -9,6 +9,7 @@ extension TransferEngine {
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
+        if let connection = transfer.connection { multi.idleConnections.requestFailed(on: connection, with: code) }
         leaveMulti(transfer)
         // Since 8.1.0, libcurl itself resends requests that were not processed according to a GOAWAY frame. Its code is
         // that of a closed connection, and on a reused connection, the request may be sent again.

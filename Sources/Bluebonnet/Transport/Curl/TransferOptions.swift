@@ -66,6 +66,7 @@ final class TransferOptions {
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)
+                && (isSecure || transfer.httpVersion != .http3Only)
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation
@@ -81,7 +82,7 @@ final class TransferOptions {
         easy.setURL(request.url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
-        applyVersion(transfer.httpVersion, isSecure: isSecure, to: easy)
+        applyVersion(of: transfer, isSecure: isSecure, to: easy)
         if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
@@ -202,9 +203,17 @@ final class TransferOptions {
         let version = request.httpVersion ?? configuration.httpVersion
         switch version {
         case .http2PriorKnowledge: return Self.isSecure(request.url) || isUpgraded() ? .automatic : version
-        case .http3: return Self.isSecure(request.url) || isUpgraded() ? version : .automatic
+        case .http3:
+            // Through a proxy, libcurl 8.21.0 and later would ask the proxy for a tunnel for QUIC.
+            guard isDirect(request) else { return .automatic }
+            return Self.isSecure(request.url) || isUpgraded() ? version : .automatic
         case .automatic, .http1_1, .http3Only: return version
         }
+    }
+
+    /// Whether a request needs neither a proxy nor a Unix domain socket, as HTTP/3 requires.
+    private func isDirect(_ request: HTTPRequest) -> Bool {
+        configuration.unixSocketPath == nil && !usesProxy(for: request)
     }
 
     /// Returns an error if HTTP/3 is required but cannot be used.
@@ -214,7 +223,7 @@ final class TransferOptions {
         let url = transfer.request.url
         let issue: String
         if !Libcurl.hasHTTP3 {
-            issue = "the installed libcurl, \(Libcurl.versionText), does not support HTTP/3; that of Debian 13 does"
+            issue = "the installed libcurl, \(Libcurl.versionText), lacks HTTP/3, which requires 8.13.0 or later"
         } else if version == .http3 {
             return nil
         } else if !Self.isSecure(url), !upgrades(url, easy) {
@@ -229,11 +238,12 @@ final class TransferOptions {
         return RequestError(.invalidRequest(.configuration("httpVersion: \(issue)")))
     }
 
-    private func applyVersion(_ version: HTTPVersionPreference, isSecure: Bool, to easy: EasyHandle) {
+    private func applyVersion(of transfer: Transfer, isSecure: Bool, to easy: EasyHandle) {
+        let version = transfer.httpVersion
         switch version {
         case .automatic:
             // The default of libcurl also permits HTTP/3 for alternative services.
-            let isOpen = Libcurl.hasHTTP3 && configuration.altSvc != .off
+            let isOpen = usesHTTP3Services && isDirect(transfer.request)
             easy.set(CURLOPT_HTTP_VERSION, isOpen ? CURL_HTTP_VERSION_NONE : CURL_HTTP_VERSION_2TLS)
             // Wait for a connection that is being opened if the request may be able to share it.
             if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
@@ -355,10 +365,17 @@ extension TransferOptions {
         if !servers.isEmpty { easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
     }
 
+    /// Whether HTTP/3 is used for alternative services.
+    ///
+    /// Before 8.18.0, libcurl does not fall back to TCP if the service cannot be reached over QUIC.
+    private var usesHTTP3Services: Bool {
+        configuration.altSvc != .off && Libcurl.hasHTTP3 && Libcurl.version >= 0x08_12_00
+    }
+
     private func applyAltSvc(to easy: EasyHandle) {
         guard configuration.altSvc != .off, !easy.usesAltSvc else { return }
         easy.usesAltSvc = true
-        let versions = CURLALTSVC_H1 | CURLALTSVC_H2 | (Libcurl.hasHTTP3 ? CURLALTSVC_H3 : 0)
+        let versions = CURLALTSVC_H1 | CURLALTSVC_H2 | (usesHTTP3Services ? CURLALTSVC_H3 : 0)
         easy.set(CURLOPT_ALTSVC_CTRL, Int(versions | CURLALTSVC_READONLYFILE))
         if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }

@@ -14,6 +14,8 @@ enum CurlErrorText: Equatable {
     case tooManyFrames
     /// An HTTP/2 stream violates the protocol; other streams on its connection may continue.
     case brokenStream
+    /// A stream of a QUIC connection was reset, or ended too early; the connection continues.
+    case brokenQUICStream
     /// The connection of a stream is shutting down, and the request is not sent again.
     case goingAway
     /// The peer has closed a QUIC connection.
@@ -68,6 +70,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
             versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(meaning: .brokenQUICStream, text: "HTTP/3 stream", codes: [CURLE_HTTP3]),
         MessagePattern(
             meaning: .closedQUIC, text: "QUIC connection has been shut down", codes: [CURLE_COULDNT_CONNECT],
             versions: 0x08_00_00..<0x08_13_00),

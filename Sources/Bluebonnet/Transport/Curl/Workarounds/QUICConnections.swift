@@ -4,7 +4,8 @@ import CCurl
 /// Recognizes QUIC connections, whose TLS connection libcurl before 8.15.0 does not reveal.
 ///
 /// `CURLINFO_TLS_SSL_PTR` finds only TLS over TCP in these versions. The protocol of a QUIC connection and the policy
-/// that evaluated its server are therefore determined without OpenSSL.
+/// that evaluated its server are therefore determined without OpenSSL. These versions also use a connection again that
+/// the server has closed: each request fails until the idle limit of the connection.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
@@ -19,21 +20,34 @@ enum QUICConnections {
     }
 }
 
-extension Transfer {
-    /// Whether a policy has evaluated the server of the connection that libcurl chose.
-    func isConnectionEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
-        easy?.verifier?.hasAccepted(for: policy) ?? multi?.idleConnections.isEvaluated(ends, by: policy) ?? false
+extension IdleConnections {
+    /// The codes after which a QUIC connection is not used for other requests.
+    private static let codesOfLoss = [
+        CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_QUIC_CONNECT_ERROR,
+        CURLE_OPERATION_TIMEDOUT,
+    ]
+
+    /// Called when a request failed on a connection.
+    mutating func requestFailed(on connection: Connection, with code: CURLcode) {
+        guard Self.codesOfLoss.contains(code), QUICConnections.isHidden(connection.socket) else { return }
+        cutOff(connection.socket)
     }
 }
 
-extension IdleConnections {
+extension Transfer {
+    /// Whether a policy has evaluated the server of the connection that libcurl chose.
+    func isConnectionEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
+        easy?.verifier?.hasAccepted(for: policy) ?? isQUICEvaluated(ends, by: policy)
+    }
+
     /// Whether a policy has evaluated the server of a QUIC connection.
     ///
-    /// A connection for which no request was sent yet was opened for the transfer that asks. Its handshake was therefore
-    /// evaluated by the transfer's policy.
-    fileprivate func isEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
-        guard QUICConnections.areHidden, let ends else { return false }
-        if let connection = connection(at: ends) { return connection.policy === policy }
-        return freshSocket(at: ends).map(QUICConnections.isHidden) ?? false
+    /// A connection for which no request was sent yet was opened for this transfer. One of the transfer's own verifiers
+    /// has therefore accepted its server.
+    private func isQUICEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
+        guard QUICConnections.areHidden, let ends, let connections = multi?.idleConnections else { return false }
+        if let connection = connections.connection(at: ends) { return connection.policy === policy }
+        return verifiers.contains { $0.hasAccepted(for: policy) }
+            && connections.freshSocket(at: ends).map(QUICConnections.isHidden) == true
     }
 }
