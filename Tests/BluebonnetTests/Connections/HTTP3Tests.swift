@@ -89,6 +89,26 @@ import Testing
         await session.shutdown()
     }
 
+    /// Without ``DeferredUploadEnds``, the server learns of the end of the body only when libcurl sends something else.
+    @Test(arguments: [0, 1]) func `the end of a body of unknown length is sent at once`(count: Int) async throws {
+        let session = try Self.session(retries: false) { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20)) }
+        let (pieces, piece) = AsyncStream<Data>.makeStream()
+        let upload = session.upload(.stream { pieces }, to: try Self.server.url("/echo"))
+            .serializingData(emptyRequestMethods: [.post])
+        let control = session.request(try Self.server.url("/fields")).serializingData()
+        #expect(await control.response.error == nil)
+        if count > 0 { piece.yield(Data(count: count)) }
+        // The pieces have been sent when another request is answered.
+        #expect(await session.request(try Self.server.url("/fields")).serializingData().response.error == nil)
+        piece.finish()
+        let response = await upload.response
+        #expect(response.value?.count == count, "\(response)")
+        // Otherwise, the end is sent when the idle limit is checked, after 20 seconds.
+        let limit = try #require(await control.response.metrics).total + .seconds(15)
+        #expect(try #require(response.metrics).total < limit)
+        await session.shutdown()
+    }
+
     @Test func `a stream that is reset fails alone`() async throws {
         let session = try Self.session()
         let first = await session.request(try Self.server.url("/fields")).serializingData().response
@@ -103,8 +123,9 @@ import Testing
     /// How libcurl reports a closed connection, which depends on its version.
     private static let lost: [RequestError.Kind?] = [.connection(.lost), .connection(.http3)]
 
+    /// Without ``QUICConnections``, libcurl before 8.15.0 also uses the closed connection for the next request.
     @Test func `a connection that is closed is replaced`() async throws {
-        let session = try Self.session()
+        let session = try Self.session(retries: false)
         let drip = session.request(try Self.server.url("/drip")).serializingData()
         let closed = await session.request(try Self.server.url("/close")).serializingData().response
         #expect(Self.lost.contains(closed.error?.kind), "\(closed)")

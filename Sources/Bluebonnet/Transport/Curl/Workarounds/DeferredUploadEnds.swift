@@ -7,6 +7,9 @@ import CSystem
 /// connection. If bytes of another stream wait for room at that time, they are lost. Libcurl may have read them just
 /// before. The end therefore waits until libcurl has no work left, and is sent only if no bytes have been read since
 /// then.
+///
+/// Over HTTP/3, all tested versions, 8.14.1 and 8.23.0, send the end only when they send something else. They are made
+/// to send it.
 struct DeferredUploadEnds {
     /// Whether the installed libcurl has the defect.
     static let costBytes = Libcurl.version < 0x08_01_00
@@ -22,14 +25,20 @@ struct DeferredUploadEnds {
     /// The transfer whose end is being sent, and the number of bytes read from its connection before.
     fileprivate var ending: (transfer: Transfer, read: UInt64)?
 
+    /// The transfers over QUIC whose bodies have ended, but whose ends may not have been sent.
+    fileprivate var unsent: [Transfer] = []
+
     /// Whether no end has to be sent.
-    var isEmpty: Bool { waiting.isEmpty }
+    var isEmpty: Bool { waiting.isEmpty && unsent.isEmpty }
 
     /// Called when a body has ended; returns whether its end may be sent immediately.
     mutating func bodyEnded(of transfer: Transfer) -> Bool {
-        guard Self.costBytes, let connection = transfer.connection, connection.version == .multiplexed,
-            transfer.upload.length == nil
+        guard let connection = transfer.connection, connection.version == .multiplexed, transfer.upload.length == nil
         else { return true }
+        guard Self.costBytes else {
+            if QUICConnections.isQUIC(connection.socket) { unsent.append(transfer) }
+            return true
+        }
         let isEnding = ending?.transfer === transfer
         if isEnding, ending?.read == bb_socket_read(connection.socket) { return true }
         waiting.append(DeferredEnd(transfer: transfer, wasInterrupted: isEnding))
@@ -41,6 +50,9 @@ extension TransferEngine {
     /// Sends the deferred ends of bodies; returns whether there were deferred ends.
     func endUploads() -> Bool {
         guard !shared.uploadEnds.isEmpty else { return false }
+        for transfer in exchange(&shared.uploadEnds.unsent, with: []) {
+            if let socket = transfer.connection?.socket { transfer.multi?.send(on: socket) }
+        }
         for waiting in exchange(&shared.uploadEnds.waiting, with: []) {
             let transfer = waiting.transfer
             guard transfers[transfer.id] === transfer else { continue }

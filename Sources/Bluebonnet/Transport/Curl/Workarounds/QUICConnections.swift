@@ -11,9 +11,12 @@ enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
     static let areHidden = Libcurl.hasHTTP3 && Libcurl.version < 0x08_0f_00
 
-    /// Whether a socket is that of a QUIC connection; always `false` if the installed libcurl does not have the defect.
-    static func isHidden(_ socket: Int32) -> Bool {
-        guard areHidden else { return false }
+    /// Whether a socket is that of a QUIC connection whose TLS connection is hidden.
+    static func isHidden(_ socket: Int32) -> Bool { areHidden && isQUIC(socket) }
+
+    /// Whether a socket is that of a QUIC connection.
+    static func isQUIC(_ socket: Int32) -> Bool {
+        guard Libcurl.hasHTTP3 else { return false }
         var type: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         return unsafe getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == Int32(SOCK_DGRAM.rawValue)
@@ -30,6 +33,8 @@ extension IdleConnections {
     /// Called when a request failed on a connection.
     mutating func requestFailed(on connection: Connection, with code: CURLcode) {
         guard Self.codesOfLoss.contains(code), QUICConnections.isHidden(connection.socket) else { return }
+        // Libcurl then recognizes that the connection is closed.
+        _ = shutdown(connection.socket, Int32(SHUT_RDWR))
         cutOff(connection.socket)
     }
 }
