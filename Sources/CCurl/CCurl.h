@@ -146,8 +146,9 @@ static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;
 static const long bb_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 static const long bb_curl_auth_only = (long)CURLAUTH_ONLY;
-// What the oldest headers lack, by its number: from 7.84.0 on, from 7.88.0 on, and from 7.88.0 on.
+// What the oldest headers lack, by its number: from 7.84.0, 7.87.0, 7.88.0 and 7.88.0 on.
 static const CURLcode bb_curle_unrecoverable_poll = (CURLcode)99;
+static const CURLoption bb_curlopt_quick_exit = (CURLoption)(CURLOPTTYPE_LONG + 322);
 static const long bb_curl_http_version_3only = 31;
 static const unsigned int bb_curlu_punycode = 1 << 12;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;

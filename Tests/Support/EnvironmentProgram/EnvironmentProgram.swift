@@ -4,20 +4,21 @@ import Glibc
 
 /// Sends requests, one after the other, with the proxies and the Kerberos tickets of the environment.
 ///
-///     EnvironmentProgram [negotiate|basic|download|descriptors] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
+///     EnvironmentProgram [negotiate|basic|download|descriptors|clock] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
 /// A program of its own since the environment is the process's. The first word is the credential for servers'
 /// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
 /// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`. With `download`, each line
 /// is the path of a temporary file. With `descriptors`, the last line is the number of descriptors that a child process
-/// would inherit because of the session.
+/// would inherit because of the session. With `clock`, it is the number of hours by which the system's clock has advanced.
 @main
 enum EnvironmentProgram {
     static func main() async {
         var configuration = Session.Configuration()
         var credential: Credential?
         var urls: [String] = []
-        var (isDownload, countsDescriptors) = (false, false)
+        var (isDownload, countsDescriptors, readsClock) = (false, false, false)
+        let start = Date()
         for argument in CommandLine.arguments.dropFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
             switch parts[0] {
@@ -25,6 +26,7 @@ enum EnvironmentProgram {
             case "basic": credential = Credential(username: "user", password: "secret")
             case "download": isDownload = true
             case "descriptors": countsDescriptors = true
+            case "clock": readsClock = true
             case "proxy": configuration.proxy = .url(parts[1])
             case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
             case "ca": configuration.tls.caFile = parts[1]
@@ -59,6 +61,7 @@ enum EnvironmentProgram {
             // The program itself may have inherited some.
             print(inheritedDescriptors().subtracting(before).count)
         }
+        if readsClock { print(Int((Date().timeIntervalSince(start) / 3600).rounded())) }
         await session.shutdown()
     }
 

@@ -13,11 +13,18 @@ public final class RunningProgram: Sendable {
     ///   - name: The name of its target.
     ///   - arguments: Its arguments, without its name.
     ///   - environment: The additional environment variables.
+    ///   - conditions: Commands of a shell that prepare its process, as root in a mount namespace of its own.
     /// - Throws: An error with the number when it cannot be started.
-    public init(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws {
-        let path = try Self.path(of: name)
-        let variables = environment.map { "\($0)=\($1)" }
-        child = try Child("/usr/bin/env", variables + [path] + arguments)
+    public init(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], conditions: String? = nil
+    ) throws {
+        let command = environment.map { "\($0)=\($1)" } + [try Self.path(of: name)] + arguments
+        guard let conditions else {
+            child = try Child("/usr/bin/env", command)
+            return
+        }
+        let shell = ["bash", "-c", "set -e\n\(conditions)\nexec env \"$@\"", "bash"]
+        child = try Child("/usr/bin/unshare", ["--map-root-user", "--mount"] + shell + command)
     }
 
     /// Ends the program without giving it a chance to do anything about it, if it still runs.

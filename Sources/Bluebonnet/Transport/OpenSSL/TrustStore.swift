@@ -169,7 +169,8 @@ extension TrustStore {
     convenience init(systemFile file: String?, directory: String?) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file, unsafe !Self.load(file: file, into: store) {
-                throw Self.flaw("the system's authorities", "\(file.debugDescription) is not a file of certificates")
+                let text = "\(file.debugDescription) is not a file of certificates; tls.caFile can name another one"
+                throw Self.flaw("the system's authorities", text)
             }
             if let directory { unsafe X509_STORE_load_path(store, directory) }
             if file == nil, directory == nil { unsafe X509_STORE_set_default_paths(store) }
