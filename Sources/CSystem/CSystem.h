@@ -41,15 +41,6 @@ static const uint32_t bb_epoll_peer_closed = EPOLLRDHUP;
 // No event of epoll's: those are below and above.
 static const uint32_t bb_epoll_refused = 1u << 20;
 
-// Opens /dev/null for each standard descriptor that is closed, so that no socket or file gets its number.
-static inline void bb_open_standard_descriptors(void) {
-    for (int number = 0; number <= 2; number++) {
-        if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-        int opened = open("/dev/null", O_RDWR);
-        if (opened > 2) close(opened);
-    }
-}
-
 static inline int bb_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 static inline int bb_epoll_add(int epoll, int descriptor, uint32_t events) {

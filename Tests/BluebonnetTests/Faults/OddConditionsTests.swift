@@ -43,11 +43,11 @@ import Testing
         #expect(try await Self.lines(["ca=\(authority)", url], conditions) == ["200 "])
     }
 
+    /// The descriptors of the event loop get these numbers, so that what the program prints reaches no server.
     @Test func `closed standard descriptors are not used for sockets`() async throws {
         let server = try await Self.server()
         let url = "\(server.url("/"))"
         #expect(try await Self.lines([url, url], "exec <&- 2>&-") == ["200 right", "200 right"])
-        // What the program prints must not reach the server.
         #expect(try await Self.lines([url, url, url], "exec <&- >&- 2>&-").isEmpty)
         #expect(server.requestCount == 5 && server.connectionCount == 2)
         await server.stop()

@@ -47,8 +47,6 @@ final class Reactor {
     private var readyCount = 0
 
     init() {
-        // What a program prints would otherwise be sent to a server, or written to a download.
-        bb_open_standard_descriptors()
         epoll = bb_epoll_create()
         wakeup = bb_eventfd_create()
         ready = Array(repeating: bb_epoll_ready(), count: 256)
