@@ -1,4 +1,5 @@
-// The libraries that libcurl brings along and does not pass on: the decoders of brotli and zstd, and the public suffix list.
+// The libraries that libcurl brings along and does not pass on: the decoders of brotli and zstd, the public suffix list, and
+// the conversion of international names.
 //
 // They are looked up when the program runs: their headers are not needed, and a system without them works without them.
 #ifndef BLUEBONNET_LOADED_LIBRARIES_H
@@ -151,6 +152,19 @@ static inline int bb_psl_is_public_suffix(const struct bb_psl *psl, const char *
 // The end of `domain` that is registered under a public suffix, or NULL when it is a suffix itself.
 static inline const char *bb_psl_registrable_domain(const struct bb_psl *psl, const char *domain) {
     return psl->registrable_domain(psl->list, domain);
+}
+
+// The name in ASCII, by libidn2, which the caller frees; NULL when the name is invalid or the library is not there.
+static inline char *bb_idn_ascii(const char *name) {
+    int (*convert)(const uint8_t *name, uint8_t **ascii, int flags);
+    uint8_t *ascii = NULL;
+    const int flags = 1 | 16; // IDN2_NFC_INPUT, IDN2_NONTRANSITIONAL
+    void *library = dlopen("libidn2.so.0", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return NULL;
+    *(void **)&convert = dlsym(library, "idn2_lookup_u8");
+    if (convert != NULL && convert((const uint8_t *)name, &ascii, flags) != 0) ascii = NULL;
+    dlclose(library);
+    return (char *)ascii;
 }
 
 #endif

@@ -1,8 +1,9 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectionOptionTests {
     private static let hasIPv6 = FileManager.default.contents(atPath: "/proc/net/if_inet6").map {
@@ -154,7 +155,9 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(.enabled(if: hasIPv6 == true)) func `the other version of IP is tried after a delay`() async throws {
+    /// Libcurl 7.81.0 does not wait for the delay.
+    @Test(.enabled(if: hasIPv6 == true && Libcurl.version >= 0x07_58_00))
+    func `the other version of IP is tried after a delay`() async throws {
         let port = try Self.port(of: .nginx)
         let queue = try FullQueue(lastByte: 9, port: port)
         // The address of IPv6 that is 127.0.0.9: a newer libcurl begins with IPv6, an older one with the first address.

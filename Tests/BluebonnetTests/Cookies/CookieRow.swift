@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Bluebonnet
+
 /// A row of the table of cookies: the cookies that a response sets, and those that a later request sends.
 struct CookieRow: Sendable, CustomTestStringConvertible {
     /// The rule that the row is about.
@@ -176,7 +178,14 @@ extension CookieRow {
         row("more", "example.com", "a=" + String(repeating: "v", count: 4100), asked: "example.com", sent: nil),
     ]
 
-    static let all = domains + paths + secure + expiry + values
+    static let all = (domains + paths + secure + expiry + values).filter { row in
+        Libcurl.version >= 0x07_58_00 || !brokenBefore7_88.contains(row.rule)
+    }
+
+    /// The rules that libcurl 7.81.0 breaks, as the article "Security and limits" says.
+    private static let brokenBefore7_88 = [
+        "an empty domain", "case of the attribute", "on this machine by its other address", "Max-Age of less", "a tab",
+    ]
 
     private static func row(
         _ rule: String, _ from: String, _ sets: String..., asked: String, sent: String?

@@ -24,7 +24,9 @@ import Testing
                 CURLE_FTP_WEIRD_PASV_REPLY, CURLE_FTP_WEIRD_227_FORMAT, CURLE_FTP_CANT_GET_HOST,
                 CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE, CURLE_FTP_PORT_FAILED,
                 CURLE_FTP_COULDNT_USE_REST, CURLE_FTP_PRET_FAILED, CURLE_FTP_BAD_FILE_LIST, CURLE_RECURSIVE_API_CALL,
-            ].map(\.rawValue))
+            ].map(\.rawValue)
+            // Libcurl before 7.82.0 has three more codes, which HTTP does not cause.
+            + [62, 75, 76])
         for raw in 1..<CURL_LAST.rawValue {
             let words = unsafe String(cString: curl_easy_strerror(CURLcode(raw)))
             guard words != "Unknown error" else { continue }

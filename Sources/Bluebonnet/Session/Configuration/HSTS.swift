@@ -8,6 +8,9 @@ extension Session.Configuration {
     ///
     /// A redirect from `https` to an `http` URL counts as insecure even if the host requires TLS. The session refuses
     /// such a redirect if ``RedirectLimits/allowsInsecure`` is `false`.
+    ///
+    /// With libcurl before 7.88.0, every request fails with `.invalidRequest(.configuration)` unless the value is
+    /// ``off``.
     @nonexhaustive
     public enum HSTS: Hashable, Sendable {
         /// Hosts are not stored, and requests use the scheme of their URL.

@@ -89,8 +89,8 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {
-        if hsts != .off, Libcurl.version < 0x07_58_00 {
-            return Self("hsts", "the installed libcurl, \(Libcurl.versionText), is older than the 7.88.0 that this needs")
+        if hsts != .off, !Libcurl.sharesHSTS {
+            return Self("hsts", "the installed libcurl, \(Libcurl.versionText), is older than 7.88.0")
         }
         guard case .file(let path) = hsts else { return nil }
         guard isText(path) else { return Self("hsts", "the path of a file is needed") }
