@@ -97,6 +97,8 @@ import Testing
     }
 
     /// A manager or a cookie is created on the caller's thread, whose locale must not change.
+    ///
+    /// Without ``InternationalNames``, names stay as they are with libcurl before 7.88.0.
     @Test func `a Unicode name does not change the thread's locale`() {
         let before = unsafe uselocale(nil)
         #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")
