@@ -81,7 +81,9 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request with parameters of the type `[String: Any]`. The response is downloaded to a file.
+    /// Creates a download request with untyped parameters.
+    ///
+    /// The type of the parameters is `[String: Any]`.
     ///
     /// This method copies the parameters to sendable values. `ParameterEncoding.encode(_:with:)` lists the types of
     /// values that can be copied. If a value cannot be copied, the request fails with

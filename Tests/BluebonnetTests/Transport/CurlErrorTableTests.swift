@@ -25,8 +25,8 @@ import Testing
                 CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE, CURLE_FTP_PORT_FAILED,
                 CURLE_FTP_COULDNT_USE_REST, CURLE_FTP_PRET_FAILED, CURLE_FTP_BAD_FILE_LIST, CURLE_RECURSIVE_API_CALL,
             ].map(\.rawValue)
-            // Libcurl before 7.82.0 has three more codes, which HTTP does not cause.
-            + [62, 75, 76])
+                // Libcurl before 7.82.0 has three more codes, which HTTP does not cause.
+                + [62, 75, 76])
         for raw in 1..<CURL_LAST.rawValue {
             let words = unsafe String(cString: curl_easy_strerror(CURLcode(raw)))
             guard words != "Unknown error" else { continue }
