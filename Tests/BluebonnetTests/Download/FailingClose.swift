@@ -9,7 +9,9 @@ enum FailingClose {
     private static let first: Int32 = 600
 
     /// Begins; returns whether the system lets this process have such a filter.
-    static func begin() -> Bool {
+    static func begin() async -> Bool {
+        // Dispatch has its threads from now on. They also close files, and must not inherit the filter of this thread.
+        try? await Task.sleep(for: .milliseconds(1))
         // The lowest free descriptor is the next: the ones below are taken.
         var descriptor = dup(0)
         while descriptor >= 0, descriptor < first - 1 { descriptor = dup(0) }

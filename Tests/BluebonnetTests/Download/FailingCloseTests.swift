@@ -11,7 +11,7 @@ import Testing
     @Test func `closing a file throws the system's error`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
-            guard FailingClose.begin() else { return }
+            guard await FailingClose.begin() else { return }
             let file = try OpenFile.creating(directory.path("a"), mode: 0o600)
             do throws(SystemError) {
                 try file.close()
@@ -26,7 +26,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             try directory.write("old", to: "cookies.txt")
-            guard FailingClose.begin() else { return }
+            guard await FailingClose.begin() else { return }
             do throws(RequestError) {
                 try CookieFile(directory.url("cookies.txt")).write([Cookie(name: "a", value: "1", domain: "a.test")])
                 preconditionFailure("nothing was thrown")
@@ -43,7 +43,7 @@ import Testing
             let directory = try TestDirectory()
             let files = CacheDirectory(directory.path)
             try files.write(Data("old".utf8), to: "entry")
-            guard FailingClose.begin() else { return }
+            guard await FailingClose.begin() else { return }
             do throws(SystemError) {
                 try files.write(Data("new".utf8), to: "entry")
                 preconditionFailure("nothing was thrown")
@@ -62,7 +62,7 @@ import Testing
             let data = ResumeData(
                 id: FileName.token(), url: try #require(URL(string: "https://example.com/a")), headers: [:],
                 validator: .entityTag("\"a\""), total: nil, path: path, bytes: 0)
-            guard FailingClose.begin() else { return }
+            guard await FailingClose.begin() else { return }
             do throws(SystemError) {
                 try ResumeSidecar(besides: path).write(data)
                 preconditionFailure("nothing was thrown")
@@ -80,7 +80,7 @@ import Testing
             let partial = try #require(try PartialFile.named(".a.part", in: source.path))
             try partial.write(Data("body".utf8))
             try target.write("old", to: "a")
-            guard FailingClose.begin() else { return }
+            guard await FailingClose.begin() else { return }
             do throws(RequestError) {
                 try partial.move(to: target.path("a"), replacing: true)
                 preconditionFailure("nothing was thrown")
