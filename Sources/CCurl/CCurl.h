@@ -24,7 +24,8 @@ static inline CURLcode bb_curl_allow(CURL *easy, bool files) {
     CURLoption names = (CURLoption)(CURLOPTTYPE_STRINGPOINT + 318);
     CURLcode code = curl_easy_setopt(easy, names, files ? "file" : "http,https");
     if (code != CURLE_UNKNOWN_OPTION) return code;
-    return curl_easy_setopt(easy, bb_curlopt_protocols, files ? CURLPROTO_FILE : CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    long bits = files ? (long)CURLPROTO_FILE : (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    return curl_easy_setopt(easy, bb_curlopt_protocols, bits);
 }
 
 static inline CURLcode bb_curl_set_pointer(CURL *easy, CURLoption option, void *value) {

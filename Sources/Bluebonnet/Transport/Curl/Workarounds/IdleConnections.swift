@@ -50,7 +50,7 @@ struct IdleConnections {
         var policy: TrustPolicy?
         fileprivate var users = 1
         fileprivate var needsInspection = false
-        fileprivate var isClosed = false
+        fileprivate(set) var isClosed = false
 
         fileprivate init(socket: Int32, version: Version) {
             self.socket = socket
@@ -100,7 +100,8 @@ struct IdleConnections {
 
     /// Called when an idle connection was ended; another connection may have the same endpoints from now on.
     mutating func cutOff(_ socket: Int32) {
-        dead[socket] = endsBySocket[socket]
+        guard let ends = endsBySocket[socket] else { return }
+        dead[socket] = ends
         forget(socket)
     }
 

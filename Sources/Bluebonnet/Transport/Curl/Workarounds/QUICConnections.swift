@@ -27,12 +27,14 @@ extension IdleConnections {
     /// The codes after which a QUIC connection is not used for other requests.
     private static let codesOfLoss = [
         CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_QUIC_CONNECT_ERROR,
-        CURLE_OPERATION_TIMEDOUT,
     ]
 
     /// Called when a request failed on a connection.
     mutating func requestFailed(on connection: Connection, with code: CURLcode) {
-        guard Self.codesOfLoss.contains(code), QUICConnections.isHidden(connection.socket) else { return }
+        // The number of a closed socket may be that of another socket.
+        guard !connection.isClosed, Self.codesOfLoss.contains(code), QUICConnections.isHidden(connection.socket) else {
+            return
+        }
         // Libcurl then recognizes that the connection is closed.
         _ = shutdown(connection.socket, Int32(SHUT_RDWR))
         cutOff(connection.socket)
