@@ -34,10 +34,18 @@ public final class RunningProgram: Sendable {
         }
     }
 
-    /// Waits for the program's end; called once.
+    /// Waits for the program's end; called once. Kills the program when the task is cancelled, as by a time limit.
     ///
     /// - Returns: How it ended.
     public func outcome() async -> Subprocess.Outcome {
+        await withTaskCancellationHandler {
+            await end()
+        } onCancel: {
+            kill()
+        }
+    }
+
+    private func end() async -> Subprocess.Outcome {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { [self] in
                 let output = child.output()
