@@ -150,6 +150,12 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
+    /// The interest in a watched descriptor.
+    package func interest(in descriptor: Int32) -> Interest {
+        checkIsolated()
+        return unsafe reactor.interest(in: descriptor)
+    }
+
     /// Allows another call of a descriptor's idle handler, even for unread bytes that were already reported.
     package func rearmIdleHandler(of descriptor: Int32) {
         checkIsolated()

@@ -9,7 +9,7 @@ import CSystem
 @safe
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
-    private let loop: EventLoop
+    let loop: EventLoop
     /// The time at which libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
     /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
@@ -156,6 +156,7 @@ final class MultiHandle {
             whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }
         ) { [unowned self] readiness in
             if readiness.contains(.refused), sockets.contains(socket) { return closeUnwatchable(socket) }
+            guard !holdsBack(socket) else { return }
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }

@@ -92,6 +92,8 @@ final class Reactor {
         changed.append(descriptor)
     }
 
+    func interest(in descriptor: Int32) -> Interest { Interest(rawValue: watches[Int(descriptor)].wanted) }
+
     /// Allows another call of the idle handler, even for unread bytes that were already reported.
     func rearmIdleHandler(of descriptor: Int32) {
         let index = Int(descriptor)

@@ -24,7 +24,9 @@ enum TransferCallbacks {
                 let body = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
                 switch unsafe transfer.receivedBody(body) {
                 case .accept: return body.count
-                case .pause: return bb_curl_writefunc_pause
+                case .pause:
+                    transfer.receivingChanged(isPaused: true)
+                    return bb_curl_writefunc_pause
                 case .refuse: return TransferCallbacks.refusal(of: body.count)
                 }
             }, context)

@@ -222,6 +222,7 @@ actor TransferEngine: EventLoopClient {
             transfer.multi?.remove(easy)
             return transfer.responseBuffer.state.withdrawn()
         }
+        transfer.receivingChanged(isPaused: directions & bb_curl_pause_recv != 0)
         let code = unsafe curl_easy_pause(easy.pointer, directions)
         // A transfer without a connection is complete and will be finished soon.
         guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT else { return }

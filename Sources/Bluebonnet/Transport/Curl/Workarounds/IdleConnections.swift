@@ -48,6 +48,10 @@ struct IdleConnections {
         let version: Version
         /// The policy that evaluated the server; set only where ``QUICConnections`` requires it.
         var policy: TrustPolicy?
+        /// Whether its response is paused; set only where ``ReadsDuringPause`` requires it.
+        var isPaused = false
+        /// The interest in the socket to set when the response continues.
+        var heldInterest: Interest?
         fileprivate var users = 1
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
@@ -115,7 +119,7 @@ struct IdleConnections {
 
     mutating func becameReady(_ socket: Int32, _ readiness: Readiness) -> Action {
         // A request whose body is paused does not wait for its socket, but still uses it.
-        guard let connection = endsBySocket[socket].flatMap({ connections[$0] }), connection.users == 0 else {
+        guard let connection = connection(with: socket), connection.users == 0 else {
             return .nothing
         }
         let action = Self.action(on: connection.version, readiness)
@@ -170,6 +174,8 @@ struct IdleConnections {
     }
 
     func connection(at ends: ConnectionEndpoints) -> Connection? { connections[ends] }
+
+    func connection(with socket: Int32) -> Connection? { endsBySocket[socket].flatMap { connections[$0] } }
 
     /// The socket of a connection that has not served a request yet; `nil` if there is none.
     func freshSocket(at ends: ConnectionEndpoints) -> Int32? {
