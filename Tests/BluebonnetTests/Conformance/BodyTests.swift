@@ -1,7 +1,8 @@
-import Bluebonnet
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// Bodies of requests, as a server reads them.
 @Suite(.timeLimit(.minutes(1)))
@@ -99,7 +100,8 @@ struct `Conformance of request bodies` {
         let answer = try await TestServers.nghttpd.answer("/echo", method: .post, body: body)
         #expect(answer.status == 200)
         expectSame(answer.body, body)
-        #expect(answer.metrics.bytesSent >= size)
+        // 8.1 to 8.6 count what was sent over HTTP/2 later, at times after the response.
+        #expect(answer.metrics.bytesSent >= size || (0x08_01_00..<0x08_07_00).contains(Libcurl.version))
         #expect(answer.metrics.bytesReceived >= size)
     }
 

@@ -19,6 +19,7 @@ import Testing
         var read: [Int32: UInt64] = [5: 1_000_000]
         var reportedBytes: UInt64 = 0
         var call: UInt64 = 7
+        var storable: UInt64 = 0
         let cut: Int32?
     }
 
@@ -31,13 +32,16 @@ import Testing
         Row(testDescription: "a byte now and then", reportedBytes: 1000, cut: 5),
         Row(testDescription: "busy with something else than the socket", read: [5: 1000], cut: nil),
         Row(testDescription: "the one of two that sends", read: [5: 1000, 6: 500_000], cut: 6),
+        Row(testDescription: "the bytes of other streams are stored", storable: 1_000_000, cut: nil),
+        Row(testDescription: "more than can be stored", storable: 800_000, cut: 5),
         Row(testDescription: "no socket", read: [:], cut: nil),
     ]
 
     @Test(arguments: rows) func `a connection is closed if much was received and little was reported`(_ row: Row) {
         let first = FloodGuard.FloodSample(call: 7, reportedBytes: 0, time: 0, read: [5: 0])
         let now = FloodGuard.FloodSample(
-            call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read)
+            call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read,
+            storable: row.storable)
         #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
     }
 

@@ -22,6 +22,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same nginx with TLS, HTTP/2 or HTTP/1.1 by ALPN, 2,000 streams a connection.
     case nginxTLS = "BLUEBONNET_NGINX_TLS"
 
+    /// DNS over HTTPS at `/dns-query`; names below `doh.test` have the address 127.0.0.1.
+    case doh = "BLUEBONNET_DOH"
+
     /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files.
     ///
     /// It echoes a posted body after it has received the whole body.

@@ -105,6 +105,7 @@ start_python_servers() {
         "$certificate.pem" "$certificate.key" "${ports[h2_origin]}" "${ports[h2_one_stream]}"
     start_server h3-origin "${ports[h3_origin]}" "$python" "$servers_sources/h3_origin.py" \
         "$certificate.pem" "$certificate.key" "${ports[h3_origin]}"
+    start_server doh "${ports[doh]}" "$python" "$servers_sources/doh.py" "${ports[doh]}" "$certificate.pem" "$certificate.key"
     # It makes servers when it is asked to, with the certificates of all of these.
     start_server recorder "${ports[recorder]}" "$python" "$servers_sources/recorder.py" "${ports[recorder]}" \
         "$servers_directory"
@@ -130,6 +131,7 @@ export_servers() {
     export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
     export BLUEBONNET_TLS_CLIENT_OPTIONAL=https://127.0.0.1:${ports[client_optional]}
     export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
+    export BLUEBONNET_DOH=https://127.0.0.1:${ports[doh]}
     export BLUEBONNET_RECORDER=http://127.0.0.1:${ports[recorder]}
     export BLUEBONNET_NGINX_RATES_LOG=$servers_directory/nginx/rates.log
     export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
@@ -145,7 +147,7 @@ start_servers() {
         h2_one_stream h3_origin expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
         tinyproxy tinyproxy_auth haproxy haproxy_client
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
-        staple ocsp ocsp_openssl recorder "${CHAINS[@]/#/chain-}")
+        staple ocsp ocsp_openssl recorder doh "${CHAINS[@]/#/chain-}")
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do

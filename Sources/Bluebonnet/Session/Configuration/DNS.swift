@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 extension Session.Configuration {
     /// The settings that override name lookup.
     public struct DNS: Hashable, Sendable {
@@ -21,6 +23,17 @@ extension Session.Configuration {
         /// This option requires a libcurl that is built with c-ares. Debian's libcurl is built without c-ares. Without
         /// c-ares, requests fail with `.invalidRequest(.configuration)`.
         public var servers: [String] = []
+
+        /// The URL of a server for DNS over HTTPS (RFC 8484); `nil`, the default, for lookups by the system.
+        ///
+        /// The URL's own host is looked up by the system, unless it is an IP address. The server is checked with the
+        /// authorities of ``TLS/caFile`` or of the system; a session's trust evaluators are not asked. Connections to it
+        /// do not use the session's proxy. The time of a lookup counts as part of ``Timeouts/connect``. If the server
+        /// cannot be reached or does not know a name, the request fails with `.connection(.nameNotResolved)`: the system
+        /// is not asked instead. Other URLs than `https` URLs are refused with `.invalidRequest(.configuration)`, and with libcurl before
+        /// 8.9.0 a limit of all connections, ``ConnectionLimits/total``, too. Libcurl 8.5.0, which may crash when a lookup
+        /// is cancelled, is refused.
+        public var overHTTPS: URL?
 
         /// Creates the default settings.
         public init() {}

@@ -2,6 +2,7 @@ import BluebonnetLibc
 import CCurl
 import COpenSSL
 import CSystem
+import FoundationEssentials
 
 /// A mistake in the settings for connections and TLS that can be found without a connection.
 ///
@@ -26,7 +27,7 @@ struct ConfigurationIssue: Equatable {
     init?(in configuration: Session.Configuration) {
         let issue =
             Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
-            ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts)
+            ?? Self.ofNames(configuration.dns) ?? Self.ofLookups(configuration) ?? Self.ofHSTS(configuration.hsts)
             ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
         guard let issue else { return nil }
         self = issue
@@ -86,6 +87,20 @@ struct ConfigurationIssue: Equatable {
         }
         let isWrong = dns.servers.contains { !isText($0) || $0.contains(",") }
         return isWrong ? Self("dns.servers", "an address, or an address and a port, is needed") : nil
+    }
+
+    private static func ofLookups(_ configuration: Session.Configuration) -> Self? {
+        guard let url = configuration.dns.overHTTPS else { return nil }
+        guard url.scheme?.lowercased() == "https", url.host()?.isEmpty == false else {
+            return Self("dns.overHTTPS", "an https URL is needed")
+        }
+        guard Libcurl.version != 0x08_05_00 else {
+            return Self("dns.overHTTPS", "libcurl 8.5.0, which is installed, may crash when a lookup is cancelled")
+        }
+        guard configuration.connectionLimits.total != nil, !Libcurl.countsLookupsApart else { return nil }
+        let message =
+            "with the installed libcurl, \(Libcurl.versionText), lookups would wait for the connections of requests"
+        return Self("connectionLimits.total", message + "; 8.9.0 is needed for this limit with dns.overHTTPS")
     }
 
     private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {
@@ -198,6 +213,9 @@ struct ConfigurationIssue: Equatable {
 }
 
 extension Libcurl {
+    /// Whether the connections of DNS over HTTPS are not part of the limit of all connections.
+    static let countsLookupsApart = version >= 0x08_09_00
+
     /// Whether libcurl's resolver accepts a list of DNS servers, which requires c-ares.
     static let asksServers = unsafe bb_curl_version()?.pointee.ares != nil
 }

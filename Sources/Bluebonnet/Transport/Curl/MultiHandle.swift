@@ -10,6 +10,7 @@ import CSystem
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
     let loop: EventLoop
+    private var isEnding = false
     /// The time at which libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
     /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
@@ -56,6 +57,7 @@ final class MultiHandle {
     }
 
     deinit {
+        isEnding = true
         // Closes the kept connections, which calls `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
         for socket in watched where isWatching(socket) { loop.unwatch(socket) }
@@ -137,7 +139,8 @@ final class MultiHandle {
 
     private func interestChanged(socket: curl_socket_t, what: Int32) {
         // Libcurl 7.88 passes no socket if a shared connection has lost its socket.
-        guard socket >= 0 else { return }
+        // Since 8.10, it also reports the sockets that it closes gracefully at the end.
+        guard socket >= 0, !isEnding else { return }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.readable) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.writable) }

@@ -440,8 +440,8 @@ extension Transfer {
 
     /// Makes an OpenSSL context trust the session's authorities, and evaluate servers with the policy, if there is one.
     ///
-    /// Returns whether this succeeded.
-    func prepare(_ context: OpaquePointer) -> Bool {
+    /// Returns whether this succeeded. Libcurl has its own handles for DNS over HTTPS; they do not use the policy.
+    func prepare(_ context: OpaquePointer, of handle: UnsafeMutableRawPointer?) -> Bool {
         handshakes += 1
         guard let authorities, let easy else { return false }
         do throws(RequestError) {
@@ -456,7 +456,7 @@ extension Transfer {
             responseBuffer.fail(with: error)
             return false
         }
-        guard let trust else { return true }
+        guard let trust, unsafe handle == UnsafeMutableRawPointer(easy.pointer) else { return true }
         guard let cache = trustCache else { return false }
         let verifier = HandshakeVerifier(policy: trust, cache: cache)
         verifiers.append(verifier)

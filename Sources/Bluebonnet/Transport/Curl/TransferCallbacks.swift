@@ -99,9 +99,9 @@ extension TransferCallbacks {
     static func installContext(on easy: EasyHandle) {
         let code = unsafe bb_curl_set_ssl_ctx_callback(
             easy.pointer,
-            { _, context, owner in
+            { handle, context, owner in
                 guard let context = unsafe context, let transfer = unsafe TransferCallbacks.transfer(at: owner),
-                    unsafe transfer.prepare(OpaquePointer(context))
+                    unsafe transfer.prepare(OpaquePointer(context), of: handle)
                 else { return CURLE_SSL_CACERT_BADFILE }
                 return CURLE_OK
             }, Unmanaged.passUnretained(easy).toOpaque())

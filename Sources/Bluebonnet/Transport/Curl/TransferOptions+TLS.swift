@@ -23,7 +23,7 @@ extension TransferOptions {
             easy.set(CURLOPT_PROXY_TLS13_CIPHERS, list)
         }
         if let identity = tls.proxyClientIdentity { apply(identity, .ofProxies, to: easy) }
-        // The trusted authorities are set on OpenSSL's context: see ``Transfer/prepare(_:)``.
+        // The trusted authorities are set on OpenSSL's context: see ``Transfer/prepare(_:of:)``.
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             unsafe easy.set(option, pointer: nil)
         }

@@ -361,6 +361,7 @@ extension TransferOptions {
         if let overrides { easy.set(CURLOPT_RESOLVE, shared: overrides) }
         if let redirections { easy.set(CURLOPT_CONNECT_TO, shared: redirections) }
         applyAltSvc(to: easy)
+        if let server = configuration.dns.overHTTPS { easy.set(CURLOPT_DOH_URL, server.absoluteString) }
         let servers = configuration.dns.servers
         if !servers.isEmpty { easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
     }

@@ -13,7 +13,8 @@ import Synchronization
 /// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
 ///
 /// - The call has used 50 ms of processor time.
-/// - The call has read 128 KiB from one socket.
+/// - The call has read 128 KiB from one socket, and with 8.1 to 8.6 10 MiB more for each transfer. These versions store
+///   the bytes of all HTTP/2 streams while one transfer reads.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
@@ -29,13 +30,15 @@ final class FloodGuard: Sendable {
         var time: Int64
         /// The number of bytes that were read from each socket so far.
         var read: [Int32: UInt64] = [:]
+        /// The number of response bytes that libcurl may store before it reports them.
+        var storable: UInt64 = 0
     }
 
     /// Returns the socket to replace, given the first sample of a call and the current sample; `nil` if there is none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
-        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit else { return nil }
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit + now.storable else { return nil }
         return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
     }
 
@@ -43,6 +46,8 @@ final class FloodGuard: Sendable {
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
+    /// The size of a stream's window in the versions that store the bytes of streams.
+    fileprivate static let storableByTransfer = (0x08_01_00..<0x08_07_00).contains(Libcurl.version) ? 10 << 20 : 0
     /// The number of checks of a loop without transfers after which the guard stops checking it.
     private static let idleLimit = 100
 
@@ -197,6 +202,7 @@ final class FloodMonitor: Sendable {
         var sample = FloodGuard.FloodSample(
             call: calls.load(ordering: .acquiring), reportedBytes: reportedBytes.count, time: time)
         guard sample.call % 2 == 1 else { return sample }
+        sample.storable = UInt64(max(0, transfers.load(ordering: .relaxed)) * FloodGuard.storableByTransfer)
         sample.read = sockets.withLock { sockets in
             sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
                 counts[socket.key] = bb_socket_read(socket.key)
