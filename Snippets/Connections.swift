@@ -10,6 +10,7 @@ enum Connections {
             router.fallback { .text("\($0.headers["Host"] ?? "") on connection \($0.connection)") }
         }
         try await names(port: server.port)
+        await dnsOverHTTPS()
         try await limits(server.url)
         await unixSocket("/no/such/socket")
         await identity("/no/such/client.pem", key: "/no/such/client.key")
@@ -24,6 +25,15 @@ enum Connections {
         let session = Session(configuration: configuration)
         print(try await session.request("http://api.example:\(port)/").serializingString().value)
         print(try await session.request("http://www.example/").serializingString().value)
+        // snippet.end
+        await session.shutdown()
+    }
+
+    static func dnsOverHTTPS() async {
+        // snippet.dns-over-https
+        var configuration = Session.Configuration()
+        configuration.dns.overHTTPS = URL(string: "https://cloudflare-dns.com/dns-query")
+        let session = Session(configuration: configuration)
         // snippet.end
         await session.shutdown()
     }

@@ -12,6 +12,7 @@ struct BenchBluebonnet {
             var configuration = Session.Configuration()
             configuration.tls.caFile = client.authorityFile
             if client.isBare { configuration.cookies.policy = .never }
+            if client.usesHTTP3 { configuration.httpVersion = .http3Only }
             if client.makesHandshakes {
                 configuration.headers["Connection"] = "close"
                 configuration.httpVersion = .http1_1

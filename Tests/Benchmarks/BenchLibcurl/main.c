@@ -42,7 +42,7 @@ static const char *url, *warmup_url, *ca_file, *path, *warmup_path;
 static long warmup_length;
 static bool is_warming_up;
 static long requests, concurrency, warmup, warmup_concurrency, expected_length;
-static bool http2, handshakes;
+static bool http2, http3, handshakes;
 static size_t kept_length;
 
 static CURLM *multi;
@@ -178,8 +178,9 @@ static void start(transfer *transfer, const char *target) {
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
         curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "br, gzip, deflate");
-        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
-        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, http2 ? 1L : 0L);
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+            http3 ? 31L : http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1); // CURL_HTTP_VERSION_3ONLY, since 7.88.0
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, http2 || http3 ? 1L : 0L);
         if (ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
         if (handshakes) {
             // Without the directory, libcurl keeps the authorities that it has read, rather than reading them each time.
@@ -279,6 +280,7 @@ static void parse(int count, char **arguments) {
         else if (strcmp(name, "handshakes") == 0) handshakes = atol(value) != 0;
         else if (strcmp(name, "keep") == 0) kept_length = (size_t)atol(value);
         else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
+        else if (strcmp(name, "http3") == 0) http3 = atol(value) != 0;
         else if (strcmp(name, "warmup-length") == 0) warmup_length = atol(value);
         else if (strcmp(name, "file") == 0) path = value;
         else if (strcmp(name, "warmup-file") == 0) warmup_path = value;
@@ -298,7 +300,7 @@ int main(int count, char **arguments) {
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1024L);
-    if (http2) curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    if (http2 || http3) curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     transfers = calloc((size_t)concurrency, sizeof *transfers);
     if (transfers == NULL) fail("out of memory");
 

@@ -28,6 +28,8 @@ public struct BenchClient: Sendable {
     public let authorityFile: String?
     /// Whether all requests shall share one HTTP/2 connection.
     public let usesHTTP2: Bool
+    /// Whether all requests shall share one HTTP/3 connection; `http3=1`.
+    public let usesHTTP3: Bool
     /// Whether the bodies shall be decoded as ``Person``.
     public let decodesJSON: Bool
     /// Whether the tasks shall prefer the client's own executor.
@@ -79,6 +81,7 @@ public struct BenchClient: Sendable {
             url: warmupURL, length: warmupLength, file: values["warmup-file"].map { URL(filePath: $0) })
         authorityFile = values["ca-file"]
         usesHTTP2 = values["http2"] == "1"
+        usesHTTP3 = values["http3"] == "1"
         decodesJSON = values["json"] == "1"
         prefersExecutor = values["executor"] == "1"
         isIntercepted = values["intercepted"] == "1"

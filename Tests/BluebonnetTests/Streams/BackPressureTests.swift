@@ -8,6 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct BackPressureTests {
     private static let MiB = 1 << 20
 
+    /// Without ``ReadsDuringPause``, 8.5.0 reads 64 MiB, and then the transfer fails.
     @Test func `a server waits for a slow reader and continues when the reader reads`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024

@@ -48,11 +48,11 @@ struct IdleConnections {
         let version: Version
         /// The policy that evaluated the server; set only where ``QUICConnections`` requires it.
         var policy: TrustPolicy?
-        /// Whether its response is paused; set only where ``ReadsDuringPause`` requires it.
-        var isPaused = false
-        /// The interest in the socket to set when the response continues.
+        /// The transfers whose responses are paused; set only where ``ReadsDuringPause`` requires it.
+        var paused: Set<ObjectIdentifier> = []
+        /// The interest in the socket to set when a response continues.
         var heldInterest: Interest?
-        fileprivate var users = 1
+        fileprivate(set) var users = 1
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
 
@@ -234,6 +234,7 @@ extension Transfer {
             needsResend = true
             return false
         }
+        receivingChanged(isPaused: false)
         guard isDead || hasUnsolicitedBytes(of: easy, on: suspect) else { return true }
         needsResend = true
         forbidReuse()
@@ -261,6 +262,7 @@ extension Transfer {
         guard let connection else { return }
         self.connection = nil
         multi?.connectionIsLeft(connection)
+        receivingEnded(on: connection)
     }
 
     /// Called when the status line of a response contains HTTP/2 or HTTP/3.
