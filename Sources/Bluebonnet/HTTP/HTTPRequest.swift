@@ -89,6 +89,14 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
+    /// The values that the request carries to interceptors, event monitors and its response; none by default.
+    ///
+    /// They are not sent. Redirected requests keep them.
+    public var tags: RequestTags {
+        get { parts.tags }
+        set { parts.tags = newValue }
+    }
+
     /// Whether the request omits the session's fields with secrets, because a redirect led to another origin.
     package var omitsSessionSecrets: Bool {
         get { parts.omitsSessionSecrets }
@@ -149,6 +157,7 @@ public struct HTTPRequest: Sendable {
         var omitsSessionSecrets = false
         var credentialVersion: UInt64?
         var firstPartyURL: URL?
+        var tags = RequestTags()
     }
 
     private final class Box: Sendable {

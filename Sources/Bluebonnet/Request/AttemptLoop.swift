@@ -73,16 +73,16 @@ struct AttemptLoop: ~Copyable {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.isCancelled) }
+            let (additions, isCancelled) = core.machine.withLock { ($0.setup.additions, $0.isCancelled) }
             // No user code runs for a cancelled request. A download continues, to return its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
             if core.runsUserCode {
                 request = try await core.interruptible { [core] () throws(RequestError) in
-                    try core.converted(credential)
+                    try core.converted(additions)
                 }
             } else {
-                request = try core.converted(credential)
+                request = try core.converted(additions)
             }
             core.events?.emit(.didCreateInitialRequest(request))
             return request

@@ -134,7 +134,7 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(using credential: Credential) -> Self {
-        core.machine.withLock { $0.setup.credential = credential }
+        core.machine.withLock { $0.setup.additions.credential = credential }
         return self
     }
 }

@@ -126,8 +126,8 @@ final class RequestCore: Sendable {
     private func perform(_ action: Action, slot: SerializationSlot? = nil, for request: (any Request)? = nil) {
         switch action {
         case .nothing: break
-        case .begin(let hasInterceptors, let hasCredential):
-            if let request { begin(request, hasInterceptors: hasInterceptors, hasCredential: hasCredential) }
+        case .begin(let hasInterceptors, let hasAdditions):
+            if let request { begin(request, hasInterceptors: hasInterceptors, hasAdditions: hasAdditions) }
         case .callDriver: callDriver()
         case .wake(let driver, let event): driver.resume(returning: event)
         case .alignExchange: alignExchange()
@@ -141,7 +141,7 @@ final class RequestCore: Sendable {
         }
     }
 
-    private func begin(_ request: any Request, hasInterceptors: Bool, hasCredential: Bool) {
+    private func begin(_ request: any Request, hasInterceptors: Bool, hasAdditions: Bool) {
         events?.begin(request)
         guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
         // The epoch is checked after the registration. Otherwise, a concurrent cancellation of all requests could miss
@@ -153,7 +153,7 @@ final class RequestCore: Sendable {
         if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
             perform(machine.withLock { $0.registered() })
         } else {
-            sendUnprepared(hasCredential ? machine.withLock { $0.setup.credential } : nil)
+            sendUnprepared(hasAdditions ? machine.withLock { $0.setup.additions } : nil)
         }
     }
 
@@ -224,9 +224,9 @@ final class RequestCore: Sendable {
     // MARK: Sending
 
     /// Creates and sends a request without running user code.
-    private func sendUnprepared(_ credential: Credential?) {
+    private func sendUnprepared(_ additions: RequestAdditions?) {
         do throws(RequestError) {
-            let request = try converted(credential)
+            let request = try converted(additions)
             events?.emit(.didCreateInitialRequest(request))
             send(request)
         } catch {
@@ -236,7 +236,7 @@ final class RequestCore: Sendable {
     }
 
     /// Creates and validates the request of an attempt.
-    func converted(_ credential: Credential?) throws(RequestError) -> HTTPRequest {
+    func converted(_ additions: RequestAdditions?) throws(RequestError) -> HTTPRequest {
         var request: HTTPRequest
         do {
             request = try convertible.asHTTPRequest()
@@ -244,13 +244,14 @@ final class RequestCore: Sendable {
             throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
         }
         do throws(RequestError) {
+            try context.urlDefaults?.complete(&request)
             try request.validate()
             if let error = context.configurationError { throw error }
             try checkCachePolicy(of: request)
         } catch {
             throw error.during(request, attempts: 0)
         }
-        if request.credential == nil, let credential { request.credential = credential }
+        additions?.complete(&request)
         request.stateContentType()
         return request
     }
@@ -264,7 +265,9 @@ final class RequestCore: Sendable {
 
     /// The request that would be created now, or `nil` if it is invalid.
     var validRequest: HTTPRequest? {
-        guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
+        guard var request = try? convertible.asHTTPRequest(), (try? context.urlDefaults?.complete(&request)) != nil,
+            (try? request.validate()) != nil
+        else { return nil }
         return request
     }
 

@@ -9,10 +9,25 @@ struct RequestSetup {
     var redirectHandler: (any RedirectHandler)?
     /// The cache handler of the request, which replaces the handler of the session.
     var cachedResponseHandler: (any CachedResponseHandler)?
-    /// The credential for attempts whose request has no credential of its own.
-    var credential: Credential?
+    var additions = RequestAdditions()
     /// The handlers of the head, which run in this order before any of the body is received.
     var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
+}
+
+/// What is added to the HTTP request of each attempt.
+struct RequestAdditions {
+    /// The credential for attempts whose request has no credential of its own.
+    var credential: Credential?
+    /// The values that each attempt carries.
+    var tags = RequestTags()
+
+    var isEmpty: Bool { credential == nil && tags.isEmpty }
+
+    /// Adds them to a request.
+    func complete(_ request: inout HTTPRequest) {
+        if request.credential == nil, let credential { request.credential = credential }
+        if !tags.isEmpty { request.tags.add(tags) }
+    }
 }
 
 /// The record of a request, with its attempts and the progress of its bodies.

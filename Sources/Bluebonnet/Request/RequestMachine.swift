@@ -64,7 +64,7 @@ struct RequestMachine<Waiter: Sendable> {
         /// If the session refuses the request, call ``registrationRefused()``. If the request has to be prepared, call
         /// ``registered()``. Otherwise, create and send the request, and call ``sent(_:isRedirect:now:)`` or
         /// ``notSent(_:)``.
-        case begin(hasInterceptors: Bool, hasCredential: Bool)
+        case begin(hasInterceptors: Bool, hasAdditions: Bool)
         /// Create a task that runs the request, unless another task already runs it.
         case callDriver
         /// Resume the driver.
@@ -172,7 +172,7 @@ struct RequestMachine<Waiter: Sendable> {
     private mutating func begins() -> Action {
         requestedState = .resumed
         phase = .beginning
-        return .begin(hasInterceptors: !setup.interceptors.isEmpty, hasCredential: setup.credential != nil)
+        return .begin(hasInterceptors: !setup.interceptors.isEmpty, hasAdditions: !setup.additions.isEmpty)
     }
 
     // MARK: The session

@@ -35,6 +35,18 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
+    /// Returns a task that succeeds with any body, or with none.
+    ///
+    /// Use it if only the success of the request matters. The body is received; it is available as
+    /// ``SerializedResponse/data``.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
+    ///   cancelled; `true` by default.
+    /// - Returns: A task without a value.
+    public nonisolated func serializingNothing(automaticallyCancelling: Bool = true) -> SerializingTask<Self, Void> {
+        serializingResponse(using: NothingSerializer(), automaticallyCancelling: automaticallyCancelling)
+    }
+
     /// Returns a task whose value is the body as text.
     ///
     /// - Parameters:

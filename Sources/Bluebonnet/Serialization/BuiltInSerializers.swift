@@ -54,6 +54,11 @@ extension ResponseSerializer where Self == DataResponseSerializer {
     }
 }
 
+/// A serializer that accepts every body.
+struct NothingSerializer: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) {}
+}
+
 /// A serializer that returns the body as text.
 ///
 /// You can write `.string` instead of `StringResponseSerializer()`. The serializer uses the first available encoding of

@@ -131,6 +131,22 @@ public actor Session {
         await context.drained()
     }
 
+    /// Waits for running requests to finish, at most for a given time, then cancels those that still run, and shuts down.
+    ///
+    /// Except for the limit, the method does the same as ``shutdown()``. Requests that are cancelled fail with
+    /// `.cancelled`.
+    ///
+    /// - Parameter limit: The time to wait before running requests are cancelled.
+    public func shutdown(within limit: Duration) async {
+        let (context, sleep) = (context, context.configuration.sleep)
+        let timer = Task {
+            try await sleep(limit)
+            context.cancelAll()
+        }
+        await shutdown()
+        timer.cancel()
+    }
+
     /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
     /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same

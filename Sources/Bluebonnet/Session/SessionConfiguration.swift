@@ -1,6 +1,24 @@
+public import FoundationEssentials
+
 extension Session {
     /// The settings of a session; you cannot change them after the session is created.
     public struct Configuration: Sendable {
+        /// The URL against which relative URLs of requests are resolved (RFC 3986 §5.2); `nil` by default.
+        ///
+        /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
+        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. Without
+        /// the slash at its end, the last part of the base URL's path is replaced: `users/1` then goes to
+        /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https` URL,
+        /// requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and parameter
+        /// encoders receive the relative URL, adapters the absolute URL.
+        public var baseURL: URL?
+
+        /// The query parameters that the session adds to its requests; none by default.
+        ///
+        /// The session does not add a parameter whose name the query of the request already contains. Redirects are not
+        /// changed.
+        public var queryItems: [URLQueryItem] = []
+
         /// The header fields that the session adds to its requests; ``HTTPHeaders/default`` by default.
         ///
         /// A field of a request replaces the session's field of the same name. The default `Accept-Encoding` field is

@@ -17,6 +17,8 @@ final class SessionContext: Sendable {
     /// Reports events to the monitors; `nil` if there are no monitors.
     let events: EventDispatcher?
     let cachedResponseHandler: (any CachedResponseHandler)?
+    /// The defaults that complete the URLs of requests; `nil` if there are none.
+    let urlDefaults: Session.Configuration.URLDefaults?
     /// Whether the session has a cache.
     let hasCache: Bool
     /// Waits between attempts; ends early if its task is cancelled.
@@ -36,6 +38,7 @@ final class SessionContext: Sendable {
         eventMonitors: [any RequestEventHandler] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
+        urlDefaults = configuration.urlDefaults
         hasCache = configuration.cache != nil
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }

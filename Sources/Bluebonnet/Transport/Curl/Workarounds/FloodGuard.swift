@@ -38,7 +38,9 @@ final class FloodGuard: Sendable {
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
-        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit + now.storable else { return nil }
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit + now.storable else {
+            return nil
+        }
         return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
     }
 

@@ -1,0 +1,62 @@
+/// A key for a value that a request carries.
+///
+/// ```swift
+/// enum Screen: RequestTag { typealias Value = String }
+///
+/// let request = session.request(url).tag(Screen.self, "home")
+/// ```
+///
+/// Interceptors, event monitors and the response find the value in ``HTTPRequest/tags``. It is not sent.
+public protocol RequestTag {
+    /// The type of the value.
+    associatedtype Value: Sendable
+}
+
+/// The values that a request carries, by their keys.
+///
+/// Values may contain secrets, so that no description of a request contains them.
+public struct RequestTags: Sendable {
+    private var values: [ObjectIdentifier: any Sendable] = [:]
+
+    /// Creates a collection without values.
+    public init() {}
+
+    /// Whether there are no values.
+    public var isEmpty: Bool { values.isEmpty }
+
+    /// The value for a key; `nil` if there is none.
+    ///
+    /// - Parameter key: The type that is the key.
+    public subscript<Key: RequestTag>(key: Key.Type) -> Key.Value? {
+        get { values[ObjectIdentifier(key)] as? Key.Value }
+        set { values[ObjectIdentifier(key)] = newValue }
+    }
+
+    /// Sets a value; returns the earlier value.
+    mutating func replace(_ identifier: ObjectIdentifier, with value: any Sendable) -> (any Sendable)? {
+        values.updateValue(value, forKey: identifier)
+    }
+
+    /// Adds the values of other tags, which replace values with the same keys.
+    mutating func add(_ others: RequestTags) {
+        values.merge(others.values) { $1 }
+    }
+}
+
+extension Request {
+    /// Adds a value that the request carries to interceptors, event monitors and its response.
+    ///
+    /// Call this method before the request starts. It replaces an earlier value with the same key.
+    ///
+    /// - Parameters:
+    ///   - key: The type that is the key.
+    ///   - value: The value.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    public nonisolated func tag<Key: RequestTag>(_ key: Key.Type, _ value: Key.Value) -> Self {
+        let identifier = ObjectIdentifier(key)
+        // The earlier value is released after the lock.
+        _ = core.machine.withLock { $0.setup.additions.tags.replace(identifier, with: value) }
+        return self
+    }
+}

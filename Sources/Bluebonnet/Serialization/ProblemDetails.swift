@@ -1,0 +1,52 @@
+public import FoundationEssentials
+
+/// The description of an error in a response body (RFC 9457).
+///
+/// ``SerializedResponse/problem`` contains the problem of a response whose media type is `application/problem+json`.
+public struct ProblemDetails: Hashable, Sendable {
+    /// The URI that identifies the type of the problem; `about:blank` if the problem has none.
+    ///
+    /// A relative URI is not resolved.
+    public let type: String
+
+    /// A short summary of the type of the problem.
+    public let title: String?
+
+    /// The status code that the server generated; it can differ from the status code of the response.
+    public let status: Int?
+
+    /// The explanation of this occurrence of the problem.
+    public let detail: String?
+
+    /// The URI that identifies this occurrence of the problem.
+    public let instance: String?
+
+    /// The members of the object that have other names.
+    public let extensions: [String: JSONValue]
+
+    /// Creates a problem from JSON.
+    ///
+    /// Standard members of the wrong type are ignored (RFC 9457 §3.1).
+    ///
+    /// - Parameter data: The JSON text; the initializer returns `nil` if it is not an object.
+    public init?(json data: Data) {
+        guard var members = (try? JSONValue(parsing: data))?.object else { return nil }
+        type = members.removeValue(forKey: "type")?.string ?? "about:blank"
+        title = members.removeValue(forKey: "title")?.string
+        status = members.removeValue(forKey: "status")?.int
+        detail = members.removeValue(forKey: "detail")?.string
+        instance = members.removeValue(forKey: "instance")?.string
+        extensions = members
+    }
+}
+
+extension SerializedResponse where Source == DataRequest {
+    /// The problem that the server describes in the body (RFC 9457); `nil` if there is none.
+    ///
+    /// The body must have the media type `application/problem+json`. The body of an error response is available if the
+    /// status code is validated, as well as if it is not.
+    public var problem: ProblemDetails? {
+        guard response?.mimeType == "application/problem+json", let data else { return nil }
+        return ProblemDetails(json: data)
+    }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+
+extension Session.Configuration {
+    /// The defaults that complete the URLs of requests.
+    struct URLDefaults {
+        let baseURL: URL?
+        let query: [URLQueryItem]
+
+        /// Completes the URL of a request.
+        func complete(_ request: inout HTTPRequest) throws(RequestError) {
+            if let baseURL, request.url.scheme == nil {
+                do throws(RequestError) {
+                    try baseURL.checkRequestable()
+                } catch {
+                    throw RequestError(
+                        .invalidRequest(.configuration("baseURL: an http or https URL with a host is needed")))
+                }
+                guard let url = URL(string: request.url.relativeString, relativeTo: baseURL)?.absoluteURL else {
+                    throw RequestError.invalidURL(request.url.redactedDescription, detail: "it cannot be resolved")
+                }
+                request.url = url
+            }
+            guard !query.isEmpty, var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
+                return
+            }
+            let given = Set(components.queryItems?.map(\.name) ?? [])
+            let missing = URLComponents.encodedQuery(of: query.filter { !given.contains($0.name) })
+            guard !missing.isEmpty else { return }
+            // The query of the request is kept as it is.
+            let own = components.percentEncodedQuery.map { $0.isEmpty ? "" : $0 + "&" } ?? ""
+            components.percentEncodedQuery = own + missing
+            if let url = components.url { request.url = url }
+        }
+    }
+
+    /// The defaults that complete URLs; `nil` if there are none.
+    var urlDefaults: URLDefaults? {
+        baseURL == nil && queryItems.isEmpty ? nil : URLDefaults(baseURL: baseURL, query: queryItems)
+    }
+}
+
+extension URLComponents {
+    /// Returns the items in the percent-encoded form of a query.
+    fileprivate static func encodedQuery(of items: [URLQueryItem]) -> String {
+        var components = URLComponents()
+        components.queryItems = items
+        // In a form, which servers take a query for, a plus sign stands for a space.
+        return components.percentEncodedQuery?.replacing("+", with: "%2B") ?? ""
+    }
+}

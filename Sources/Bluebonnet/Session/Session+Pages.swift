@@ -1,0 +1,156 @@
+public import FoundationEssentials
+
+extension Session {
+    /// Returns the pages of a resource, each of which names the next one.
+    ///
+    /// ```swift
+    /// for try await page in session.pages(of: [Issue].self, from: "https://api.example/issues") {
+    ///     print(page.count)
+    /// }
+    /// ```
+    ///
+    /// A page is requested when the loop asks for it. By default, the next page is the `next` link of the `Link` field
+    /// (RFC 8288). Each response is validated as with `validate()`.
+    ///
+    /// - Parameters:
+    ///   - type: The type of a page.
+    ///   - convertible: The URL of the first page.
+    ///   - headers: Header fields of all requests, which replace the session's fields of the same name.
+    ///   - decoder: The decoder for the bodies; a `JSONDecoder` by default.
+    ///   - interceptor: An interceptor for all requests; `nil` by default.
+    ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end. It runs in the task that
+    ///     iterates. Relative URLs are resolved against the URL of the page.
+    /// - Returns: A sequence of the pages; each loop over it begins with the first page.
+    public nonisolated func pages<Page: Decodable & Sendable>(
+        of type: Page.Type = Page.self, from convertible: any URLConvertible, headers: HTTPHeaders? = nil,
+        decoder: any DataDecoder = JSONDecoder(), interceptor: (any RequestInterceptor)? = nil,
+        next: Pages<Page>.Next? = nil
+    ) -> Pages<Page> {
+        pages(
+            from: ComposedRequest(url: convertible, method: .get, headers: headers, requestModifier: nil, encode: nil),
+            decoder: decoder, interceptor: interceptor, next: next)
+    }
+
+    /// Returns the pages of a resource, beginning with a request.
+    ///
+    /// Each further page is requested with the same method, fields and options.
+    /// ``pages(of:from:headers:decoder:interceptor:next:)`` describes the rest.
+    ///
+    /// - Parameters:
+    ///   - type: The type of a page.
+    ///   - convertible: The request for the first page.
+    ///   - decoder: The decoder for the bodies; a `JSONDecoder` by default.
+    ///   - interceptor: An interceptor for all requests; `nil` by default.
+    ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end.
+    /// - Returns: A sequence of the pages; each loop over it begins with the first page.
+    public nonisolated func pages<Page: Decodable & Sendable>(
+        of type: Page.Type = Page.self, from convertible: any HTTPRequestConvertible,
+        decoder: any DataDecoder = JSONDecoder(), interceptor: (any RequestInterceptor)? = nil,
+        next: Pages<Page>.Next? = nil
+    ) -> Pages<Page> {
+        Pages(next: next ?? { _, response in response.link("next") }) { url in
+            await self.request(PageRequest(convertible: convertible, url: url), interceptor: interceptor).validate()
+                .serializingDecodable(Page.self, decoder: decoder).response
+        }
+    }
+}
+
+/// The pages of a resource, each of which names the next one.
+///
+/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. The loop ends after a page without a
+/// next page. It throws the error of a failed request. It also throws `.invalidURL` if the next page belongs to another
+/// origin than the first, because the requests may contain credentials, and if the next page was already received,
+/// because the loop would not end.
+public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// A closure that returns the URL of the page after a page, or `nil` at the end.
+    public typealias Next = @Sendable (_ page: Page, _ response: HTTPResponse) throws -> URL?
+
+    typealias Fetch = @Sendable (_ url: URL?) async -> SerializedResponse<DataRequest, Page, RequestError>
+
+    private let next: Next
+    private let fetch: Fetch
+
+    init(next: @escaping Next, fetch: @escaping Fetch) {
+        self.next = next
+        self.fetch = fetch
+    }
+
+    /// Creates an iterator that begins with the first page.
+    ///
+    /// - Returns: The iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pages: self) }
+
+    /// Requests the pages one after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private enum State {
+            /// The page with the URL is next; `nil` stands for the first page.
+            case waiting(URL?)
+            /// The next page must not be requested.
+            case refused(RequestError)
+            case ended
+        }
+
+        fileprivate let pages: Pages
+        private var state = State.waiting(nil)
+        private var origin: Origin?
+        private var received: Set<URL> = []
+
+        fileprivate init(pages: Pages) { self.pages = pages }
+
+        /// Requests the next page.
+        ///
+        /// - Parameter actor: The actor of the caller.
+        /// - Returns: The page; `nil` after the last page.
+        /// - Throws: The error of the request, or `.invalidURL` if the URL of the page is refused.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Page? {
+            let last = state
+            state = .ended
+            switch last {
+            case .ended: return nil
+            case .refused(let error): throw error
+            case .waiting(let url):
+                let answer = await pages.fetch(url)
+                let page = try answer.result.get()
+                if let response = answer.response { try advance(from: page, response) }
+                return page
+            }
+        }
+
+        /// Determines the page after a page.
+        private mutating func advance(from page: Page, _ response: HTTPResponse) throws(RequestError) {
+            let first = (response.history.first ?? response).url
+            received.formUnion([first, response.url])
+            let target: URL?
+            do {
+                target = try pages.next(page, response)
+            } catch {
+                throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
+            }
+            guard let target, let url = URL(string: target.relativeString, relativeTo: response.url)?.absoluteURL else {
+                return
+            }
+            let origin = origin ?? Origin(of: first)
+            self.origin = origin
+            if Origin(of: url) != origin {
+                state = .refused(.invalidURL(url.redactedDescription, detail: "the next page has another origin"))
+            } else if !received.insert(url).inserted {
+                state = .refused(.invalidURL(url.redactedDescription, detail: "the next page was already received"))
+            } else {
+                state = .waiting(url)
+            }
+        }
+    }
+}
+
+/// The request for a page.
+private struct PageRequest: HTTPRequestConvertible {
+    let convertible: any HTTPRequestConvertible
+    /// The URL of the page, if it is not the first.
+    let url: URL?
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try convertible.asHTTPRequest()
+        if let url { request.url = url }
+        return request
+    }
+}

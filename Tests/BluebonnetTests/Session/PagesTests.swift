@@ -1,0 +1,96 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Pages that name the next page.
+@Suite(.timeLimit(.minutes(1))) struct PagesTests {
+    struct Page: Codable, Sendable, Equatable {
+        var number: Int
+        var next: String?
+    }
+
+    /// Pages 1 to 3 by `Link`, and the same with the next page in the body.
+    private static func server() async throws -> LocalServer {
+        try await LocalServer { router in
+            router.get("/items") { request in
+                guard request.headers["Authorization"] == "Bearer 1" else { return .status(401) }
+                let number = Int(request.queryItems.first { $0.name == "page" }?.value ?? "1") ?? 0
+                let headers: HTTPHeaders = number < 3 ? ["Link": "<?page=\(number + 1)>; rel=\"next\""] : [:]
+                return .json(
+                    Page(number: number, next: number < 3 ? "/items?page=\(number + 1)" : nil), headers: headers)
+            }
+            router.get("/loop") { _ in .json(Page(number: 1), headers: ["Link": "</loop>; rel=next"]) }
+            router.get("/away") { _ in
+                .json(Page(number: 1), headers: ["Link": "<http://other.test/?token=secret>; rel=next"])
+            }
+            router.get("/moved", .redirect(to: "/items"))
+            router.get("/broken") { _ in .json(Page(number: 1), headers: ["Link": "</missing>; rel=next"]) }
+        }
+    }
+
+    private static func read(_ pages: Pages<Page>) async -> (numbers: [Int], error: (any Error)?) {
+        var numbers: [Int] = []
+        do {
+            for try await page in pages { numbers.append(page.number) }
+        } catch {
+            return (numbers, error)
+        }
+        return (numbers, nil)
+    }
+
+    private static let headers: HTTPHeaders = ["Authorization": "Bearer 1"]
+
+    @Test(arguments: ["/items", "/moved"]) func `links lead from page to page`(_ path: String) async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let pages = session.pages(of: Page.self, from: server.url(path), headers: Self.headers)
+        for _ in 1...2 {
+            let reading = await Self.read(pages)
+            #expect(reading.numbers == [1, 2, 3] && reading.error == nil, "\(reading)")
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a closure finds the next page in the body`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session { $0.baseURL = server.url("/") }
+        var request = HTTPRequest(url: try "items".asURL(), headers: Self.headers)
+        request.httpVersion = .http1_1
+        let pages = session.pages(of: Page.self, from: request) { page, _ in page.next.flatMap { URL(string: $0) } }
+        #expect(await Self.read(pages).numbers == [1, 2, 3])
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a page is requested only when it is asked for`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        for try await page in session.pages(of: Page.self, from: server.url("/items"), headers: Self.headers)
+        where page.number == 2 { break }
+        #expect(server.requestCount == 2)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: [("/loop", "already received"), ("/away", "another origin"), ("/broken", "404")])
+    func `a bad next page is an error after the good pages`(_ path: String, words: String) async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let reading = await Self.read(session.pages(of: Page.self, from: server.url(path)))
+        let error = try #require(reading.error as? RequestError)
+        #expect(reading.numbers == [1] && error.description.contains(words), "\(error)")
+        #expect(!error.description.contains("secret"))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `the error of the closure is the error of the loop`() async throws {
+        struct Failure: Error {}
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let pages = session.pages(of: Page.self, from: server.url("/loop")) { _, _ in throw Failure() }
+        let error = try #require(await Self.read(pages).error as? RequestError)
+        #expect(error.underlying is Failure)
+        try await TestHarness.end(session, server)
+    }
+}
