@@ -4,7 +4,7 @@
 
 import Bluebonnet
 import BluebonnetTesting
-@preconcurrency import Dispatch  // its sources are thread-safe, but do not say so
+@preconcurrency import Dispatch  // for sources, which are thread-safe
 import FoundationEssentials
 import Glibc
 

@@ -2,7 +2,7 @@ import BluebonnetLibc
 import CSystem
 import FoundationEssentials
 
-/// The bytes of a file descriptor that somebody else has opened, from its position to its end.
+/// The bytes of a file descriptor that the program has opened, from its position to its end.
 // Safety: the system writes into the buffers only within the call, and no more than their size.
 struct DescriptorPieces: AsyncSequence, Sendable {
     let descriptor: Int32

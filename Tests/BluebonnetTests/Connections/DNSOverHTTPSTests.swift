@@ -107,7 +107,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// Otherwise an evaluator that trusts everybody would let anybody answer.
+    /// Otherwise an evaluator that accepts every certificate would accept answers from any machine.
     @Test func `a server with an unknown certificate is refused, whatever the evaluators say`() async throws {
         let port = try #require(try TestServers.nginxTLS.url("/").port)
         let manager = ServerTrustManager(

@@ -47,7 +47,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// A value that uses its request in `deinit` would wait for the lock of the request for ever.
+    /// A value that uses its request in `deinit` would wait for the lock of the request indefinitely.
     @Test func `a replaced value is released outside of the request's lock`() async throws {
         final class Value: Sendable {
             let request: DataRequest

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Bodies from descriptors that somebody else has opened.
+/// Bodies from descriptors that the program has opened.
 @Suite(.timeLimit(.minutes(1))) struct DescriptorBodyTests {
     /// Echoes what it receives, and whether it was chunked.
     private static func server() async throws -> LocalServer {
