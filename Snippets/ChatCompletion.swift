@@ -38,7 +38,9 @@ struct ChatClient {
         session = Session(configuration: configuration)
     }
 
-    /// Posts once, and yields the words as they arrive. Stopping the loop stops the request.
+    /// Posts once, and yields the words as they arrive.
+    ///
+    /// Stopping the loop stops the request.
     func answer(to messages: [Message]) -> AsyncThrowingStream<String, any Error> {
         AsyncThrowingStream { continuation in
             let task = Task {

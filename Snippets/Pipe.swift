@@ -27,7 +27,9 @@ enum Pipe {
     }
 
     // snippet.copy
-    /// Copies a resource. Neither the program nor the network holds more than a few MiB of it: the slower side sets the
+    /// Copies a resource.
+    ///
+    /// Neither the program nor the network holds more than a few MiB of it: the slower side sets the
     /// pace.
     static func copy(_ session: Session, from source: URL, to target: URL) async throws -> String {
         let download = session.streamRequest(source).validate().streamTask()

@@ -6,7 +6,8 @@ import Testing
 @testable import Bluebonnet
 
 /// Names that only the server for DNS over HTTPS knows.
-@Suite(.disabled(if: Libcurl.version == 0x08_05_00, "libcurl 8.5.0 is refused"), .timeLimit(.minutes(1))) struct DNSOverHTTPSTests {
+@Suite(.disabled(if: Libcurl.version == 0x08_05_00, "libcurl 8.5.0 is refused"), .timeLimit(.minutes(1)))
+struct DNSOverHTTPSTests {
     /// Creates a session that asks the test server, and trusts its authority unless told otherwise.
     private static func session(
         evaluators: ServerTrustManager? = nil, isTrusting: Bool = true,

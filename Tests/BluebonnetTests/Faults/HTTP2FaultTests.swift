@@ -175,7 +175,10 @@ import Testing
     @Test(arguments: [
         ("/goaway-in-body", RequestError.Kind.invalidResponse(.truncated), "before it was complete"),
         ("/reset-in-body", .invalidResponse(.http2Stream), "INTERNAL_ERROR"),
-        ("/reset-in-body?code=0", .invalidResponse(.truncated), byStoring("100 bytes remaining", else: by("100 bytes remaining", "100 bytes missing"))),
+        (
+            "/reset-in-body?code=0", .invalidResponse(.truncated),
+            byStoring("100 bytes remaining", else: by("100 bytes remaining", "100 bytes missing"))
+        ),
         ("/reset-in-body?code=8", .invalidResponse(.http2Stream), "CANCEL"),
         (
             "/short", .invalidResponse(.http2Stream),

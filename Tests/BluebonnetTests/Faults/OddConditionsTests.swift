@@ -71,8 +71,11 @@ import Testing
         await server.stop()
     }
 
-    /// The clock jumps while the server has the request. With libfaketime, a program of the address sanitizer does not start.
-    @Test(.disabled(if: Sanitizer.current == .address), arguments: [2, -2]) func `no limit depends on the system's clock`(days: Int) async throws {
+    /// The clock jumps while the server has the request.
+    ///
+    /// With libfaketime, a program of the address sanitizer does not start.
+    @Test(.disabled(if: Sanitizer.current == .address), arguments: [2, -2])
+    func `no limit depends on the system's clock`(days: Int) async throws {
         let directory = try TestDirectory()
         try directory.write("+0", to: "clock.txt")
         let server = try await LocalServer { router in

@@ -34,7 +34,9 @@ public final class RunningProgram: Sendable {
         }
     }
 
-    /// Waits for the program's end; called once. Kills the program when the task is cancelled, as by a time limit.
+    /// Waits for the program's end; called once.
+    ///
+    /// Cancelling the task, as a time limit does, kills the program.
     ///
     /// - Returns: How it ended.
     public func outcome() async -> Subprocess.Outcome {
