@@ -139,6 +139,13 @@ extension EventSource {
         /// The default is `true`.
         public var reconnects: Bool
 
+        /// Whether the source reconnects if the method of its request is not idempotent, such as POST.
+        ///
+        /// The default is `false`, because each connection would repeat what the request does, such as an order or a
+        /// question to a language model. The source then ends when the server closes the connection, and throws the
+        /// error if the connection fails.
+        public var repeatsNonIdempotentRequests = false
+
         /// The maximum size in bytes of a line, and of the data of an event.
         ///
         /// The default is 16 MiB. If a line or the data of an event is larger, the sequence throws
@@ -202,6 +209,8 @@ extension EventSource {
 struct EventSourceConnection: Sendable {
     /// The head of the response.
     let response: HTTPResponse
+    /// The method of the request.
+    var method = HTTPMethod.get
     /// The chunks of the body after content decoding, which are iterated at most once.
     let chunks: any AsyncSequence<Data, RequestError> & Sendable
     /// Closes the connection, and ends a wait for the next chunk.

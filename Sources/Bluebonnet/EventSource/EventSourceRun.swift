@@ -61,6 +61,7 @@ final class EventSourceRun {
         do throws(RequestError) {
             let opened = try await open(fields)
             let live = CancellingConnection(opened)
+            state.requestSent(opened.method)
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
             guard action == .read else {
                 // The connection is closed when this scope ends.
@@ -71,6 +72,7 @@ final class EventSourceRun {
             parser = ServerSentEventParser(lastEventID: parser.lastEventID, limit: maximumEventBytes)
             status.states.send(.open)
         } catch {
+            if let method = error.method { state.requestSent(method) }
             connectionEnded(error)
         }
     }

@@ -39,10 +39,17 @@ struct EventSourceState {
     /// The number of failed connection attempts in a row.
     private(set) var failedAttempts = 0
     private(set) var reconnectionTime: Duration
+    /// Whether the request may be sent again.
+    private var isRepeatable = true
 
     init(_ configuration: EventSource.Configuration) {
         self.configuration = configuration
         reconnectionTime = configuration.reconnectionTime
+    }
+
+    /// A request with a method was sent.
+    mutating func requestSent(_ method: HTTPMethod) {
+        isRepeatable = method.isIdempotent || configuration.repeatsNonIdempotentRequests
     }
 
     /// The head of a response was received.
@@ -68,10 +75,11 @@ struct EventSourceState {
     /// The failure is `nil` if the server closed the connection. The jitter is a random number between 0 and 1.
     mutating func connectionEnded(_ failure: RequestError.Kind?, jitter: Double) -> Action {
         if phase == .connecting { failedAttempts += 1 }
+        let reconnects = configuration.reconnects && isRepeatable
         if let failure {
             let isLastAttempt = configuration.maximumAttempts.map { failedAttempts >= max($0, 1) } ?? false
-            if Self.isPermanent(failure) || !configuration.reconnects || isLastAttempt { return closed(.fail(failure)) }
-        } else if !configuration.reconnects {
+            if Self.isPermanent(failure) || !reconnects || isLastAttempt { return closed(.fail(failure)) }
+        } else if !reconnects {
             return closed(.finish)
         }
         phase = .waiting

@@ -38,6 +38,19 @@ public struct ProblemDetails: Hashable, Sendable {
         instance = members.removeValue(forKey: "instance")?.string
         extensions = members
     }
+
+    /// Creates the problem of a response; `nil` if its body has another media type.
+    fileprivate init?(_ response: HTTPResponse?, _ body: Data?) {
+        guard response?.mimeType == "application/problem+json", let body else { return nil }
+        self.init(json: body)
+    }
+}
+
+extension RequestError {
+    /// The problem that the server describes in the body of the refused response (RFC 9457); `nil` if there is none.
+    ///
+    /// The body must have the media type `application/problem+json`.
+    public var problem: ProblemDetails? { ProblemDetails(response, body) }
 }
 
 extension SerializedResponse where Source == DataRequest {
@@ -45,8 +58,5 @@ extension SerializedResponse where Source == DataRequest {
     ///
     /// The body must have the media type `application/problem+json`. The body of an error response is available if the
     /// status code is validated, as well as if it is not.
-    public var problem: ProblemDetails? {
-        guard response?.mimeType == "application/problem+json", let data else { return nil }
-        return ProblemDetails(json: data)
-    }
+    public var problem: ProblemDetails? { ProblemDetails(response, data) }
 }

@@ -46,12 +46,15 @@ extension Session {
         requestModifier: RequestModifier?
     ) -> EventSource {
         EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
+            let method = Locked(HTTPMethod.get)
             let task = streamRequest(
                 EventStreamRequest(
-                    convertible: convertible, fields: fields, requestModifier: requestModifier)
+                    convertible: convertible, fields: fields, requestModifier: requestModifier, method: method)
             ).streamTask()
             let response = try await task.response
-            return EventSourceConnection(response: response, chunks: task.bytes) { task.cancel() }
+            return EventSourceConnection(
+                response: response, method: method.withLock(\.self), chunks: task.bytes
+            ) { task.cancel() }
         }
     }
 }
@@ -61,6 +64,8 @@ private struct EventStreamRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
     let fields: HTTPHeaders
     let requestModifier: Session.RequestModifier?
+    /// Receives the method of the request.
+    let method: Locked<HTTPMethod>
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = try convertible.asHTTPRequest()
@@ -68,6 +73,7 @@ private struct EventStreamRequest: HTTPRequestConvertible {
         // Events may be days apart.
         request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
         try requestModifier?(&request)
+        method.withLock { $0 = request.method }
         return request
     }
 }

@@ -39,6 +39,7 @@ import Testing
             let answer = await (validates ? request.validate() : request).serializingData().response
             #expect((answer.error == nil) != validates)
             #expect(answer.problem?.title == "No credit")
+            #expect(answer.error?.problem?.title == (validates ? "No credit" : nil))
         }
         #expect(await session.request(server.url("/plain")).serializingData().response.problem == nil)
         await session.shutdown()

@@ -169,6 +169,18 @@ import Testing
         #expect(refused.connectionEnded(.connection(.refused), jitter: 0) == .fail(.connection(.refused)))
     }
 
+    @Test(arguments: [(HTTPMethod.post, false, false), (.post, true, true), (.put, false, true), (.get, false, true)])
+    func `A request that is not idempotent is not sent again unasked`(_ method: HTTPMethod, asked: Bool, again: Bool) {
+        var configuration = EventSource.Configuration()
+        configuration.repeatsNonIdempotentRequests = asked
+        for failure in [RequestError.Kind.connection(.lost), nil] {
+            var state = Self.openState(configuration)
+            state.requestSent(method)
+            let action = state.connectionEnded(failure, jitter: 0)
+            #expect(action == (again ? .wait(.seconds(3)) : failure.map { .fail($0) } ?? .finish))
+        }
+    }
+
     @Test func `A source can be cancelled in every state`() {
         var connecting = Self.state()
         #expect(connecting.cancelled() == .fail(.cancelled))

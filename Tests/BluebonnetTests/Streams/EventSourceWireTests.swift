@@ -39,6 +39,22 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: [false, true]) func `a source posts again only if asked`(asked: Bool) async throws {
+        let server = try await LocalServer { router in
+            router.post("/events") { request in
+                request.sequence < 3 ? .text("data: a\n\n", contentType: "text/event-stream") : .status(204)
+            }
+        }
+        let session = TestHarness.session()
+        var configuration = Self.eager
+        configuration.repeatsNonIdempotentRequests = asked
+        let source = session.eventSource(server.url("/events"), method: .post, configuration: configuration)
+        var count = 0
+        for try await _ in source { count += 1 }
+        #expect(count == (asked ? 2 : 1) && server.requestCount == (asked ? 3 : 1))
+        try await TestHarness.end(session, server)
+    }
+
     @Test(arguments: [8000, 8001, 65_536, 8 << 20])
     func `an ID that is too long to be sent is ignored`(_ length: Int) async throws {
         let long = String(repeating: "x", count: length)
@@ -67,8 +83,10 @@ import Testing
             }
         }
         let session = TestHarness.session { $0.headers.append(name: "X-Name", value: "session") }
+        var configuration = Self.eager
+        configuration.repeatsNonIdempotentRequests = true
         let source = session.eventSource(
-            server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: Self.eager)
+            server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: configuration)
         let states = source.states
         let reader = Task { await StreamFixture.read(source) }
         var seen: [EventSource.State] = []

@@ -28,7 +28,8 @@ extension Session.Configuration {
         ///
         /// The URL's own host is looked up by the system, unless it is an IP address. The server is checked with the
         /// authorities of ``TLS/caFile`` or of the system; a session's trust evaluators are not asked. Connections to it
-        /// do not use the session's proxy. The time of a lookup counts as part of ``Timeouts/connect``. If the server
+        /// do not use the session's proxy, but libcurl's: the one that `https_proxy` or `all_proxy` names in the
+        /// environment, unless `no_proxy` excludes the server. The time of a lookup counts as part of ``Timeouts/connect``. If the server
         /// cannot be reached or does not know a name, the request fails with `.connection(.nameNotResolved)`: the system
         /// is not asked instead. Other URLs than `https` URLs are refused with `.invalidRequest(.configuration)`, and with libcurl before
         /// 8.9.0 a limit of all connections, ``ConnectionLimits/total``, too. Libcurl 8.5.0, which may crash when a lookup
