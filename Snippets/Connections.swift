@@ -32,7 +32,7 @@ enum Connections {
     static func dnsOverHTTPS() async {
         // snippet.dns-over-https
         var configuration = Session.Configuration()
-        configuration.dns.overHTTPS = URL(string: "https://cloudflare-dns.com/dns-query")
+        configuration.dns.httpsServer = URL(string: "https://cloudflare-dns.com/dns-query")
         let session = Session(configuration: configuration)
         // snippet.end
         await session.shutdown()

@@ -24,7 +24,7 @@ struct NotesClient {
     init(baseURL: URL, token: @escaping @Sendable () async throws -> String) {
         var configuration = Session.Configuration()
         configuration.baseURL = baseURL
-        configuration.queryItems = [URLQueryItem(name: "client", value: "snippet")]
+        configuration.defaultQueryItems = [URLQueryItem(name: "client", value: "snippet")]
         configuration.timeouts.total = .seconds(30)
         session = Session(
             configuration: configuration,

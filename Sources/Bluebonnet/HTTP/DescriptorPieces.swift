@@ -2,70 +2,106 @@ import BluebonnetLibc
 import CSystem
 import FoundationEssentials
 
-/// The bytes of a file descriptor that the program has opened, from its position to its end.
+/// The bytes of a file descriptor that the program has opened, from its position to its end or to a number of bytes.
 // Safety: the system writes into the buffers only within the call, and no more than their size.
 struct DescriptorPieces: AsyncSequence, Sendable {
-    let descriptor: Int32
+    /// The number by which the program knows the descriptor.
+    private let number: Int32
+    /// A copy, because the program may close its own descriptor, whose number then belongs to another file.
+    private let copy: OwnedDescriptor
+    private let length: Int64?
 
-    func makeAsyncIterator() -> Iterator { Iterator(descriptor: descriptor, interruption: Interruption()) }
+    init(descriptor: Int32, length: Int64?) {
+        number = descriptor
+        copy = OwnedDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 3))
+        self.length = length
+    }
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(
+            source: DescriptorSource(copy: copy, interruption: OwnedDescriptor(bb_eventfd_create())), number: number,
+            remaining: length ?? .max)
+    }
 
     struct Iterator: AsyncIteratorProtocol {
-        private static let pieceSize = 64 * 1024
+        private static let pieceSize: Int64 = 64 * 1024
 
-        let descriptor: Int32
-        fileprivate let interruption: Interruption
+        fileprivate let source: DescriptorSource
+        fileprivate let number: Int32
+        fileprivate var remaining: Int64
 
         mutating func next() async throws -> Data? {
-            let (descriptor, interruption) = (descriptor, interruption)
-            let piece = await withTaskCancellationHandler {
-                await withCheckedContinuation { (continuation: CheckedContinuation<Result<Data, SystemError>, Never>) in
-                    // A pipe may have no bytes for hours, in which no thread of the pool may wait.
-                    let isStarted = DetachedThread.start(name: "bluebonnet-read") {
-                        continuation.resume(returning: Self.read(descriptor, unless: interruption))
-                    }
-                    if !isStarted { continuation.resume(returning: .failure(SystemError(EAGAIN))) }
-                }
-            } onCancel: {
-                interruption.interrupt()
-            }
-            switch piece {
-            case .success(let data): return data.isEmpty ? nil : data
-            case .failure(let error):
+            guard remaining > 0 else { return nil }
+            do throws(SystemError) {
+                let piece = try await source.read(Int(Swift.min(Self.pieceSize, remaining)))
+                remaining -= Int64(piece.count)
+                return piece.isEmpty ? nil : piece
+            } catch {
                 try Task.checkCancellation()
-                let path = "/dev/fd/\(descriptor)"
                 throw BodySequenceError(
-                    RequestError(.requestBody(.fileUnreadable(path: path)), detail: error.message))
-            }
-        }
-
-        /// Waits for bytes and reads them; returns no bytes at the end.
-        private static func read(
-            _ descriptor: Int32, unless interruption: Interruption
-        ) -> Result<Data, SystemError> {
-            while true {
-                var states = [
-                    pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-                    pollfd(fd: interruption.descriptor, events: Int16(POLLIN), revents: 0),
-                ]
-                guard unsafe poll(&states, 2, -1) >= 0 || errno == EINTR else { return .failure(SystemError(errno)) }
-                if states[1].revents != 0 { return .failure(SystemError(EINTR)) }
-                guard states[0].revents != 0 else { continue }
-                var data = Data(count: pieceSize)
-                let count = unsafe data.withUnsafeMutableBytes {
-                    unsafe BluebonnetLibc.read(descriptor, $0.baseAddress, $0.count)
-                }
-                if count >= 0 { return .success(data.prefix(count)) }
-                guard errno == EINTR || errno == EAGAIN else { return .failure(SystemError(errno)) }
+                    RequestError(.requestBody(.fileUnreadable(path: "/dev/fd/\(number)")), detail: error.message))
             }
         }
     }
+}
 
-    /// Ends a wait for bytes.
-    fileprivate final class Interruption: Sendable {
-        let descriptor = bb_eventfd_create()
+/// Reads a descriptor without keeping a thread of the pool while there are no bytes.
+private struct DescriptorSource: Sendable {
+    let copy: OwnedDescriptor
+    let interruption: OwnedDescriptor
 
-        deinit { close(descriptor) }
+    /// Returns at most a number of bytes; no bytes at the end.
+    func read(_ count: Int) async throws(SystemError) -> Data {
+        if let error = copy.error ?? interruption.error { throw error }
+        if let piece = try ready(count, waiting: false) { return piece }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Data, SystemError>, Never>) in
+                // A pipe may have no bytes for hours.
+                let isStarted = DetachedThread.start(name: "bluebonnet-read") {
+                    continuation.resume(
+                        returning: Result { () throws(SystemError) in try ready(count, waiting: true) ?? Data() })
+                }
+                if !isStarted { continuation.resume(returning: .failure(SystemError(EAGAIN))) }
+            }
+        } onCancel: {
+            bb_eventfd_signal(interruption.descriptor)
+        }
+        return try result.get()
+    }
 
-        func interrupt() { bb_eventfd_signal(descriptor) }
+    /// Reads bytes that are there; returns `nil` if there are none and the method does not wait.
+    private func ready(_ count: Int, waiting: Bool) throws(SystemError) -> Data? {
+        while true {
+            var states = [copy, interruption].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            let number = unsafe poll(&states, 2, waiting ? -1 : 0)
+            guard number >= 0 || errno == EINTR else { throw SystemError(errno) }
+            if states[1].revents != 0 { throw SystemError(EINTR) }
+            guard number > 0, states[0].revents != 0 else {
+                guard waiting else { return nil }
+                continue
+            }
+            var data = Data(count: count)
+            let read = unsafe data.withUnsafeMutableBytes {
+                unsafe BluebonnetLibc.read(copy.descriptor, $0.baseAddress, $0.count)
+            }
+            if read >= 0 { return data.prefix(read) }
+            guard errno == EINTR || errno == EAGAIN else { throw SystemError(errno) }
+        }
+    }
+}
+
+/// A descriptor that is closed when the object is released.
+private final class OwnedDescriptor: Sendable {
+    let descriptor: Int32
+    /// The reason why there is no descriptor.
+    let error: SystemError?
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        error = descriptor < 0 ? SystemError(errno) : nil
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
     }
 }

@@ -10,6 +10,8 @@ extension HTTPResponse {
         public let relations: [String]
 
         /// The other parameters by their names in lower case; of several parameters with a name, the first.
+        ///
+        /// Extended values, such as that of `title*` (RFC 8187), are not decoded.
         public let parameters: [String: String]
     }
 
@@ -25,7 +27,7 @@ extension HTTPResponse {
     ///
     /// - Parameter relation: The relation type, in any case.
     /// - Returns: The absolute URL of the target.
-    public func link(_ relation: String) -> URL? {
+    public func link(relation: String) -> URL? {
         let relation = relation.lowercased()
         return links.first { $0.relations.contains(relation) }?.target
     }
@@ -43,8 +45,8 @@ extension HTTPResponse {
                 rest.removeFirst()
                 rest.skipWhitespace()
                 let name = rest.takeToken()
+                guard !name.isEmpty else { continue }
                 let text = rest.takeParameterValue(until: [0x3b, 0x2c]) ?? ""
-                guard !name.isEmpty else { break }
                 if parameters[name] == nil { parameters[name] = text }
             }
             let relations = parameters.removeValue(forKey: "rel")?.lowercased().split(separator: " ").map(String.init)
@@ -56,4 +58,9 @@ extension HTTPResponse {
         }
         return links
     }
+}
+
+extension HTTPResponse.Link: SecretKeeping {
+    /// The redacted target and the relation types.
+    package var text: String { "<\(target.redactedDescription)>; rel=\(relations.joined(separator: " "))" }
 }

@@ -51,19 +51,21 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from an open file descriptor, such as standard input, a pipe or a socket.
     ///
-    /// Bluebonnet reads from the current position to the end, on a thread of its own, as fast as the network accepts the
-    /// bytes. It does not close the descriptor, which must stay open until the request has ended. The descriptor can be
-    /// blocking or non-blocking. If the request ends early, bytes that were read are lost.
+    /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. While there are no
+    /// bytes, a thread of its own waits for them. The body has a copy of the descriptor, so the program may close its own.
+    /// The copy has the same position. The descriptor can be blocking or non-blocking. If the request ends early, bytes
+    /// that were read are lost. No other program may read from a pipe or terminal at the same time.
     ///
     /// - Parameters:
     ///   - descriptor: The number of the descriptor; 0 is standard input.
-    ///   - length: The number of bytes; `nil`, the default, if the number is unknown. With `nil`, HTTP/1.1 uses the
-    ///     chunked transfer coding (RFC 9112 §7.1). If there are more or fewer bytes, the request fails with
-    ///     `.requestBody(.lengthMismatch)`.
+    ///   - length: The number of bytes to read; `nil`, the default, for all bytes to the end. With `nil`, HTTP/1.1 uses
+    ///     the chunked transfer coding (RFC 9112 §7.1). If there are fewer bytes, the request fails with
+    ///     `.requestBody(.lengthMismatch)`. Further bytes stay in the descriptor.
     /// - Returns: A body that can be sent once. If reading fails, the request fails with `.requestBody(.fileUnreadable)`
     ///   and the path `/dev/fd/NUMBER`.
     public static func fileDescriptor(_ descriptor: Int32, length: Int64? = nil) -> RequestBody {
-        RequestBody(storage: .source(SequenceSource(once: DescriptorPieces(descriptor: descriptor), length: length)))
+        let pieces = DescriptorPieces(descriptor: descriptor, length: length)
+        return RequestBody(storage: .source(SequenceSource(once: pieces, length: length)))
     }
 
     /// Returns a body that is read from a new sequence each time the body is sent.

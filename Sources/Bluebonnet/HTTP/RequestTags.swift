@@ -43,6 +43,11 @@ public struct RequestTags: Sendable {
     }
 }
 
+extension RequestTags: SecretKeeping {
+    /// The number of values.
+    package var text: String { "\(values.count) values" }
+}
+
 extension Request {
     /// Adds a value that the request carries to interceptors, event monitors and its response.
     ///

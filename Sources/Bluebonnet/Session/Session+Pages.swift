@@ -48,7 +48,7 @@ extension Session {
         decoder: any DataDecoder = JSONDecoder(), interceptor: (any RequestInterceptor)? = nil,
         next: Pages<Page>.Next? = nil
     ) -> Pages<Page> {
-        Pages(next: next ?? { _, response in response.link("next") }) { url in
+        Pages(next: next ?? { _, response in response.link(relation: "next") }) { url in
             await self.request(PageRequest(convertible: convertible, url: url), interceptor: interceptor).validate()
                 .serializingDecodable(Page.self, decoder: decoder).response
         }
@@ -111,34 +111,42 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
             case .waiting(let url):
                 let answer = await pages.fetch(url)
                 let page = try answer.result.get()
-                if let response = answer.response { try advance(from: page, response) }
+                if let response = answer.response { advance(from: page, response) }
                 return page
             }
         }
 
         /// Determines the page after a page.
-        private mutating func advance(from page: Page, _ response: HTTPResponse) throws(RequestError) {
+        private mutating func advance(from page: Page, _ response: HTTPResponse) {
             let first = (response.history.first ?? response).url
             received.formUnion([first, response.url])
-            let target: URL?
-            do {
-                target = try pages.next(page, response)
-            } catch {
-                throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
-            }
-            guard let target, let url = URL(string: target.relativeString, relativeTo: response.url)?.absoluteURL else {
-                return
-            }
             let origin = origin ?? Origin(of: first)
             self.origin = origin
-            if Origin(of: url) != origin {
-                state = .refused(.invalidURL(url.redactedDescription, detail: "the next page has another origin"))
-            } else if !received.insert(url).inserted {
-                state = .refused(.invalidURL(url.redactedDescription, detail: "the next page was already received"))
-            } else {
-                state = .waiting(url)
+            do {
+                guard let target = try pages.next(page, response) else { return }
+                let url = target.scheme == nil ? URL(string: target.relativeString, relativeTo: response.url) : target
+                guard let url = url?.absoluteURL else {
+                    throw RequestError.invalidURL(target.redactedDescription, detail: "the next page has no valid URL")
+                }
+                guard origin.isSame(or: Origin(of: url)) else {
+                    throw RequestError.invalidURL(url.redactedDescription, detail: "the next page has another origin")
+                }
+                guard received.insert(url).inserted else {
+                    throw RequestError.invalidURL(url.redactedDescription, detail: "the next page was already received")
+                }
+                state = .waiting(first.userInfoAdded(to: url))
+            } catch {
+                state = .refused(
+                    error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error))
             }
         }
+    }
+}
+
+extension Origin {
+    /// Whether another origin is the same, or the same host with TLS, each with its default port.
+    fileprivate func isSame(or other: Origin) -> Bool {
+        self == other || isInsecure && !other.isInsecure && host == other.host && port == 80 && other.port == 443
     }
 }
 

@@ -134,7 +134,8 @@ public actor Session {
     /// Waits for running requests to finish, at most for a given time, then cancels those that still run, and shuts down.
     ///
     /// Except for the limit, the method does the same as ``shutdown()``. Requests that are cancelled fail with
-    /// `.cancelled`.
+    /// `.cancelled`. The limit does not apply to event monitors: the method also waits until they have received all
+    /// events.
     ///
     /// - Parameter limit: The time to wait before running requests are cancelled.
     public func shutdown(within limit: Duration) async {

@@ -11,13 +11,22 @@ extension Session {
         /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https` URL,
         /// requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and parameter
         /// encoders receive the relative URL, adapters the absolute URL.
-        public var baseURL: URL?
+        public var baseURL: URL? {
+            get { urlDefaults.baseURL }
+            set { urlDefaults.baseURL = newValue }
+        }
 
         /// The query parameters that the session adds to its requests; none by default.
         ///
-        /// The session does not add a parameter whose name the query of the request already contains. Redirects are not
-        /// changed.
-        public var queryItems: [URLQueryItem] = []
+        /// The session does not add a parameter whose name the query of the request already contains. With a
+        /// ``baseURL``, it adds parameters only to requests for the origin of this URL. Redirects are not changed.
+        public var defaultQueryItems: [URLQueryItem] {
+            get { urlDefaults.query }
+            set { urlDefaults.query = newValue }
+        }
+
+        /// The defaults that complete the URLs of requests.
+        var urlDefaults = URLDefaults()
 
         /// The header fields that the session adds to its requests; ``HTTPHeaders/default`` by default.
         ///

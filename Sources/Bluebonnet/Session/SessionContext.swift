@@ -38,7 +38,7 @@ final class SessionContext: Sendable {
         eventMonitors: [any RequestEventHandler] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
-        urlDefaults = configuration.urlDefaults
+        urlDefaults = configuration.urlDefaults.isEmpty ? nil : configuration.urlDefaults
         hasCache = configuration.cache != nil
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }

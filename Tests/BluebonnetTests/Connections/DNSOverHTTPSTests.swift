@@ -6,7 +6,9 @@ import Testing
 @testable import Bluebonnet
 
 /// Names that only the server for DNS over HTTPS knows.
-@Suite(.disabled(if: Libcurl.version == 0x08_05_00, "libcurl 8.5.0 is refused"), .timeLimit(.minutes(1)))
+@Suite(
+    .disabled(if: (0x08_05_00..<0x08_09_00).contains(Libcurl.version), "libcurl 8.5.0 to 8.8.0 are refused"),
+    .timeLimit(.minutes(1)))
 struct DNSOverHTTPSTests {
     /// Creates a session that asks the test server, and trusts its authority unless told otherwise.
     private static func session(
@@ -16,7 +18,7 @@ struct DNSOverHTTPSTests {
         var configuration = Session.Configuration()
         configuration.proxy = .none
         configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
-        configuration.dns.overHTTPS = try TestServers.doh.url("/dns-query")
+        configuration.dns.httpsServer = try TestServers.doh.url("/dns-query")
         if isTrusting { configuration.tls.caFile = try TestCertificates().authority }
         change(&configuration)
         return Session(configuration: configuration, serverTrustManager: evaluators)
@@ -57,6 +59,18 @@ struct DNSOverHTTPSTests {
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl 8.14.1 would wait for the connection of the request, which waits for the lookup.
+    @Test func `requests to the server by its name do not wait for each other`() async throws {
+        let port = try #require(try TestServers.doh.url("/").port)
+        let session = try Self.session {
+            $0.dns.httpsServer = URL(string: "https://localhost:\(port)/dns-query")
+            $0.connectionLimits.perHost = 1
+        }
+        let answer = await session.request("https://localhost:\(port)/other").serializingData().response
+        #expect(answer.response?.statusCode == 404, "\(answer)")
+        await session.shutdown()
+    }
+
     @Test(arguments: ["failure.doh.test", "garbage.doh.test", "name.other.test"])
     func `a failed lookup is an error with the host`(_ host: String) async throws {
         let session = try Self.session()
@@ -71,7 +85,7 @@ struct DNSOverHTTPSTests {
         let known = try TestServers.doh.url()
         let server = try #require(URL(string: address, relativeTo: known))
         let session = try Self.session {
-            $0.dns.overHTTPS = server
+            $0.dns.httpsServer = server
         }
         try await TestHarness.expect(
             session.request("http://ip6-localhost/").serializingData(), in: session,

@@ -84,13 +84,32 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// The transport answers without a network, as a server with and without TLS.
+    @Test func `an upgrade to TLS is no other origin, and user info is kept`() async throws {
+        let stub = StubTransport { request in
+            switch request.url.absoluteString {
+            case "http://me:pw@api.test/":
+                .text("", status: 301, headers: ["Location": "https://me:pw@api.test/1"])
+            case "https://me:pw@api.test/1":
+                .text(#"{"number":1}"#, headers: ["Link": "<https://api.test/2>; rel=next"])
+            case "https://me:pw@api.test/2", "http://me:pw@api.test/2", "https://api.test/2": .text(#"{"number":2}"#)
+            default: .status(404)
+            }
+        }
+        let session = Session(transport: stub)
+        let reading = await Self.read(session.pages(of: Page.self, from: "http://me:pw@api.test/"))
+        #expect(reading.numbers == [1, 2] && reading.error == nil, "\(reading)")
+        await session.shutdown()
+    }
+
     @Test func `the error of the closure is the error of the loop`() async throws {
         struct Failure: Error {}
         let server = try await Self.server()
         let session = TestHarness.session()
         let pages = session.pages(of: Page.self, from: server.url("/loop")) { _, _ in throw Failure() }
-        let error = try #require(await Self.read(pages).error as? RequestError)
-        #expect(error.underlying is Failure)
+        let reading = await Self.read(pages)
+        #expect(reading.numbers == [1])
+        #expect((reading.error as? RequestError)?.underlying is Failure)
         try await TestHarness.end(session, server)
     }
 }

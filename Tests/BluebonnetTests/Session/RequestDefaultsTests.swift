@@ -32,6 +32,7 @@ import Testing
         Row(
             query: [URLQueryItem(name: "k", value: "1"), URLQueryItem(name: "l", value: nil)], url: "x?k=%32&m",
             result: "https://api.test/v1/x?k=%32&m&l"),
+        Row(query: [URLQueryItem(name: "k", value: "1")], url: "https://cdn.test/a", result: "https://cdn.test/a"),
         Row(base: nil, query: [URLQueryItem(name: "k", value: "1")], url: "http://a.test", result: "http://a.test?k=1"),
         Row(query: [URLQueryItem(name: "k", value: "1")], url: "x?#f", result: "https://api.test/v1/x?k=1#f"),
     ]
@@ -39,9 +40,9 @@ import Testing
     @Test(arguments: rows) func `a URL is completed`(_ row: Row) throws {
         var configuration = Session.Configuration()
         configuration.baseURL = row.base.flatMap { URL(string: $0) }
-        configuration.queryItems = row.query
+        configuration.defaultQueryItems = row.query
         var request = HTTPRequest(url: try row.url.asURL())
-        try configuration.urlDefaults?.complete(&request)
+        try configuration.urlDefaults.complete(&request)
         #expect(request.url.absoluteString == row.result)
     }
 
@@ -52,6 +53,17 @@ import Testing
         guard case .invalidRequest(.configuration(let text)) = error.kind else { throw error }
         #expect(text.hasPrefix("baseURL"))
         await session.shutdown()
+    }
+
+    @Test func `a description contains no secret`() {
+        var configuration = Session.Configuration()
+        configuration.baseURL = URL(string: "https://me:secret@api.test/")
+        configuration.defaultQueryItems = [URLQueryItem(name: "key", value: "secret")]
+        configuration.dns.httpsServer = URL(string: "https://dns.test/secret?token=secret")
+        var text = ""
+        dump(configuration, to: &text)
+        #expect(text.contains("api.test") && text.contains("key"))
+        #expect(!text.contains("me:secret") && !text.contains("token=secret") && !text.contains("\"secret\""))
     }
 
     @Test func `without a base URL, a relative URL is invalid`() async throws {
@@ -66,7 +78,7 @@ import Testing
         let server = try await LocalServer { $0.fallback { .text($0.target) } }
         let session = TestHarness.session {
             $0.baseURL = server.url("/v1/")
-            $0.queryItems = [URLQueryItem(name: "key", value: "1")]
+            $0.defaultQueryItems = [URLQueryItem(name: "key", value: "1")]
         }
         let search = session.request("search", parameters: ["q": "a b"])
         #expect(try await search.serializingString().value == "/v1/search?q=a%20b&key=1")

@@ -102,16 +102,59 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test(arguments: [true, false]) func `a descriptor that cannot be read is named`(isClosed: Bool) async throws {
+    /// A kept-open pipe never reaches its end.
+    @Test func `no more than the length is read`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
-        // A directory can be opened, but not read.
-        let descriptor = isClosed ? 1_000_000 : unsafe open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let (reading, writing) = try Self.pipe()
+        Self.write("abcdef", to: writing)
+        let upload = session.upload(.fileDescriptor(reading, length: 4), to: server.url("/"))
+        #expect(try await upload.serializingString().value == "- abcd")
+        var rest = [UInt8](repeating: 0, count: 8)
+        #expect(unsafe Glibc.read(reading, &rest, 8) == 2)
+        close(reading)
+        close(writing)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `the program may close its descriptor at once`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let (reading, writing) = try Self.pipe()
+        let body = RequestBody.fileDescriptor(reading)
+        close(reading)
+        // Most likely with the same number.
+        let other = unsafe open("/dev/zero", O_RDONLY | O_CLOEXEC)
+        async let answer = session.upload(body, to: server.url("/")).serializingString().response
+        try await Task.sleep(for: .milliseconds(20))
+        Self.write("abc", to: writing)
+        close(writing)
+        #expect(await answer.value == "chunked abc")
+        close(other)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: [-1, 1_000_000] as [Int32])
+    func `a number that is no descriptor is named`(_ descriptor: Int32) async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
         let error = try await TestHarness.expect(
             session.upload(.fileDescriptor(descriptor), to: server.url("/")).serializingData(), in: session,
             failsWith: .requestBody(.fileUnreadable(path: "/dev/fd/\(descriptor)")))
-        #expect(error.description.contains(isClosed ? "Bad file descriptor" : "Is a directory"), "\(error)")
-        if !isClosed { close(descriptor) }
+        #expect(error.description.contains("Bad file descriptor"), "\(error)")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a descriptor that cannot be read is named`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        // A directory can be opened, but not read.
+        let descriptor = unsafe open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let error = try await TestHarness.expect(
+            session.upload(.fileDescriptor(descriptor), to: server.url("/")).serializingData(), in: session,
+            failsWith: .requestBody(.fileUnreadable(path: "/dev/fd/\(descriptor)")))
+        #expect(error.description.contains("Is a directory"), "\(error)")
+        close(descriptor)
         try await TestHarness.end(session, server)
     }
 

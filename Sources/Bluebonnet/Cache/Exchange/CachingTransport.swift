@@ -85,7 +85,7 @@ extension Session.Configuration {
         parts += dns.overrides.map { "override \($0) \($1.joined(separator: ","))" }.sorted()
         parts += dns.connectTo.map { "connect \($0) \($1)" }.sorted()
         parts += dns.servers.map { "server \($0)" }
-        if let server = dns.overHTTPS { parts.append("server \(server.absoluteString)") }
+        if let server = dns.httpsServer { parts.append("server \(server.absoluteString)") }
         return parts.joined(separator: "\n")
     }
 }

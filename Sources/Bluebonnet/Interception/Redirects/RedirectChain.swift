@@ -198,7 +198,7 @@ extension HTTPRequest {
 
 extension URL {
     /// Copies this URL's user info to another URL of the same origin, unless that URL has its own.
-    fileprivate func userInfoAdded(to other: URL) -> URL {
+    func userInfoAdded(to other: URL) -> URL {
         let (text, otherText) = (absoluteString, other.absoluteString)
         let (syntax, otherSyntax) = (URLSyntax(text.utf8.span), URLSyntax(otherText.utf8.span))
         let userInfo = text.utf8.dropFirst(syntax.authority.lowerBound)

@@ -26,17 +26,30 @@ extension Session.Configuration {
 
         /// The URL of a server for DNS over HTTPS (RFC 8484); `nil`, the default, for lookups by the system.
         ///
-        /// The URL's own host is looked up by the system, unless it is an IP address. The server is checked with the
-        /// authorities of ``TLS/caFile`` or of the system; a session's trust evaluators are not asked. Connections to it
-        /// do not use the session's proxy, but libcurl's: the one that `https_proxy` or `all_proxy` names in the
-        /// environment, unless `no_proxy` excludes the server. The time of a lookup counts as part of ``Timeouts/connect``. If the server
-        /// cannot be reached or does not know a name, the request fails with `.connection(.nameNotResolved)`: the system
-        /// is not asked instead. Other URLs than `https` URLs are refused with `.invalidRequest(.configuration)`, and with libcurl before
-        /// 8.9.0 a limit of all connections, ``ConnectionLimits/total``, too. Libcurl 8.5.0, which may crash when a lookup
-        /// is cancelled, is refused.
-        public var overHTTPS: URL?
+        /// The system looks up only the host of this URL. If the server cannot be reached or does not know a name, the
+        /// request fails with `.connection(.nameNotResolved)`: the system is not asked instead. The time of a lookup
+        /// counts as part of ``Timeouts/connect``.
+        ///
+        /// Libcurl connects to the server in its own way. It checks the server with the authorities of ``TLS/caFile`` or
+        /// of the system, and does not use the session's trust evaluators, versions and ciphers of TLS, interface and
+        /// address family. It does not use the session's proxy either, but the one that `https_proxy` or `all_proxy`
+        /// names in the environment, unless `no_proxy` excludes the server. The names of proxies are looked up in the
+        /// same way.
+        ///
+        /// Requests fail with `.invalidRequest(.configuration)` if the URL is not an `https` URL or is a template
+        /// (`{?dns}`), with libcurl 8.5.0 to 8.8.0, which may crash, and with older versions if
+        /// ``ConnectionLimits/total`` is set.
+        public var httpsServer: URL?
 
         /// Creates the default settings.
         public init() {}
+    }
+}
+
+extension Session.Configuration.DNS: SecretKeeping {
+    /// The settings, with a redacted URL.
+    package var text: String {
+        let server = httpsServer?.redactedDescription ?? "none"
+        return "overrides: \(overrides), connectTo: \(connectTo), servers: \(servers), httpsServer: \(server)"
     }
 }

@@ -2,9 +2,11 @@ import FoundationEssentials
 
 extension Session.Configuration {
     /// The defaults that complete the URLs of requests.
-    struct URLDefaults {
-        let baseURL: URL?
-        let query: [URLQueryItem]
+    struct URLDefaults: Sendable {
+        var baseURL: URL?
+        var query: [URLQueryItem] = []
+
+        var isEmpty: Bool { baseURL == nil && query.isEmpty }
 
         /// Completes the URL of a request.
         func complete(_ request: inout HTTPRequest) throws(RequestError) {
@@ -20,8 +22,9 @@ extension Session.Configuration {
                 }
                 request.url = url
             }
-            guard !query.isEmpty, var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
-                return
+            guard !query.isEmpty, baseURL.map({ Origin(of: $0) == Origin(of: request.url) }) ?? true else { return }
+            guard var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
+                throw RequestError.invalidURL(request.url.redactedDescription)
             }
             let given = Set(components.queryItems?.map(\.name) ?? [])
             let missing = URLComponents.encodedQuery(of: query.filter { !given.contains($0.name) })
@@ -32,11 +35,11 @@ extension Session.Configuration {
             if let url = components.url { request.url = url }
         }
     }
+}
 
-    /// The defaults that complete URLs; `nil` if there are none.
-    var urlDefaults: URLDefaults? {
-        baseURL == nil && queryItems.isEmpty ? nil : URLDefaults(baseURL: baseURL, query: queryItems)
-    }
+extension Session.Configuration.URLDefaults: SecretKeeping {
+    /// The redacted base URL and the names of the parameters.
+    package var text: String { "\(baseURL?.redactedDescription ?? "no base URL"), query: \(query.map(\.name))" }
 }
 
 extension URLComponents {

@@ -90,17 +90,22 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofLookups(_ configuration: Session.Configuration) -> Self? {
-        guard let url = configuration.dns.overHTTPS else { return nil }
-        guard url.scheme?.lowercased() == "https", url.host()?.isEmpty == false else {
-            return Self("dns.overHTTPS", "an https URL is needed")
+        guard let url = configuration.dns.httpsServer else { return nil }
+        let text = url.absoluteString
+        guard url.scheme?.lowercased() == "https", url.host()?.isEmpty == false, !text.contains("{"),
+            !text.contains("%7B")
+        else { return Self("dns.httpsServer", "an https URL without a template is needed") }
+        guard !(0x08_05_00..<0x08_09_00).contains(Libcurl.version) else {
+            return Self(
+                "dns.httpsServer", "libcurl \(Libcurl.versionText), which is installed, may crash; 8.9.0 is needed")
         }
-        guard Libcurl.version != 0x08_05_00 else {
-            return Self("dns.overHTTPS", "libcurl 8.5.0, which is installed, may crash when a lookup is cancelled")
+        // Libcurl reads the file, although the authorities of the session are used.
+        if let file = Libcurl.authorityFile, unsafe access(file, R_OK) != 0 {
+            return Self("dns.httpsServer", "libcurl needs the file \(file.debugDescription), which cannot be read")
         }
         guard configuration.connectionLimits.total != nil, !Libcurl.countsLookupsApart else { return nil }
-        let message =
-            "with the installed libcurl, \(Libcurl.versionText), lookups would wait for the connections of requests"
-        return Self("connectionLimits.total", message + "; 8.9.0 is needed for this limit with dns.overHTTPS")
+        let message = "with libcurl \(Libcurl.versionText), lookups would wait for the connections of requests"
+        return Self("connectionLimits.total", message + "; 8.9.0 is needed for this limit with dns.httpsServer")
     }
 
     private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {

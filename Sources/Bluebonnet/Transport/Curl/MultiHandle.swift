@@ -154,6 +154,8 @@ final class MultiHandle {
         // to another socket with the same number.
         loop.unwatch(socket)
         watched.insert(socket)
+        // Libcurl opens the sockets of its own lookups without the callback.
+        if !sockets.contains(socket) { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
         loop.watch(
             socket, for: interest, by: ObjectIdentifier(self),
             whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }

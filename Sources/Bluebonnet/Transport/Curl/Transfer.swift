@@ -438,12 +438,13 @@ extension Transfer {
         trustCache = cache
     }
 
-    /// Makes an OpenSSL context trust the session's authorities, and evaluate servers with the policy, if there is one.
+    /// Makes a context trust the session's authorities and evaluate servers; returns whether it can.
     ///
-    /// Returns whether this succeeded. Libcurl has its own handles for DNS over HTTPS; they do not use the policy.
+    /// Libcurl has its own handles for DNS over HTTPS; they do not use the policy.
     func prepare(_ context: OpaquePointer, of handle: UnsafeMutableRawPointer?) -> Bool {
-        handshakes += 1
         guard let authorities, let easy else { return false }
+        let isOwn = unsafe handle == UnsafeMutableRawPointer(easy.pointer)
+        if isOwn { handshakes += 1 }
         do throws(RequestError) {
             let store = try authorities.store()
             guard easy.authorities == authorities.generation else {
@@ -456,8 +457,7 @@ extension Transfer {
             responseBuffer.fail(with: error)
             return false
         }
-        guard let trust, unsafe handle == UnsafeMutableRawPointer(easy.pointer) else { return true }
-        guard let cache = trustCache else { return false }
+        guard let trust, isOwn, let cache = trustCache else { return trust == nil || !isOwn }
         let verifier = HandshakeVerifier(policy: trust, cache: cache)
         verifiers.append(verifier)
         return unsafe verifier.attach(to: context)

@@ -91,7 +91,10 @@ extension TransferEngine {
             easy.transfer = nil
             // Libcurl has sent the request again. It counts the attempts until the handle is reset, and fails after
             // five attempts.
-            if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
+            // Before 8.9.0, a lookup over HTTPS continues after its transfer, until the handle is reset.
+            if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && options.looksUpOverHTTPS {
+                easy.profile = nil
+            }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
             if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is

@@ -18,6 +18,12 @@ final class TransferOptions {
     /// The hosts with fixed addresses and the hosts with replacements, in libcurl's format.
     private let overrides: FieldList?
     private let redirections: FieldList?
+    /// The host of the server for DNS over HTTPS, in lower case.
+    private let lookupHost: String?
+
+    /// Whether names are looked up over HTTPS.
+    var looksUpOverHTTPS: Bool { lookupHost != nil }
+
     /// The authorities that may have issued the servers' certificates.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
@@ -41,6 +47,7 @@ final class TransferOptions {
             case .url: true
             }
         overrides = configuration.dns.overrideLines
+        lookupHost = configuration.dns.httpsServer?.host()?.lowercased()
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
         identities = ClientIdentityTable(configuration.tls)
@@ -62,11 +69,13 @@ final class TransferOptions {
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
         // A handle has no profile if libcurl would change the target of its URL.
+        // Otherwise the lookup might wait for the connection of the request, and the request for the lookup.
+        let isLookupServer = lookupHost != nil && lookupHost == request.url.host()?.lowercased()
         let changesTarget = !easy.hasProfile(for: request.url) && RequestTargets.changes(request.url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !asksForUpgrade(of: request, isSecure: isSecure)
-                && (isSecure || transfer.httpVersion != .http3Only)
+                && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation
@@ -86,6 +95,9 @@ final class TransferOptions {
         if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
+        if let server = configuration.dns.httpsServer, !isLookupServer {
+            easy.set(CURLOPT_DOH_URL, server.absoluteString)
+        }
         if let error = applyProxy(of: transfer, to: easy) ?? http3Issue(of: transfer, easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
         if changesTarget { applyTarget(of: transfer, to: easy) }
@@ -361,7 +373,6 @@ extension TransferOptions {
         if let overrides { easy.set(CURLOPT_RESOLVE, shared: overrides) }
         if let redirections { easy.set(CURLOPT_CONNECT_TO, shared: redirections) }
         applyAltSvc(to: easy)
-        if let server = configuration.dns.overHTTPS { easy.set(CURLOPT_DOH_URL, server.absoluteString) }
         let servers = configuration.dns.servers
         if !servers.isEmpty { easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
     }

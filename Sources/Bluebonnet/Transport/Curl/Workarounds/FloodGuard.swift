@@ -13,7 +13,7 @@ import Synchronization
 /// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
 ///
 /// - The call has used 50 ms of processor time.
-/// - The call has read 128 KiB from one socket, and with 8.1 to 8.6 10 MiB more for each transfer. These versions store
+/// - The call has read 128 KiB from one socket, and with 8.1 to 8.6 10 MiB more for each of at most 25 transfers. These versions store
 ///   the bytes of all HTTP/2 streams while one transfer reads.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
@@ -204,7 +204,7 @@ final class FloodMonitor: Sendable {
         var sample = FloodGuard.FloodSample(
             call: calls.load(ordering: .acquiring), reportedBytes: reportedBytes.count, time: time)
         guard sample.call % 2 == 1 else { return sample }
-        sample.storable = UInt64(max(0, transfers.load(ordering: .relaxed)) * FloodGuard.storableByTransfer)
+        sample.storable = UInt64(min(max(0, transfers.load(ordering: .relaxed)), 25) * FloodGuard.storableByTransfer)
         sample.read = sockets.withLock { sockets in
             sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
                 counts[socket.key] = bb_socket_read(socket.key)

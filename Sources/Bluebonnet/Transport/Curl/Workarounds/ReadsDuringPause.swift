@@ -16,7 +16,11 @@ extension Transfer {
     /// Called when libcurl pauses or continues to receive the response, and when a request begins.
     func receivingChanged(isPaused: Bool) {
         guard ReadsDuringPause.occur, let connection else { return }
-        guard !isPaused else { return _ = connection.paused.insert(ObjectIdentifier(self)) }
+        if isPaused {
+            // An upload needs its socket. While it lasts, the defect remains.
+            if case .sending = responseBuffer.state.upload { return }
+            return _ = connection.paused.insert(ObjectIdentifier(self))
+        }
         connection.paused.remove(ObjectIdentifier(self))
         multi?.resumeReading(from: connection)
     }
@@ -35,7 +39,8 @@ extension MultiHandle {
         guard ReadsDuringPause.occur, let connection = idleConnections.connection(with: socket), connection.users > 0,
             connection.paused.count == connection.users
         else { return false }
-        if connection.heldInterest == nil { connection.heldInterest = loop.interest(in: socket) }
+        let interest = loop.interest(in: socket)
+        if !interest.isEmpty { connection.heldInterest = interest }
         loop.setInterest([], of: socket)
         return true
     }
