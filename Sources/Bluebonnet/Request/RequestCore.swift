@@ -265,9 +265,13 @@ final class RequestCore: Sendable {
 
     /// The request that would be created now, or `nil` if it is invalid.
     var validRequest: HTTPRequest? {
-        guard var request = try? convertible.asHTTPRequest(), (try? context.urlDefaults?.complete(&request)) != nil,
-            (try? request.validate()) != nil
-        else { return nil }
+        guard var request = try? convertible.asHTTPRequest() else { return nil }
+        do throws(RequestError) {
+            try context.urlDefaults?.complete(&request)
+            try request.validate()
+        } catch {
+            return nil
+        }
         return request
     }
 
