@@ -59,18 +59,6 @@ struct DNSOverHTTPSTests {
         try await TestHarness.end(session, server)
     }
 
-    /// Libcurl 8.14.1 would wait for the connection of the request, which waits for the lookup.
-    @Test func `requests to the server by its name do not wait for each other`() async throws {
-        let port = try #require(try TestServers.doh.url("/").port)
-        let session = try Self.session {
-            $0.dns.httpsServer = URL(string: "https://localhost:\(port)/dns-query")
-            $0.connectionLimits.perHost = 1
-        }
-        let answer = await session.request("https://localhost:\(port)/other").serializingData().response
-        #expect(answer.response?.statusCode == 404, "\(answer)")
-        await session.shutdown()
-    }
-
     @Test(arguments: ["failure.doh.test", "garbage.doh.test", "name.other.test"])
     func `a failed lookup is an error with the host`(_ host: String) async throws {
         let session = try Self.session()
