@@ -15,7 +15,8 @@ import FoundationEssentials
 /// that the source received.
 ///
 /// The sequence ends when the server responds with status 204. It also ends when the server closes the connection, if
-/// ``Configuration/reconnects`` is `false`.
+/// ``Configuration/reconnects`` is `false`. A source whose method is not idempotent, such as POST, does not reconnect
+/// unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
 ///
 /// The sequence throws an error in these cases:
 ///
@@ -25,7 +26,7 @@ import FoundationEssentials
 /// - The request fails for another reason that a new attempt would not change, such as too many redirects.
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
-/// - The connection fails, and ``Configuration/reconnects`` is `false`.
+/// - The connection fails, and the source does not reconnect.
 ///
 /// Every `for try await` loop has its own connection. The source connects when the loop begins, and closes the
 /// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task is

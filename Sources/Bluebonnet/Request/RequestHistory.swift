@@ -9,12 +9,13 @@ struct RequestSetup {
     var redirectHandler: (any RedirectHandler)?
     /// The cache handler of the request, which replaces the handler of the session.
     var cachedResponseHandler: (any CachedResponseHandler)?
+    /// The parts that each attempt adds to its request.
     var additions = RequestAdditions()
     /// The handlers of the head, which run in this order before any of the body is received.
     var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
 }
 
-/// What is added to the HTTP request of each attempt.
+/// The parts that are added to the HTTP request of each attempt.
 struct RequestAdditions {
     /// The credential for attempts whose request has no credential of its own.
     var credential: Credential?

@@ -6,7 +6,8 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
-    ///   - method: The method; GET by default.
+    ///   - method: The method; GET by default. With a method that is not idempotent, such as POST, the source does not
+    ///     reconnect unless ``EventSource/Configuration/repeatsNonIdempotentRequests`` is `true`.
     ///   - headers: Header fields, which replace the session's fields of the same name. The source sets `Accept` and
     ///     `Cache-Control`. It also sets `Last-Event-ID` if an earlier event or `configuration` contained an event ID.
     ///   - configuration: The reconnection settings.
