@@ -89,6 +89,12 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
+    /// The speed limits for the bodies of this request, besides those of the session; `nil`, the default, for none.
+    public var speedLimits: SpeedLimits? {
+        get { parts.speedLimits }
+        set { parts.speedLimits = newValue }
+    }
+
     /// The values that the request carries to interceptors, event monitors and its response; none by default.
     ///
     /// They are not sent. Redirected requests keep them.
@@ -157,6 +163,7 @@ public struct HTTPRequest: Sendable {
         var omitsSessionSecrets = false
         var credentialVersion: UInt64?
         var firstPartyURL: URL?
+        var speedLimits: SpeedLimits?
         var tags = RequestTags()
     }
 
@@ -209,6 +216,10 @@ public struct HTTPRequest: Sendable {
         guard method.isValid else { throw RequestError(.invalidRequest(.method(method.rawValue))) }
         guard !hasBody || (method != .get && method != .head && method != .trace) else {
             throw RequestError(.invalidRequest(.bodyDataInGETRequest))
+        }
+        if let (name, value) = speedLimits?.firstInvalid {
+            let message = "\(name): \(value) is not a valid number of bytes per second"
+            throw RequestError(.invalidRequest(.configuration(message)))
         }
         try headers.validate()
     }

@@ -243,6 +243,7 @@ final class RequestCore: Sendable {
         } catch {
             throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
         }
+        additions?.complete(&request)
         do throws(RequestError) {
             try context.urlDefaults?.complete(&request)
             try request.validate()
@@ -251,7 +252,6 @@ final class RequestCore: Sendable {
         } catch {
             throw error.during(request, attempts: 0)
         }
-        additions?.complete(&request)
         request.stateContentType()
         return request
     }

@@ -22,11 +22,14 @@ struct RequestAdditions {
     /// The values that each attempt carries.
     var tags = RequestTags()
 
-    var isEmpty: Bool { credential == nil && tags.isEmpty }
+    var speedLimits: SpeedLimits?
+
+    var isEmpty: Bool { credential == nil && tags.isEmpty && speedLimits == nil }
 
     /// Adds them to a request.
     func complete(_ request: inout HTTPRequest) {
         if request.credential == nil, let credential { request.credential = credential }
+        if let speedLimits { request.speedLimits = speedLimits }
         if !tags.isEmpty { request.tags.add(tags) }
     }
 }

@@ -44,6 +44,9 @@ extension Session {
         /// The limits for the number and the lifetime of connections.
         public var connectionLimits = ConnectionLimits()
 
+        /// The speed limits for the bodies of all requests together; none by default.
+        public var speedLimits = SpeedLimits()
+
         /// The preferred HTTP version; ``HTTPVersionPreference/automatic`` by default.
         public var httpVersion: HTTPVersionPreference = .automatic
 

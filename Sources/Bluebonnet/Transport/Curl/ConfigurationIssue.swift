@@ -46,6 +46,9 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofSockets(_ configuration: Session.Configuration) -> Self? {
+        if let (name, value) = configuration.speedLimits.firstInvalid {
+            return Self(name, "\(value) is not a valid number of bytes per second")
+        }
         // The address of a Unix socket has 108 bytes, including the terminating zero.
         if let path = configuration.unixSocketPath, !isText(path) || path.utf8.count > 107 {
             return Self("unixSocketPath", "a path of 1 to 107 bytes is needed")

@@ -16,6 +16,7 @@ public final class CurlTransport: Transport {
     let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
     private let keepsCookies: Bool
+    private let limitsUploads: Bool
 
     /// Creates a transport.
     ///
@@ -32,6 +33,7 @@ public final class CurlTransport: Transport {
         engine = TransferEngine(
             loop: loop, configuration: configuration, serverTrustManager: serverTrustManager)
         keepsCookies = configuration.cookies.policy != .never
+        limitsUploads = configuration.speedLimits.upload != nil
     }
 
     /// The event loop on which libcurl runs.
@@ -71,7 +73,8 @@ public final class CurlTransport: Transport {
 
     private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
         guard let body = request.body, body.data == nil, let opened = try body.open() else {
-            return UploadBody(request.body?.data, of: request)
+            let isLimited = limitsUploads || request.speedLimits?.upload != nil
+            return UploadBody(request.body?.data, of: request, isLimited: isLimited)
         }
         return .channel(
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })

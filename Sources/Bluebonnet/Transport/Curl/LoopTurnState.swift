@@ -20,6 +20,9 @@ final class LoopTurnState {
     var refused: [Transfer] = []
     /// Counts the body pieces that have arrived in this turn.
     var receiveBudget = ReceiveBudget()
+    /// The transfers that wait because of speed limits.
+    var downloads: SpeedLane
+    var uploads: SpeedLane
     /// The transfers with bytes that are still to be decoded.
     var decodingQueue = DecodingQueue()
     /// The uploads whose ends have yet to be sent to their servers.
@@ -29,9 +32,12 @@ final class LoopTurnState {
 
     /// Creates the shared state.
     ///
-    /// - Parameter highWatermark: The number of waiting bytes from which a body is held back. Two pieces contain as
-    ///   many bytes, within limits for the size of a piece.
-    init(highWatermark: Int) {
+    /// - Parameter configuration: The settings of the session. Two pieces of a body contain as many bytes as the high
+    ///   watermark, within limits for the size of a piece.
+    init(_ configuration: Session.Configuration) {
+        let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
+        downloads = SpeedLane(bytesPerSecond: speed.download, now: MonotonicClock.now())
+        uploads = SpeedLane(bytesPerSecond: speed.upload, now: MonotonicClock.now())
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
     }
 

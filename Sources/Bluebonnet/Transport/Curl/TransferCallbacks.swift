@@ -22,7 +22,7 @@ enum TransferCallbacks {
             { bytes, size, count, context in
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return 0 }
                 let body = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch unsafe transfer.receivedBody(body) {
+                switch unsafe transfer.receivedLimitedBody(body) {
                 case .accept: return body.count
                 case .pause:
                     transfer.receivingChanged(isPaused: true)
@@ -48,7 +48,7 @@ enum TransferCallbacks {
                     return bb_curl_readfunc_abort
                 }
                 let buffer = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-                return unsafe transfer.provideBody(into: buffer)
+                return unsafe transfer.provideLimitedBody(into: buffer)
             }, context)
         easy.note(read, CURLOPT_READFUNCTION)
         let seek = unsafe bb_curl_set_seek_callback(

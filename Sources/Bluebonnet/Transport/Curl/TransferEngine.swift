@@ -60,7 +60,7 @@ actor TransferEngine: EventLoopClient {
         self.loop = loop
         manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
-        shared = LoopTurnState(highWatermark: configuration.bodyHighWatermark)
+        shared = LoopTurnState(configuration)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
         cookieAndHSTSStore = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
@@ -150,6 +150,7 @@ actor TransferEngine: EventLoopClient {
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.pausesRedirects, turn: shared)
         transfer.responseBuffer.decodesContent = options.configuration.decodesContent
+        transfer.speed = Transfer.SpeedState(of: request, in: options.configuration, now: shared.now)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return notifyObservers()
@@ -305,6 +306,7 @@ extension TransferEngine {
         checkLimits()
         resumeDecoding()
         resumeWaiting()
+        resumeWithinSpeedLimits()
         endRefusedUploads()
         cookieJar?.settle()
         reportHeads()
@@ -316,7 +318,8 @@ extension TransferEngine {
             return 0
         }
         let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
-        return Self.earlier(deadline, Self.earlier(nextCheck, shared.unreadStreams.due))
+        let speedCheck = Self.earlier(shared.downloads.due, shared.uploads.due)
+        return Self.earlier(Self.earlier(deadline, speedCheck), Self.earlier(nextCheck, shared.unreadStreams.due))
     }
 
     /// Resumes the bodies that had reached their limit for the turn.

@@ -68,6 +68,8 @@ struct TransferState: Equatable {
     private(set) var isReceivingPaused = false
     /// Whether the rest of the body must wait for the next turn of the loop.
     private var isWaitingForTurn = false
+    /// Whether the rest of the body must wait because of a speed limit.
+    private var isOverSpeed = false
     /// Whether coded bytes that libcurl has delivered are not decoded yet.
     private(set) var hasCodedRest = false
     /// Whether libcurl was paused because no bytes are available to send yet.
@@ -142,7 +144,10 @@ struct TransferState: Equatable {
     }
 
     /// Whether more bytes of the body can be delivered.
-    var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
+    var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn && !isOverSpeed }
+
+    /// Whether libcurl can deliver more bytes of the body.
+    var acceptsBytes: Bool { takesBody && !hasCodedRest }
 
     /// Called when the transfer has reached its limit for the turn; returns whether the body waits from now on.
     mutating func turnEnded() -> Bool {
@@ -158,10 +163,21 @@ struct TransferState: Equatable {
         return resumeReceiving()
     }
 
+    /// Called when the body has reached a speed limit.
+    mutating func speedExceeded() {
+        isOverSpeed = true
+    }
+
+    /// Called when the speed limits allow more of the body.
+    mutating func speedAllowed() -> ControlAction {
+        isOverSpeed = false
+        return resumeReceiving()
+    }
+
     /// Resumes the bytes that libcurl keeps because of a pause, if there is no other reason to wait.
     private mutating func resumeReceiving() -> ControlAction {
         // Bytes that libcurl has already delivered are first.
-        guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
+        guard isReceivingPaused, acceptsBytes else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
     }
@@ -169,7 +185,7 @@ struct TransferState: Equatable {
     /// Called when coded bytes have arrived; they wait in libcurl while earlier bytes are not decoded.
     mutating func codedBytesReceived() -> BodyAction {
         guard case .receivingBody = download else { return .refuse(.malformed) }
-        guard takesBody, !hasCodedRest else {
+        guard acceptsBytes else {
             isReceivingPaused = true
             return .pause
         }
@@ -235,7 +251,7 @@ struct TransferState: Equatable {
     }
 
     /// Whether the transfer waits for Bluebonnet or its user, and not for the network.
-    var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
+    var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused }
 
     /// Called when the transfer was removed from libcurl because it was suspended before its connection was ready.
     mutating func withdrawn() {
@@ -264,7 +280,7 @@ struct TransferState: Equatable {
         guard isSuspended else { return .nothing }
         isSuspended = false
         guard isAdded else { return started() }
-        if takesBody, !hasCodedRest { isReceivingPaused = false }
+        if acceptsBytes { isReceivingPaused = false }
         return .unpause
     }
 }

@@ -13,10 +13,11 @@ enum UploadBody {
     ///
     /// A large body is passed on request, so that it is in memory only once. A body that must not be sent twice is also
     /// passed on request, because libcurl then calls a callback before it sends the body again, and the callback can
-    /// refuse this.
-    init(_ data: Data?, of request: HTTPRequest) {
+    /// refuse this. So is a body whose speed is limited.
+    init(_ data: Data?, of request: HTTPRequest, isLimited: Bool) {
         let data = data ?? Data()
-        let isAskedFor = !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent)
+        let isAskedFor =
+            !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent || isLimited)
         self = isAskedFor ? .data(data) : .copied(data)
     }
 

@@ -1,0 +1,58 @@
+/// The maximum speeds at which bodies are sent and received.
+///
+/// The limits of ``Session/Configuration/speedLimits`` apply to all requests of a session together, and those of
+/// ``HTTPRequest/speedLimits`` to one request. If there are both, both apply.
+///
+/// Only bodies count, by the bytes that are on the network: before content decoding, and without heads, TLS and the
+/// framing of HTTP. Bytes arrive in pieces of up to 16 KiB, and each piece waits until the limit allows all of it. A
+/// pause of the network is made up for, but with at most 50 milliseconds' worth of bytes, and at most 512 KiB. While a
+/// limit makes a request wait, ``Timeouts/idle`` does not count; ``Timeouts/total`` does.
+///
+/// A limit slows the server down only when the system's and libcurl's buffers are full. A server can therefore send the
+/// first bytes of a response faster: with HTTP/1.1, up to some MiB; with HTTP/2, up to libcurl's window of 10 MiB, or 32
+/// MiB with libcurl before 8.1.0.
+public struct SpeedLimits: Hashable, Sendable {
+    /// The maximum number of bytes of request bodies per second, at least 1; `nil` for no limit.
+    public var upload: Int64?
+
+    /// The maximum number of bytes of response bodies per second, at least 1; `nil` for no limit.
+    public var download: Int64?
+
+    /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - upload: The maximum number of bytes of request bodies per second; `nil`, the default, for no limit.
+    ///   - download: The maximum number of bytes of response bodies per second; `nil`, the default, for no limit.
+    public init(upload: Int64? = nil, download: Int64? = nil) {
+        self.upload = upload
+        self.download = download
+    }
+
+    /// Whether there are no limits.
+    var isEmpty: Bool { self == SpeedLimits() }
+
+    /// The name and the value of the first limit that is less than 1; `nil` if there is none.
+    var firstInvalid: (name: String, value: Int64)? {
+        for (name, value) in [("upload", upload), ("download", download)] {
+            if let value, value < 1 { return ("speedLimits.\(name)", value) }
+        }
+        return nil
+    }
+}
+
+extension Request {
+    /// Limits the speeds at which the request's bodies are sent and received.
+    ///
+    /// Call this method before the request starts. The session's limits apply as well.
+    ///
+    /// - Parameters:
+    ///   - upload: The maximum number of bytes of the request body per second; `nil`, the default, for no limit.
+    ///   - download: The maximum number of bytes of the response body per second; `nil`, the default, for no limit.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    public nonisolated func speedLimits(upload: Int64? = nil, download: Int64? = nil) -> Self {
+        let limits = SpeedLimits(upload: upload, download: download)
+        core.machine.withLock { $0.setup.additions.speedLimits = limits }
+        return self
+    }
+}

@@ -1,0 +1,169 @@
+import Bluebonnet
+import BluebonnetTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Speed limits on the wire. A lower bound of the time holds on any machine; the upper one is beside a sleep of the length
+/// that the limit demands, and generous: `SpeedLaneTests` has the exact one.
+@Suite struct SpeedLimitTests {
+    private static let size = 1 << 20
+
+    private func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
+        var configuration = Session.Configuration()
+        configuration.tls.caFile = try? TestCertificates().authority
+        configuration.timeouts.idle = .milliseconds(400)
+        configure(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    /// Runs work whose bytes take `seconds` at its limit.
+    private func checkTime(of seconds: Double, _ work: () async throws -> Void) async throws {
+        let clock = ContinuousClock()
+        let control = Task { try await clock.measure { try await Task.sleep(for: .seconds(seconds)) } }
+        let elapsed = try await clock.measure(work)
+        #expect(elapsed >= .seconds(seconds * 0.95), "\(elapsed)")
+        #expect(try await elapsed <= control.value * 1.5 + .seconds(0.5), "\(elapsed)")
+    }
+
+    @Test(arguments: [TestServers.nginx, .nginxTLS], [1, 4])
+    func `A response takes the time that its limit demands`(server: TestServers, parts: Int) async throws {
+        let session = session()
+        let url = try server.url("/bytes/\(Self.size)")
+        try await checkTime(of: 1 / Double(parts)) {
+            let request = session.request(url).speedLimits(download: Int64(Self.size * parts))
+            let value = try await request.serializingData().value.count
+            #expect(value == Self.size)
+        }
+    }
+
+    @Test func `A compressed response counts by its bytes on the network`() async throws {
+        let session = session()
+        let url = try TestServers.nginx.url("/gzip/bytes/\(Self.size)")
+        let plain = session.request(url).serializingData()
+        #expect(try await plain.value.count == Self.size)
+        let received = try #require(await plain.response.metrics?.bytesReceived)
+        try await checkTime(of: Double(received) / 500_000) {
+            let limited = session.request(url).speedLimits(download: 500_000).serializingData()
+            let (value, expected) = (try await limited.value, try await plain.value)
+            #expect(value == expected)
+        }
+    }
+
+    @Test(arguments: [TestServers.nginx, .nginxTLS])
+    func `The responses of a session share its limit evenly`(server: TestServers) async throws {
+        let session = session { $0.speedLimits.download = 4 << 20 }
+        let url = try server.url("/bytes/\(Self.size)")
+        try await checkTime(of: 1) {
+            try await withThrowingTaskGroup(of: Duration.self) { group in
+                let clock = ContinuousClock()
+                let start = clock.now
+                for _ in 0..<4 {
+                    group.addTask {
+                        let value = try await session.request(url).serializingData().value.count
+                        #expect(value == Self.size)
+                        return start.duration(to: clock.now)
+                    }
+                }
+                var times: [Duration] = []
+                for try await time in group { times.append(time) }
+                // Unshared, the first one would need a quarter of the time.
+                #expect(times[0] > times[3] * 0.7, "\(times)")
+            }
+        }
+    }
+
+    enum Body: CaseIterable { case data, file, sequence }
+
+    @Test(arguments: Body.allCases, [true, false])
+    func `A request body takes the time that its limit demands`(kind: Body, ofSession: Bool) async throws {
+        let session = session { if ofSession { $0.speedLimits.upload = 2 << 20 } }
+        let data = Data(repeating: 7, count: Self.size)
+        let directory = try TestDirectory()
+        let body: RequestBody
+        switch kind {
+        case .data: body = .data(data)
+        case .file:
+            try data.write(to: directory.url("body"))
+            body = .file(directory.url("body"))
+        case .sequence:
+            body = .stream(length: Int64(data.count)) { AsyncStream { $0.yield(data); $0.finish() } }
+        }
+        let url = try TestServers.nginx.url("/discard")
+        try await checkTime(of: 0.5) {
+            let request = session.request(url, method: .put) {
+                $0.body = body
+                if !ofSession { $0.speedLimits = SpeedLimits(upload: 2 << 20) }
+            }
+            let value = try await request.serializingString().value
+            #expect(value == "\(Self.size)\n")
+        }
+    }
+
+    @Test func `The own limit and the session's both apply`() async throws {
+        let session = session { $0.speedLimits.download = 2 << 20 }
+        let url = try TestServers.nginx.url("/bytes/\(Self.size)")
+        try await checkTime(of: 1) {
+            async let slow = session.request(url).speedLimits(download: 1 << 20).serializingData().value
+            async let fast = session.request(url).speedLimits(download: 100 << 20).serializingData().value
+            let count = try await slow.count + fast.count
+            #expect(count == Self.size * 2)
+        }
+    }
+
+    @Test func `A stream and a download are limited, and a slow limit is no idle server`() async throws {
+        let session = session()
+        let url = try TestServers.nginx.url("/bytes/\(Self.size / 16)")
+        let directory = try TestDirectory()
+        let destination = directory.url("a")
+        // A piece of 16 KiB waits for 512 ms, which is longer than the idle limit.
+        try await checkTime(of: 2) {
+            async let file = session.download(url, to: .file(destination)).speedLimits(download: 32 << 10)
+                .serializingURL().value
+            let task = session.streamRequest(url).speedLimits(download: 32 << 10).streamTask()
+            var (count, largest) = (0, 0)
+            for try await bytes in task.bytes {
+                count += bytes.count
+                largest = max(largest, bytes.count)
+            }
+            #expect(count == Self.size / 16)
+            #expect(largest <= 32 << 10)
+            _ = try await file
+        }
+    }
+
+    @Test func `Waiting requests can be cancelled, suspended and shut down`() async throws {
+        let session = session { $0.speedLimits = SpeedLimits(upload: 1, download: 1) }
+        let url = try TestServers.nginx.url("/bytes/\(Self.size)")
+        let requests = (0..<20).map { _ in session.request(url) }
+        let tasks = requests.map { $0.serializingData() }
+        for task in tasks { _ = task }
+        async let values: Void = {
+            for (index, task) in tasks.enumerated() {
+                let error = await task.response.error
+                #expect(error?.kind == (index < 10 ? .cancelled : .sessionShutDown), "\(index)")
+            }
+        }()
+        let upload = session.upload(Data(repeating: 1, count: 100), to: try TestServers.nginx.url("/discard"))
+        async let uploaded = upload.serializingData().response.error
+        try await Task.sleep(for: .milliseconds(100))
+        for request in requests[5..<15] { request.suspend() }
+        for request in requests[8..<15] { request.resume() }
+        for request in requests[..<10] { request.cancel() }
+        await session.shutdown()
+        await values
+        #expect(await uploaded?.kind == .sessionShutDown)
+    }
+
+    @Test func `A limit below 1 is an error`() async throws {
+        let url = try TestServers.nginx.url("/bytes/1")
+        let errors = [
+            await session { $0.speedLimits.upload = 0 }.request(url).serializingData().response.error,
+            await session().request(url).speedLimits(download: -5).serializingData().response.error,
+        ]
+        for (error, value) in zip(errors, ["speedLimits.upload: 0", "speedLimits.download: -5"]) {
+            let text = "\(value) is not a valid number of bytes per second"
+            #expect(error?.kind == .invalidRequest(.configuration(text)))
+        }
+    }
+}
