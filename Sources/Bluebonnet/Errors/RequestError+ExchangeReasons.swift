@@ -44,6 +44,8 @@ extension RequestError {
     /// The time limit that was exceeded.
     @nonexhaustive
     public enum TimeoutStage: Hashable, Sendable, Described {
+        /// The request waited too long for other requests to end; see ``Timeouts/queue``.
+        case queue
         /// The request waited too long for a free connection; see ``Timeouts/pool``.
         case pool
         /// Name lookup, connecting and the TLS handshake together took too long; see ``Timeouts/connect``.
@@ -56,6 +58,7 @@ extension RequestError {
         /// The time limit in a few words.
         package var text: String {
             switch self {
+            case .queue: "waiting for other requests to end took too long"
             case .pool: "waiting for a free connection took too long"
             case .connect: "connecting took too long"
             case .idle: "nothing was sent or received for too long"

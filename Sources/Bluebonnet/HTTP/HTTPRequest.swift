@@ -78,6 +78,9 @@ public struct HTTPRequest: Sendable {
     }
 
     /// The priority among the requests on the same HTTP/2 connection; `nil`, the default, for no preference.
+    ///
+    /// Requests that wait because of ``Session/Configuration/requestLimits`` start in the order of their urgency, which
+    /// is 3 without a priority.
     public var priority: HTTPPriority? {
         get { parts.priority }
         set { parts.priority = newValue }
@@ -389,10 +392,20 @@ public struct HTTPPriority: Hashable, Sendable {
 /// session.request(url) { $0.timeouts.idle = .seconds(5) }
 /// ```
 public struct Timeouts: Hashable, Sendable {
+    private var ownQueue: Duration??
     private var ownPool: Duration??
     private var ownConnect: Duration??
     private var ownIdle: Duration??
     private var ownTotal: Duration??
+
+    /// The limit for the time that a request waits for other requests to end; `nil`, the default, for no limit.
+    ///
+    /// A request waits while ``Session/Configuration/requestLimits`` do not allow it to start. The waiting time counts
+    /// towards no other limit.
+    public var queue: Duration? {
+        get { ownQueue ?? nil }
+        set { ownQueue = .some(newValue) }
+    }
 
     /// The limit for the time that a request waits for a connection; `nil`, the default, for no limit.
     ///
@@ -443,14 +456,16 @@ public struct Timeouts: Hashable, Sendable {
     /// it is the limit in ``default``.
     ///
     /// - Parameters:
+    ///   - queue: The limit for the time that a request waits for other requests to end; `nil` for no limit.
     ///   - pool: The limit for the time that a request waits for a connection; `nil` for no limit.
     ///   - connect: The limit for name lookup, connecting and the TLS handshake together; `nil` for no limit.
     ///   - idle: The limit for a period in which no bytes are sent or received; `nil` for no limit.
     ///   - total: The limit for one exchange; `nil` for no limit.
     public init(
-        pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset, idle: Duration? = Timeouts.unset,
-        total: Duration? = Timeouts.unset
+        queue: Duration? = Timeouts.unset, pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset,
+        idle: Duration? = Timeouts.unset, total: Duration? = Timeouts.unset
     ) {
+        if queue != Self.unset { self.queue = queue }
         if pool != Self.unset { self.pool = pool }
         if connect != Self.unset { self.connect = connect }
         if idle != Self.unset { self.idle = idle }
@@ -476,6 +491,7 @@ public struct Timeouts: Hashable, Sendable {
     /// These limits, completed with the limits of another value.
     func filled(from other: Timeouts) -> Timeouts {
         var timeouts = self
+        timeouts.ownQueue = ownQueue ?? other.ownQueue
         timeouts.ownPool = ownPool ?? other.ownPool
         timeouts.ownConnect = ownConnect ?? other.ownConnect
         timeouts.ownIdle = ownIdle ?? other.ownIdle

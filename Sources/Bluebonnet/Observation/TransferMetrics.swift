@@ -1,8 +1,12 @@
 /// The measurements of one exchange: of one request and its response.
 ///
-/// Each duration counts from the start of the exchange. If a phase did not take place, its duration is `nil`. For
+/// Each duration except ``queue`` counts from the start of the exchange. If a phase did not take place, its duration is `nil`. For
 /// example, there is no name lookup and no TLS handshake on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
+    /// The time that the request waited for other requests to end, before the exchange started.
+    ///
+    /// The other durations do not contain this time. See ``Session/Configuration/requestLimits``.
+    public var queue: Duration?
     /// The time until the host name was resolved.
     public var nameLookup: Duration?
     /// The time until the TCP connection was established.

@@ -44,6 +44,9 @@ extension Session {
         /// The limits for the number and the lifetime of connections.
         public var connectionLimits = ConnectionLimits()
 
+        /// The limits for the number of requests that run at the same time; none by default.
+        public var requestLimits = RequestLimits()
+
         /// The speed limits for the bodies of all requests together; none by default.
         public var speedLimits = SpeedLimits()
 

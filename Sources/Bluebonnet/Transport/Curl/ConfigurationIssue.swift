@@ -26,7 +26,7 @@ struct ConfigurationIssue: Equatable {
     /// Finds the first mistake in a configuration; `nil` if there is none.
     init?(in configuration: Session.Configuration) {
         let issue =
-            Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
+            Self.ofLimits(configuration.connectionLimits) ?? Self.ofRequests(configuration) ?? Self.ofSockets(configuration)
             ?? Self.ofNames(configuration.dns) ?? Self.ofLookups(configuration) ?? Self.ofHSTS(configuration.hsts)
             ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
         guard let issue else { return nil }
@@ -45,10 +45,16 @@ struct ConfigurationIssue: Equatable {
         return nil
     }
 
-    private static func ofSockets(_ configuration: Session.Configuration) -> Self? {
-        if let (name, value) = configuration.speedLimits.firstInvalid {
-            return Self(name, "\(value) is not a valid number of bytes per second")
+    private static func ofRequests(_ configuration: Session.Configuration) -> Self? {
+        let limits = configuration.requestLimits
+        for (name, value) in [("perHost", limits.perHost), ("total", limits.total)] {
+            if let value, value < 1 { return Self("requestLimits.\(name)", "\(value) is less than 1") }
         }
+        guard let (name, value) = configuration.speedLimits.firstInvalid else { return nil }
+        return Self(name, "\(value) is not a valid number of bytes per second")
+    }
+
+    private static func ofSockets(_ configuration: Session.Configuration) -> Self? {
         // The address of a Unix socket has 108 bytes, including the terminating zero.
         if let path = configuration.unixSocketPath, !isText(path) || path.utf8.count > 107 {
             return Self("unixSocketPath", "a path of 1 to 107 bytes is needed")

@@ -71,6 +71,7 @@ final class Transfer {
     /// Whether the request may use a proxy.
     var isProxied = false
     var speed: SpeedState?
+    var place = RequestQueue.Place.outside
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false

@@ -65,6 +65,7 @@ extension TransferEngine {
         transfers[transfer.id] = nil
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
+        leaveQueue(transfer)
         if transfer.speed != nil { leaveSpeedLanes(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

@@ -33,6 +33,8 @@ actor TransferEngine: EventLoopClient {
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
+    /// The exchanges that wait for others to end; `nil` without limits.
+    var queue: RequestQueue?
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
@@ -62,6 +64,7 @@ actor TransferEngine: EventLoopClient {
         options = TransferOptions(configuration: configuration)
         shared = LoopTurnState(configuration)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
+        queue = RequestQueue(configuration.requestLimits)
         cookieAndHSTSStore = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
@@ -202,7 +205,7 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add:
             // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
-            if !transfer.isAwaitingVerdict { add(transfer) }
+            if !transfer.isAwaitingVerdict, mayRun(transfer) { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state
@@ -312,6 +315,7 @@ extension TransferEngine {
         reportHeads()
         reportProgress()
         retryWaiting()
+        startQueued()
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
         guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty else {
@@ -429,7 +433,7 @@ extension TransferEngine {
     }
 
     /// Ends a transfer that has exceeded a limit; otherwise schedules the next check.
-    private func checkLimits(of transfer: Transfer) {
+    func checkLimits(of transfer: Transfer) {
         if let easy = transfer.easy, !transfer.isFresh {
             // These bytes pass through no callback: they are sent from libcurl's buffers, or are not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))

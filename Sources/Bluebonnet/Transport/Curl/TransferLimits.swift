@@ -17,8 +17,10 @@ struct TransferLimits: Equatable {
         case exceeded(RequestError.TimeoutStage)
     }
 
-    /// The phase of the transfer since it was last added to libcurl.
+    /// The phase of the transfer before it is first added to libcurl, or since it was last added.
     private enum Phase: Equatable {
+        /// The transfer waits for others to end.
+        case queued(since: Int64)
         /// The transfer waits for a free connection.
         case waiting(since: Int64)
         case connecting(since: Int64)
@@ -30,8 +32,11 @@ struct TransferLimits: Equatable {
     private(set) var startedAt: Int64
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
+    /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
+    private(set) var queued: Duration?
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
+    private let queue: Int64?
     private let pool: Int64?
     private let connect: Int64?
     private let idle: Int64?
@@ -42,6 +47,7 @@ struct TransferLimits: Equatable {
         self.timeouts = timeouts
         self.startedAt = startedAt
         phase = .connecting(since: startedAt)
+        queue = timeouts.queue?.nanoseconds
         pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
@@ -54,6 +60,15 @@ struct TransferLimits: Equatable {
         limits.startedAt = now
         limits.added(at: now, mayWait: false)
         return limits
+    }
+
+    /// Called when the transfer has to wait for others to end.
+    mutating func queued(at now: Int64) { phase = .queued(since: now) }
+
+    /// Called when the transfer no longer waits for others, and starts.
+    mutating func leftQueue(at now: Int64) {
+        queued = .nanoseconds(now - startedAt)
+        self = starting(at: now)
     }
 
     /// Called when the transfer was added to libcurl.
@@ -90,10 +105,13 @@ struct TransferLimits: Equatable {
             next = min(next ?? end, end)
             return false
         }
-        if isOver(total, since: startedAt) { return .exceeded(.total) }
+        var isQueued = false
+        if case .queued = phase { isQueued = true }
+        if !isQueued, isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         let waiting: RequestError.TimeoutStage? =
             switch phase {
+            case .queued(let since): isOver(queue, since: since) ? .queue : nil
             case .waiting(let since): isOver(pool, since: since) ? .pool : nil
             case .connecting(let since): isOver(connect, since: since) ? .connect : nil
             case .sent: nil
@@ -122,6 +140,7 @@ struct TransferLimits: Equatable {
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
+        case .queue: "the request could not start within \(timeouts.queue ?? .zero), the queue limit"
         case .pool: "there was no free connection after \(timeouts.pool ?? .zero), the pool limit"
         case .connect: "there was no connection after \(timeouts.connect ?? .zero), the connect limit"
         case .idle: "no data was sent or received for \(timeouts.idle ?? .zero), the idle limit"

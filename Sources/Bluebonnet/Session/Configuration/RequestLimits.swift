@@ -1,0 +1,29 @@
+extension Session.Configuration {
+    /// The limits for the number of requests that run at the same time.
+    ///
+    /// These limits are apart from the limits for connections: with HTTP/2, one connection carries many requests. A
+    /// request that the limits do not allow waits until another one has ended. The most urgent request starts first
+    /// (``HTTPRequest/priority``), and then the one that has waited longest. A request waits without a limit unless
+    /// ``Timeouts/queue`` sets one, and ``TransferMetrics/queue`` tells how long it waited.
+    ///
+    /// A request counts while its exchange with the server runs. It does not count during the delay before a retry, and
+    /// each redirect and each retry waits anew. Responses from the cache do not count. A stream or an event source counts
+    /// as long as it receives, and a suspended request that has started keeps its place.
+    public struct RequestLimits: Hashable, Sendable {
+        /// The maximum number of running requests to one host and port, at least 1; `nil`, the default, for no limit.
+        public var perHost: Int?
+
+        /// The maximum number of running requests to all hosts together, at least 1; `nil`, the default, for no limit.
+        public var total: Int?
+
+        /// Creates limits.
+        ///
+        /// - Parameters:
+        ///   - perHost: The maximum number of running requests to one host and port; `nil`, the default, for no limit.
+        ///   - total: The maximum number of running requests to all hosts together; `nil`, the default, for no limit.
+        public init(perHost: Int? = nil, total: Int? = nil) {
+            self.perHost = perHost
+            self.total = total
+        }
+    }
+}
