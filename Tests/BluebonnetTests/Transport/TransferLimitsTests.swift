@@ -71,6 +71,22 @@ import Testing
         #expect(limits.verdict(in: row.snapshot) == row.verdict)
     }
 
+    @Test func `The wait for other transfers has a limit of its own and counts towards no other`() {
+        let timeouts = Timeouts(queue: .seconds(5), connect: .seconds(3), idle: nil, total: .seconds(4))
+        var limits = TransferLimits(timeouts: timeouts, isInMemory: true, startedAt: seconds(1))
+        limits.queued(at: seconds(1))
+        #expect(limits.verdict(in: .at(5)) == .within(nextCheck: seconds(6)))
+        #expect(limits.verdict(in: .at(6)) == .exceeded(.queue))
+        #expect(limits.verdict(in: .at(6, isSuspended: true)) == .within(nextCheck: nil))
+        limits.leftQueue(at: seconds(6))
+        #expect(limits.queued == .seconds(5))
+        #expect(limits.verdict(in: .at(8)) == .within(nextCheck: seconds(9)))
+        #expect(limits.verdict(in: .at(9)) == .exceeded(.connect))
+        limits.added(at: seconds(6), mayWait: false)
+        limits.requestBegan()
+        #expect(limits.verdict(in: .at(10)) == .exceeded(.total))
+    }
+
     @Test func `The connect timeout begins when the wait for a connection ends`() {
         var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 3), isInMemory: true, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: true)

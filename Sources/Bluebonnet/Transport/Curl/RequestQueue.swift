@@ -3,18 +3,34 @@
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1), and those of one urgency in the order of their arrival.
 /// An exchange whose host is busy is set aside, and lets the others pass.
 struct RequestQueue {
-    /// The waiting exchanges by urgency; some of them may have ended.
+    /// Waiting exchanges by urgency, oldest first; some of them may have ended.
     private struct Line {
         private var lanes = [ArraySlice<TransferID>](repeating: [], count: 8)
 
         var isEmpty: Bool { lanes.allSatisfy(\.isEmpty) }
 
-        mutating func append(_ id: TransferID, urgency: Int) { lanes[urgency].append(id) }
+        mutating func insert(_ id: TransferID, urgency: Int) {
+            guard let last = lanes[urgency].last, last > id else { return lanes[urgency].append(id) }
+            var (low, high) = (lanes[urgency].startIndex, lanes[urgency].endIndex)
+            while low < high {
+                let middle = low + (high - low) / 2
+                if lanes[urgency][middle] < id { low = middle + 1 } else { high = middle }
+            }
+            lanes[urgency].insert(id, at: low)
+        }
 
-        mutating func popFirst(urgency: Int) -> TransferID? { lanes[urgency].popFirst() }
+        /// Takes the first exchange that still waits.
+        mutating func popFirst(of waiting: [TransferID: Waiting]) -> (TransferID, Waiting)? {
+            for urgency in lanes.indices {
+                while let id = lanes[urgency].popFirst() {
+                    if let entry = waiting[id] { return (id, entry) }
+                }
+            }
+            return nil
+        }
 
-        mutating func removeAll(where isRemoved: (TransferID) -> Bool) {
-            for urgency in lanes.indices { lanes[urgency].removeAll(where: isRemoved) }
+        mutating func removeAll(notIn waiting: [TransferID: Waiting]) {
+            for urgency in lanes.indices { lanes[urgency].removeAll { waiting[$0] == nil } }
         }
     }
 
@@ -38,59 +54,59 @@ struct RequestQueue {
     private var running = 0
     private var hosts: [Origin: Host] = [:]
     private var waiting: [TransferID: Waiting] = [:]
-    /// The exchanges that wait for their turn, and those that were set aside before.
+    /// The waiting exchanges whose hosts are not busy; at least one of each such host.
     private var line = Line()
-    private var returned = Line()
     /// The number of exchanges that ended while they waited and are still in a line.
     private var endedCount = 0
 
     /// Creates an empty queue; `nil` if there are no limits.
+    ///
+    /// With an invalid limit, every request fails when it starts.
     init?(_ limits: Session.Configuration.RequestLimits) {
         guard limits.total != nil || limits.perHost != nil else { return nil }
-        total = limits.total ?? .max
-        perHost = limits.perHost ?? .max
+        total = max(1, limits.total ?? .max)
+        perHost = max(1, limits.perHost ?? .max)
     }
 
     /// Whether a new exchange runs at once; otherwise, it waits.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int) -> Bool {
-        var state = hosts[host] ?? Host()
+        // The host is removed meanwhile, so that its lines are not copied.
+        var state = hosts.removeValue(forKey: host) ?? Host()
         defer { hosts[host] = state }
-        let isHostFree = state.running < perHost
-        if isHostFree, running < total, line.isEmpty, returned.isEmpty {
+        let isBusy = state.running >= perHost
+        if !isBusy, running < total, line.isEmpty {
             running += 1
             state.running += 1
             return true
         }
         waiting[id] = Waiting(host: host, urgency: urgency)
         state.waiting += 1
-        isHostFree ? line.append(id, urgency: urgency) : state.aside.append(id, urgency: urgency)
+        isBusy ? state.aside.insert(id, urgency: urgency) : line.insert(id, urgency: urgency)
         return false
     }
 
     /// Returns a waiting exchange that runs from now on; `nil` if all that wait must go on waiting.
     mutating func next() -> TransferID? {
         guard running < total, !waiting.isEmpty else { return nil }
-        for urgency in 0..<8 {
-            while let id = returned.popFirst(urgency: urgency) ?? line.popFirst(urgency: urgency) {
-                guard let entry = waiting[id], var host = hosts[entry.host] else { continue }
-                guard host.running < perHost else {
-                    hosts[entry.host]?.aside.append(id, urgency: urgency)
-                    continue
-                }
-                waiting[id] = nil
-                running += 1
-                host.running += 1
-                host.waiting -= 1
-                hosts[entry.host] = host
-                return id
-            }
+        while let (id, entry) = line.popFirst(of: waiting) {
+            guard var host = hosts.removeValue(forKey: entry.host) else { continue }
+            defer { hosts[entry.host] = host }
+            // An older one of the host may have been set aside.
+            host.aside.insert(id, urgency: entry.urgency)
+            guard host.running < perHost, let (first, _) = host.aside.popFirst(of: waiting) else { continue }
+            waiting[first] = nil
+            running += 1
+            host.running += 1
+            host.waiting -= 1
+            returnToLine(&host)
+            return first
         }
         return nil
     }
 
     /// Called when an exchange has ended, which ran or waited.
     mutating func left(_ id: TransferID, to host: Origin) {
-        guard var state = hosts[host] else { return }
+        guard var state = hosts.removeValue(forKey: host) else { return }
         if waiting.removeValue(forKey: id) != nil {
             state.waiting -= 1
             endedCount += 1
@@ -98,30 +114,23 @@ struct RequestQueue {
             running -= 1
             state.running -= 1
         }
-        if let (id, urgency) = firstAside(of: &state) { returned.append(id, urgency: urgency) }
-        hosts[host] = state.running == 0 && state.waiting == 0 ? nil : state
+        returnToLine(&state)
+        if state.running > 0 || state.waiting > 0 { hosts[host] = state }
         removeEnded()
     }
 
-    /// Takes the first exchange that was set aside and still waits, if the host is no longer busy.
-    private func firstAside(of host: inout Host) -> (TransferID, urgency: Int)? {
-        guard host.running < perHost else { return nil }
-        for urgency in 0..<8 {
-            while let id = host.aside.popFirst(urgency: urgency) {
-                if waiting[id] != nil { return (id, urgency) }
-            }
-        }
-        return nil
+    /// Moves the first exchange that was set aside to the line, if its host is no longer busy.
+    private mutating func returnToLine(_ host: inout Host) {
+        guard host.running < perHost, let (id, entry) = host.aside.popFirst(of: waiting) else { return }
+        line.insert(id, urgency: entry.urgency)
     }
 
     /// Removes the exchanges that have ended from the lines when they are more than the others.
     private mutating func removeEnded() {
         guard endedCount > waiting.count + 64 else { return }
         endedCount = 0
-        let live = waiting
-        line.removeAll { live[$0] == nil }
-        returned.removeAll { live[$0] == nil }
-        for host in hosts.keys { hosts[host]?.aside.removeAll { live[$0] == nil } }
+        line.removeAll(notIn: waiting)
+        for host in hosts.keys { hosts[host]?.aside.removeAll(notIn: waiting) }
     }
 }
 

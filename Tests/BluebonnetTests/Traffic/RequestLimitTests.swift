@@ -1,0 +1,200 @@
+import Bluebonnet
+import BluebonnetTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Limits for running requests on the wire.
+@Suite struct RequestLimitTests {
+    private func session(_ limits: Session.Configuration.RequestLimits) -> Session {
+        var configuration = Session.Configuration()
+        configuration.requestLimits = limits
+        return Session(configuration: configuration)
+    }
+
+    /// Requests that are handled at this moment, and the most so far.
+    private final class Counter: Sendable {
+        private let counts = Locked((now: 0, most: 0, all: 0))
+
+        var most: Int { counts.withLock { $0.most } }
+        var all: Int { counts.withLock { $0.all } }
+
+        func handle(_ work: () async -> Void) async {
+            counts.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.all + 1) }
+            await work()
+            counts.withLock { $0.now -= 1 }
+        }
+    }
+
+    private func server(_ counter: Counter, _ gate: Gate = Gate()) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.get("/") { request in
+                await counter.handle { try? await Task.sleep(for: .milliseconds(5)) }
+                return .text(request.queryItems.first?.value ?? "none")
+            }
+            router.get("/moved", .redirect(to: "/"))
+            router.get("/first") { _ in await gate.wait(); return .text("first") }
+        }
+    }
+
+    @Test func `At most as many requests run as the limits say, and all are answered`() async throws {
+        let counters = [Counter(), Counter()]
+        let servers = [try await server(counters[0]), try await server(counters[1])]
+        let session = session(.init(perHost: 3, total: 4))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<200 {
+                let path = number % 10 == 0 ? "/moved" : "/?\(number)=\(number)"
+                let url = servers[number % 2].url(path)
+                group.addTask {
+                    let text = try await session.request(url).serializingString().value
+                    #expect(text == (number % 10 == 0 ? "none" : "\(number)"))
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(counters.map(\.all) == [100, 100])
+        #expect(counters.map(\.most).max() ?? 0 > 1)
+        #expect(counters.allSatisfy { $0.most <= 3 })
+        try await TestHarness.end(session, servers[0])
+        await servers[1].stop()
+    }
+
+    @Test func `With HTTP 2, too, on one connection`() async throws {
+        var configuration = Session.Configuration()
+        configuration.tls.caFile = try TestCertificates().authority
+        configuration.requestLimits.perHost = 2
+        let session = Session(configuration: configuration)
+        let url = try TestServers.nginxTLS.url("/bytes/65536")
+        var queued = 0
+        try await withThrowingTaskGroup(of: TransferMetrics?.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    let response = await session.request(url).serializingData().response
+                    _ = try response.result.get()
+                    return response.metrics
+                }
+            }
+            for try await metrics in group where metrics?.queue != nil { queued += 1 }
+        }
+        #expect(queued == 18)
+        await session.shutdown()
+    }
+
+    @Test func `The most urgent request starts first`() async throws {
+        let (counter, gate) = (Counter(), Gate())
+        let server = try await server(counter, gate)
+        let session = session(.init(total: 1))
+        let first = session.request(server.url("/first")).serializingData()
+        async let firstResponse = first.response
+        _ = try await server.request(1)
+        let order: [(name: Int, urgency: Int?)] = [(1, 7), (2, nil), (3, 0), (4, nil), (5, 1)]
+        let requests = order.map { entry in
+            session.request(server.url("/?n=\(entry.name)")) {
+                $0.priority = entry.urgency.map { HTTPPriority(urgency: $0) }
+            }
+        }
+        let tasks = requests.map { $0.serializingString() }
+        async let responses: [String?] = {
+            var values: [String?] = []
+            for task in tasks { values.append(await task.response.value) }
+            return values
+        }()
+        // The requests reach the transport before the first one ends.
+        while requests.contains(where: { $0.state != .resumed }) { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(50))
+        gate.open()
+        let values = await responses
+        #expect(values == ["1", "2", "3", "4", "5"])
+        _ = await firstResponse
+        #expect(server.requests.dropFirst().map { $0.queryItems.first?.value } == ["3", "5", "2", "4", "1"])
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `The wait has a limit of its own, and counts towards no other`() async throws {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in await gate.wait(); return .ok }
+            router.get("/") { _ in .ok }
+        }
+        let session = session(.init(perHost: 1))
+        async let held = session.request(server.url("/held")).serializingNothing().response
+        _ = try await server.request(1)
+        let late = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .milliseconds(100)) }
+        let error = await late.serializingNothing().response.error
+        #expect(error?.kind == .timedOut(.queue))
+        #expect(error?.detail?.contains("0.1 seconds, the queue limit") == true, "\(String(describing: error))")
+        let patient = session.request(server.url("/")) { $0.timeouts.total = .milliseconds(500) }.serializingNothing()
+        async let response = patient.response
+        try await Task.sleep(for: .milliseconds(700))
+        gate.open()
+        #expect(await response.error == nil)
+        #expect(await response.metrics?.queue ?? .zero > .milliseconds(500))
+        #expect(await response.metrics?.total ?? .seconds(9) < .milliseconds(500))
+        _ = await held
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `Waiting requests can be suspended, resumed and cancelled`() async throws {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in await gate.wait(); return .ok }
+            router.get("/") { _ in .ok }
+        }
+        let session = session(.init(total: 1))
+        async let held = session.request(server.url("/held")).serializingNothing().response
+        _ = try await server.request(1)
+        let requests = (0..<3).map { _ in session.request(server.url("/")) }
+        let tasks = requests.map { $0.serializingNothing() }
+        async let errors: [RequestError?] = {
+            var errors: [RequestError?] = []
+            for task in tasks { errors.append(await task.response.error) }
+            return errors
+        }()
+        try await Task.sleep(for: .milliseconds(50))
+        requests[0].suspend()
+        requests[1].cancel()
+        try await Task.sleep(for: .milliseconds(50))
+        gate.open()
+        _ = await held
+        // The suspended request has the only place now, and gives it back when it ends.
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(server.requestCount == 1)
+        requests[0].resume()
+        let kinds = await errors.map { $0?.kind }
+        #expect(kinds == [nil, .cancelled, nil])
+        #expect(server.requestCount == 3)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `Shutdown, cancellation and ends race, and everybody gets an answer`() async throws {
+        let server = try await server(Counter())
+        for round in 0..<40 * raceMultiplier {
+            let session = session(.init(perHost: 2, total: 3))
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<30 {
+                    let request = session.request(server.url("/?n=\(number)"))
+                    group.addTask { _ = await request.serializingData().response }
+                    if number % 3 == 0 { group.addTask { request.cancel() } }
+                    if number % 5 == 0 {
+                        group.addTask {
+                            request.suspend()
+                            request.resume()
+                        }
+                    }
+                }
+                if round % 2 == 0 { group.addTask { await session.shutdown(within: .milliseconds(round % 20)) } }
+            }
+            await session.shutdown()
+        }
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        (Session.Configuration.RequestLimits(perHost: 0), "requestLimits.perHost: 0 is less than 1"),
+        (.init(perHost: 1, total: -1), "requestLimits.total: -1 is less than 1"),
+    ])
+    func `A limit below 1 is an error`(limits: Session.Configuration.RequestLimits, text: String) async throws {
+        let error = await session(limits).request("http://127.0.0.1:1/").serializingData().response.error
+        #expect(error?.kind == .invalidRequest(.configuration(text)))
+    }
+}
