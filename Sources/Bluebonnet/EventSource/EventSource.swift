@@ -14,7 +14,7 @@ import FoundationEssentials
 /// ``Configuration/maximumReconnectionDelay``. The `Last-Event-ID` field of the new request contains the last event ID
 /// that the source received.
 ///
-/// The sequence ends when the server responds with status 204. It also ends when the server closes the connection, if
+/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when the server closes the connection, if
 /// ``Configuration/reconnects`` is `false`. A source whose method is not idempotent, such as POST, does not reconnect
 /// unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
 ///
@@ -63,6 +63,12 @@ public struct EventSource: AsyncSequence, Sendable {
     /// read the sequence slowly, you receive only the newest 16 states. The sequence ends when the source and its
     /// iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
+
+    /// A sequence of the comments that the server sends, without the colon at their start.
+    ///
+    /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB. If you read the sequence slowly, you
+    /// receive only the newest 16 comments. It ends when the source and its iterators are released.
+    public var comments: StreamOf<String> { status.comments.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that the source has received on any of its connections.
     ///
@@ -146,6 +152,11 @@ extension EventSource {
         /// question to a language model. The source then ends when the server closes the connection, and throws the
         /// error if the connection fails.
         public var repeatsNonIdempotentRequests = false
+
+        /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for none.
+        ///
+        /// The event itself is not delivered. The source closes the connection, and does not reconnect.
+        public var finalData: String?
 
         /// The maximum size in bytes of a line, and of the data of an event.
         ///

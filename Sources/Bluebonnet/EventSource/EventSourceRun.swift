@@ -9,6 +9,7 @@ final class EventSourceRun {
     private let timing: EventSource.Timing
     private let status: EventSourceStatus
     private let maximumEventBytes: Int
+    private let finalData: String?
 
     private var state: EventSourceState
     private var action = EventSourceState.Action.connect
@@ -28,6 +29,7 @@ final class EventSourceRun {
         self.timing = timing
         self.status = status
         maximumEventBytes = configuration.maximumEventBytes
+        finalData = configuration.finalData
         state = EventSourceState(configuration)
         lastEventID = configuration.initialLastEventID
         parser = ServerSentEventParser(
@@ -91,7 +93,7 @@ final class EventSourceRun {
             while true {
                 let event = try parser.next()
                 parserAdvanced()
-                if let event { return event }
+                if let event { return event.data == finalData ? finalEventReceived() : event }
                 guard let chunk = try await connection.next() else { break }
                 parser.append(chunk)
             }
@@ -102,7 +104,14 @@ final class EventSourceRun {
         return nil
     }
 
+    private func finalEventReceived() -> ServerSentEvent? {
+        connection = nil
+        action = state.finalEventReceived()
+        return nil
+    }
+
     private func parserAdvanced() {
+        for comment in parser.takeComments() { status.comments.send(comment) }
         if let time = parser.reconnectionTime { state.reconnectionTimeReceived(time) }
         if parser.lastEventID != lastEventID {
             lastEventID = parser.lastEventID
@@ -167,6 +176,7 @@ private final class CancellingConnection {
 /// The status of an ``EventSource``, for observers that do not read its events.
 final class EventSourceStatus: Sendable {
     let states = Broadcast<EventSource.State>()
+    let comments = Broadcast<String>()
     /// The last event ID, or `nil` if no ID was received.
     let lastEventID = Locked<String?>(nil)
 }

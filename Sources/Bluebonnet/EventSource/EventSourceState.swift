@@ -70,6 +70,9 @@ struct EventSourceState {
         reconnectionTime = time
     }
 
+    /// The event was received that ends the sequence.
+    mutating func finalEventReceived() -> Action { closed(.finish) }
+
     /// The connection has ended, or the attempt to connect has failed.
     ///
     /// The failure is `nil` if the server closed the connection. The jitter is a random number between 0 and 1.

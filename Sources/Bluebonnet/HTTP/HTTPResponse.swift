@@ -27,8 +27,14 @@ public struct HTTPResponse: Sendable {
     }
 
     /// Creates a response from a head that was received.
-    package init(url: URL, head: ReceivedHead) {
-        answer = ResponseStorage(url: url, head: head)
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the request.
+    ///   - head: The head as it was received.
+    ///   - trailers: The fields after the body; none by default.
+    ///   - keepsCoding: Whether the body is delivered with its content coding; `false` by default.
+    package init(url: URL, head: ReceivedHead, trailers: HTTPHeaders = [:], keepsCoding: Bool = false) {
+        answer = ResponseStorage(url: url, head: head, trailers: trailers, keepsCoding: keepsCoding)
     }
 
     /// The parts of the response, which are on the heap because a response is copied about a dozen times.
@@ -39,10 +45,14 @@ public struct HTTPResponse: Sendable {
     private final class ResponseStorage: Sendable {
         let url: URL
         let head: ReceivedHead
+        let trailers: HTTPHeaders
+        let keepsCoding: Bool
 
-        init(url: URL, head: ReceivedHead) {
+        init(url: URL, head: ReceivedHead, trailers: HTTPHeaders, keepsCoding: Bool) {
             self.url = url
             self.head = head
+            self.trailers = trailers
+            self.keepsCoding = keepsCoding
         }
     }
 
@@ -71,8 +81,16 @@ public struct HTTPResponse: Sendable {
     /// The expected size of the body in bytes.
     ///
     /// The size is `nil` if the response does not state a valid size. The size is also `nil` if the body has a content
-    /// coding, because `Content-Length` then counts the encoded bytes.
-    public var expectedContentLength: Int64? { head.contentLength }
+    /// coding that is decoded, because `Content-Length` then counts the encoded bytes. Without decoding
+    /// (``Session/Configuration/decodesContent``), the size is that of the encoded body.
+    public var expectedContentLength: Int64? { answer.keepsCoding ? head.statedLength : head.contentLength }
+
+    /// The header fields that followed the body (RFC 9110 §6.5), in the order received; empty if there were none.
+    ///
+    /// They are known when the response is complete: in ``SerializedResponse/response`` and in ``Request/response``
+    /// after the end, but not in the head that a stream or a closure receives before the body. Responses from the cache
+    /// have no trailers. Their size is limited by ``Session/Configuration/maximumResponseHeadBytes``.
+    public var trailers: HTTPHeaders { answer.trailers }
 
     private var mediaType: MediaType? {
         head.value(for: "Content-Type").flatMap { MediaType($0) }
@@ -86,7 +104,8 @@ extension HTTPResponse: SecretKeeping {
     package var shownParts: KeyValuePairs<String, Any> {
         [
             "url": url.redactedDescription, "statusCode": statusCode, "httpVersion": httpVersion,
-            "reasonPhrase": reasonPhrase as Any, "headers": headers, "history": history,
+            "reasonPhrase": reasonPhrase as Any, "headers": headers,
+            "trailers": trailers, "history": history,
         ]
     }
 }

@@ -67,8 +67,10 @@ package final class ReceivedHead: Sendable {
         return value
     }
 
-    private func parse() -> HTTPHeaders {
-        let bytes = self.bytes
+    private func parse() -> HTTPHeaders { Self.fields(of: bytes) }
+
+    /// Parses the field lines after a first line, which is ignored.
+    static func fields(of bytes: [UInt8]) -> HTTPHeaders {
         let span = bytes.span
         var fields: [HTTPHeader] = []
         fields.reserveCapacity(16)
@@ -91,10 +93,12 @@ private final class ParsedFields: Sendable {
 
 extension ReceivedHead {
     /// The number of bytes in the body, or `nil` if the head has no valid length or the body has a coding.
-    package var contentLength: Int64? {
+    package var contentLength: Int64? { isUncoded ? statedLength : nil }
+
+    /// The number of bytes in the body with its content coding, or `nil` if the head has no valid length.
+    package var statedLength: Int64? {
         guard let text = value(for: "Content-Length"), let length = Self.length(text) else { return nil }
-        guard value(for: "Transfer-Encoding") == nil else { return nil }
-        return isUncoded ? length : nil
+        return value(for: "Transfer-Encoding") == nil ? length : nil
     }
 
     /// Whether the body is the representation itself, without a content coding.

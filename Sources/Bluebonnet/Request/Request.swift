@@ -111,7 +111,11 @@ extension Request {
     /// is available before the body is received, when the validators and the `onHTTPResponse` closures have accepted
     /// the head. A ``DataRequest`` with an `onHTTPResponse` closure also provides the head before the body.
     public nonisolated var response: HTTPResponse? {
-        core.machine.withLock { $0.record.response ?? $0.record.last?.response }
+        core.machine.withLock { machine in
+            let last = machine.record.last?.response
+            // The final response has the trailers.
+            return machine.isSettled ? last ?? machine.record.response : machine.record.response ?? last
+        }
     }
 
     /// The error of the request, or `nil` if the request has not failed.

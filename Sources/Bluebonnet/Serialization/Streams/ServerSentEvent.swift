@@ -67,6 +67,7 @@ package struct ServerSentEventParser {
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
     private var failure: RequestError?
+    private var comments = ServerSentComments()
 
     /// The last event ID, for the `Last-Event-ID` field of the next connection.
     package private(set) var lastEventID: String
@@ -116,6 +117,9 @@ package struct ServerSentEventParser {
         }
     }
 
+    /// Returns the newest comments that were parsed since the last call, at most 16.
+    package mutating func takeComments() -> [String] { comments.takeAll() }
+
     /// Adds the current line to the block unless the line is blank, and returns whether it is blank.
     private mutating func isBlankAfterReadingLine() throws(RequestError) -> Bool {
         let isFirst = lines.count == 1
@@ -123,7 +127,11 @@ package struct ServerSentEventParser {
         let isBlank = try lines.withLine { bytes throws(RequestError) in
             let line = bytes.extracting(droppingFirst: isFirst ? ByteOrderMark.utf8Length(in: bytes) : 0)
             guard !line.isEmpty else { return true }
-            try block.lineReceived(line, limit: limit)
+            if line[0] == UInt8(ascii: ":") {
+                comments.append(line)
+            } else {
+                try block.lineReceived(line, limit: limit)
+            }
             return false
         }
         reconnectionTime = block.retry ?? reconnectionTime
@@ -139,6 +147,26 @@ package struct ServerSentEventParser {
             ServerSentEvent(
                 event: ended.event.isEmpty ? "message" : ended.event, data: data, id: lastEventID, retry: ended.retry)
         }
+    }
+}
+
+/// The newest comments of an event stream, with a bound for their number and length.
+private struct ServerSentComments {
+    private static let maximumCount = 16
+    private static let maximumLength = 1024
+
+    private var texts: [String] = []
+
+    /// Adds a line that begins with a colon, and cuts it off after 1,024 bytes.
+    mutating func append(_ line: Span<UInt8>) {
+        if texts.count == Self.maximumCount { texts.removeFirst() }
+        texts.append(String(repairing: line.extracting(1..<min(line.count, Self.maximumLength))))
+    }
+
+    mutating func takeAll() -> [String] {
+        guard !texts.isEmpty else { return [] }
+        defer { texts = [] }
+        return texts
     }
 }
 
@@ -158,11 +186,11 @@ private struct ServerSentEventBlock {
     /// With this limit, the header field does not exceed the 8,190 bytes that most servers accept.
     private static let idLimit = 8000
 
-    /// Adds a line that is not blank, which is a field or a comment.
+    /// Adds a line that is not blank and no comment.
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
         let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line) ?? size
-        // The names of all known fields have 2 to 5 bytes. A comment has an empty name.
+        // The names of all known fields have 2 to 5 bytes.
         guard (2...5).contains(colon) else { return }
         var start = min(colon + 1, size)
         if start < size, line[start] == UInt8(ascii: " ") { start += 1 }

@@ -19,6 +19,8 @@ struct ResponseBuffer {
     private var latest: HeadFlags = []
 
     private var headBytes: [UInt8] = []
+    /// The lines after the body, which follow an empty line.
+    private var trailerBytes: [UInt8] = []
     /// The start of a head line whose end has not arrived.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
@@ -129,6 +131,7 @@ struct ResponseBuffer {
         case .beginHead:
             headBytes.removeAll(keepingCapacity: true)
             headBytes.reserveCapacity(512)
+            trailerBytes = []
             framing = FramingCheck()
             unsafe headBytes.append(contentsOf: line)
             body = Data()
@@ -149,7 +152,9 @@ struct ResponseBuffer {
         case .dropInformationalHead:
             headBytes.removeAll(keepingCapacity: true)
         case .ignore:
-            break
+            guard head != nil, !isEmpty else { break }
+            if trailerBytes.isEmpty { trailerBytes = [0x0a] }
+            unsafe trailerBytes.append(contentsOf: line)
         case .refuse(let reason):
             return refuse(reason)
         }
@@ -184,6 +189,13 @@ struct ResponseBuffer {
         return buffers.piece(of: piece)
     }
 
+    /// Returns the response as far as it was received; `nil` before its head is complete.
+    func response(to url: URL) -> HTTPResponse? {
+        guard let head else { return nil }
+        let trailers = trailerBytes.isEmpty ? [:] : ReceivedHead.fields(of: trailerBytes)
+        return HTTPResponse(url: url, head: head, trailers: trailers, keepsCoding: !decodesContent)
+    }
+
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     var endsWithConnection: Bool {
         guard let head, !head.httpVersion.isMultiplexed, head.contentLength == nil else { return false }
@@ -196,7 +208,7 @@ struct ResponseBuffer {
     var expectedBytes: Int64? {
         mutating get {
             if let announcedLength { return announcedLength }
-            let length = head?.contentLength
+            let length = decodesContent ? head?.contentLength : head?.statedLength
             if head != nil { announcedLength = .some(length) }
             return length
         }

@@ -20,9 +20,7 @@ final class Transfer {
     /// The `https` URL that libcurl used instead of the request's URL.
     private var upgradedURL: URL?
     /// The response with its head, once the head is complete.
-    var response: HTTPResponse? {
-        responseBuffer.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
-    }
+    var response: HTTPResponse? { responseBuffer.response(to: upgradedURL ?? request.url) }
 
     /// The connection on which the request was sent, if it is known.
     var connection: IdleConnections.Connection?
