@@ -76,10 +76,10 @@ nonisolated extension DataStreamRequest {
     /// not divided into lines. Each received piece of the body is then preprocessed and decoded on its own. Use a
     /// preprocessor only if each piece contains a whole value.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
+        of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: (any DataDecoder)? = nil,
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        let serializer = preprocessor.map { DecodableStreamSerializer<Value>(decoder: decoder, dataPreprocessor: $0) }
+        let serializer = preprocessor.map { DecodableStreamSerializer<Value>(decoder: decoder ?? sessionDecoder, dataPreprocessor: $0) }
         return handle(on: queue, stream, mapError: AFError.init) { task in
             serializer.map { task.streamingResponses(using: $0) } ?? task.streamingDecodables(type, decoder: decoder)
         }
@@ -87,7 +87,7 @@ nonisolated extension DataStreamRequest {
     /// Calls a handler on the main queue with a decoded value for each line of the body; see
     /// ``responseStreamDecodable(of:on:using:preprocessor:stream:)``.
     @discardableResult public func responseStreamDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, using decoder: any DataDecoder = JSONDecoder(),
+        of type: Value.Type = Value.self, using decoder: (any DataDecoder)? = nil,
         preprocessor: (any DataPreprocessor)? = nil,
         stream: @escaping @MainActor (_ stream: Stream<Value, AFError>) throws -> Void
     ) -> Self {

@@ -44,12 +44,12 @@ nonisolated extension SerializingRequest {
     /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
-        decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
+        decoder: (any DataDecoder)? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head],
         completionHandler: @escaping @Sendable (SerializedResponse<Self, Value, AFError>) -> Void
     ) -> Self {
         let serializer = DecodableResponseSerializer<Value>(
-            dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+            dataPreprocessor: dataPreprocessor, decoder: decoder ?? sessionDecoder, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
@@ -58,7 +58,7 @@ nonisolated extension SerializingRequest {
     /// For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, dataPreprocessor: any DataPreprocessor = .passthrough,
-        decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
+        decoder: (any DataDecoder)? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head],
         completionHandler: @escaping @MainActor (SerializedResponse<Self, Value, AFError>) -> Void
     ) -> Self {

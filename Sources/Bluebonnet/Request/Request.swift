@@ -102,6 +102,9 @@ extension Request {
     /// The HTTP requests that were sent so far: the first request, and one request for each redirect and each retry.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
+    /// The decoder for values of the body, unless a call names another one.
+    package nonisolated var sessionDecoder: any DataDecoder { core.context.configuration.decoder }
+
     /// The last HTTP request that was sent, or `nil` if no request was sent.
     public nonisolated var request: HTTPRequest? { requests.last }
 

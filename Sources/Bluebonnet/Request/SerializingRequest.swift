@@ -99,20 +99,20 @@ extension SerializingRequest {
     ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
     ///     cancelled; `true` by default.
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
-    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for the body; the session's by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task with the decoded value.
     public nonisolated func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
-        dataPreprocessor: any DataPreprocessor = .passthrough, decoder: any DataDecoder = JSONDecoder(),
+        dataPreprocessor: any DataPreprocessor = .passthrough, decoder: (any DataDecoder)? = nil,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> SerializingTask<Self, Value> {
         serializingResponse(
             using: DecodableResponseSerializer(
-                dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+                dataPreprocessor: dataPreprocessor, decoder: decoder ?? sessionDecoder,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Returns a task whose value is decoded from the body as a property list.

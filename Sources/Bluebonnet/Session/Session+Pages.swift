@@ -16,14 +16,14 @@ extension Session {
     ///   - type: The type of a page.
     ///   - convertible: The URL of the first page.
     ///   - headers: Header fields of all requests, which replace the session's fields of the same name.
-    ///   - decoder: The decoder for the bodies; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for the bodies; the session's by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
     ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end. It runs in the task that
     ///     iterates. Relative URLs are resolved against the URL of the page.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
     public nonisolated func pages<Page: Decodable & Sendable>(
         of type: Page.Type = Page.self, from convertible: any URLConvertible, headers: HTTPHeaders? = nil,
-        decoder: any DataDecoder = JSONDecoder(), interceptor: (any RequestInterceptor)? = nil,
+        decoder: (any DataDecoder)? = nil, interceptor: (any RequestInterceptor)? = nil,
         next: Pages<Page>.Next? = nil
     ) -> Pages<Page> {
         pages(
@@ -39,13 +39,13 @@ extension Session {
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - convertible: The request for the first page.
-    ///   - decoder: The decoder for the bodies; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for the bodies; the session's by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
     ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
     public nonisolated func pages<Page: Decodable & Sendable>(
         of type: Page.Type = Page.self, from convertible: any HTTPRequestConvertible,
-        decoder: any DataDecoder = JSONDecoder(), interceptor: (any RequestInterceptor)? = nil,
+        decoder: (any DataDecoder)? = nil, interceptor: (any RequestInterceptor)? = nil,
         next: Pages<Page>.Next? = nil
     ) -> Pages<Page> {
         Pages(next: next ?? { _, response in response.link(relation: "next") }) { url in

@@ -54,13 +54,13 @@ extension Session {
     /// - Returns: A request that collects the response body in memory.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor)
+                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }), interceptor: interceptor)
     }
 
     /// Creates a request from an ``HTTPRequest`` or your own request type.
@@ -129,14 +129,14 @@ extension Session {
     /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,
         automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { try encoder.encode(parameters, into: $0) }),
+                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
@@ -212,14 +212,14 @@ extension Session {
     /// - Returns: A request that writes the response body to a file.
     public nonisolated func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
         to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
+                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
     }
 
     /// Creates a download request from an ``HTTPRequest`` or your own request type.

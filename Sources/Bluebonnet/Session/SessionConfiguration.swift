@@ -47,6 +47,14 @@ extension Session {
         /// The limits for the number of requests that run at the same time; none by default.
         public var requestLimits = RequestLimits()
 
+        /// The decoder for values of bodies, unless a call names another one; a `JSONDecoder` by default.
+        ///
+        /// Requests, streams of JSON and pages use it. Its strategies for keys and dates thus apply to a whole client.
+        public var decoder: any DataDecoder = JSONDecoder()
+
+        /// The encoder for parameters, unless a call names another one; ``URLEncodedFormParameterEncoder`` by default.
+        public var parameterEncoder: any ParameterEncoder = .urlEncodedForm
+
         /// The speed limits for the bodies of all requests together; none by default.
         public var speedLimits = SpeedLimits()
 

@@ -64,15 +64,16 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for each line; the session's by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
+        _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil,
         automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<Value, RequestError>> {
-        stream(automaticallyCancelling, framer: { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }) { $0 }
+        let decoder = decoder ?? request.sessionDecoder
+        return stream(automaticallyCancelling, framer: { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }) { $0 }
     }
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
@@ -82,12 +83,12 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for each line; the session's by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
-        of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
+        of type: Value.Type, decoder: (any DataDecoder)? = nil, automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<Value, RequestError>> {
         streamingDecodables(type, decoder: decoder, automaticallyCancelling: automaticallyCancelling)
     }

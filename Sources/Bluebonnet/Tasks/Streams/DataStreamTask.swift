@@ -151,12 +151,13 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for each line; the session's by default.
     /// - Returns: The sequence of values.
     public func decodables<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+        of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil
     ) -> some AsyncSequence<Value, RequestError> & Sendable {
-        FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
+        let decoder = decoder ?? request.sessionDecoder
+        return FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
     }
 
     /// The server-sent events in the body (WHATWG HTML §9.2).
