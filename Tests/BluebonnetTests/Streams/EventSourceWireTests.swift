@@ -39,6 +39,45 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `the final data ends the source, and the rest is not read`() async throws {
+        let server = try await LocalServer { router in
+            router.post("/events") { _ in
+                .script(.bytes(Self.head + "data: a\n\ndata: [DONE]\n\ndata: b\n\n"), .stall)
+            }
+        }
+        let session = TestHarness.session()
+        var configuration = Self.eager
+        configuration.finalData = "[DONE]"
+        configuration.repeatsNonIdempotentRequests = true
+        let source = session.eventSource(server.url("/events"), method: .post, configuration: configuration)
+        var events: [String] = []
+        for try await event in source { events.append(event.data) }
+        #expect(events == ["a"])
+        try await server.waitForOpenConnections(atMost: 0)
+        #expect(server.requestCount == 1)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `comments are told while the source reads`() async throws {
+        let text = ": ping\n:\n:pong\ndata: a\n:" + String(repeating: "x", count: 2000) + "\n\ndata: [DONE]\n\n"
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in .text(text, contentType: "text/event-stream") }
+        }
+        let session = TestHarness.session()
+        var configuration = Self.eager
+        configuration.finalData = "[DONE]"
+        var source: EventSource? = session.eventSource(server.url("/events"), configuration: configuration)
+        let comments = try #require(source?.comments)
+        var events: [String] = []
+        if let source { for try await event in source { events.append(event.data) } }
+        source = nil
+        var told: [String] = []
+        for await comment in comments { told.append(comment) }
+        #expect(events == ["a"])
+        #expect(told == [" ping", "", "pong", String(repeating: "x", count: 1023)])
+        try await TestHarness.end(session, server)
+    }
+
     @Test(arguments: [false, true]) func `a source posts again only if asked`(asked: Bool) async throws {
         let server = try await LocalServer { router in
             router.post("/events") { request in
