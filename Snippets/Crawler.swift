@@ -14,34 +14,29 @@ struct Visit: Sendable {
 struct Crawler {
     let session: Session
     let start: URL
-    /// The number of requests in flight.
-    let width: Int
 
+    /// Creates a crawler that makes at most `width` requests at the same time.
     init(start: URL, width: Int = 8) {
         var configuration = Session.Configuration()
-        configuration.connectionLimits.perHost = width
+        configuration.requestLimits.total = width
         configuration.maximumResponseBytes = 4 << 20
         configuration.timeouts.total = .seconds(20)
         session = Session(configuration: configuration, interceptor: RetryPolicy())
         self.start = start
-        self.width = width
     }
 
     /// Visits each page of the site once.
     func visits() async -> [Visit] {
-        var (visits, known, waiting): ([Visit], Set<URL>, [URL]) = ([], [start], [start])
+        var (visits, known): ([Visit], Set<URL>) = ([], [start])
         await withTaskGroup(of: Visit.self) { group in
-            var running = 0
-            while running > 0 || !waiting.isEmpty {
-                while running < width, let url = waiting.popLast() {
-                    group.addTask { await visit(url) }
-                    running += 1
-                }
-                guard let visit = await group.next() else { break }
-                running -= 1
+            group.addTask { await visit(start) }
+            // The session makes requests wait, so that a task for each page is no problem.
+            while let visit = await group.next() {
                 visits.append(visit)
                 let links = (try? visit.result.get()) ?? []
-                waiting += links.filter { $0.host == start.host && $0.port == start.port && known.insert($0).inserted }
+                for url in links where url.host == start.host && url.port == start.port {
+                    if known.insert(url).inserted { group.addTask { await self.visit(url) } }
+                }
             }
         }
         return visits

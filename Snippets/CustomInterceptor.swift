@@ -11,7 +11,10 @@ struct Mirrors: RequestInterceptor {
 
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         var request = request
-        request.url = urls[state.retryCount % urls.count].appending(path: request.url.path())
+        let mirror = urls[state.retryCount % urls.count]
+        guard var parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else { return request }
+        (parts.scheme, parts.host, parts.port) = (mirror.scheme, mirror.host, mirror.port)
+        request.url = parts.url ?? request.url
         request.headers.update(name: "X-Attempt", value: "\(state.retryCount + 1)")
         return request
     }
@@ -31,14 +34,15 @@ enum CustomInterceptor {
         let mirror = try await LocalServer { router in
             router.get("/tea") { request in
                 let (attempt, guest) = (request.headers["X-Attempt"] ?? "?", request.headers["X-For"] ?? "a guest")
-                return .text("Assam for \(guest), at attempt \(attempt)")
+                let kind = request.queryItems.first?.value ?? "Assam"
+                return .text("\(kind) for \(guest), at attempt \(attempt)")
             }
         }
         let urls = [busy.url, mirror.url]
 
         // snippet.session
         let session = Session(interceptor: Mirrors(urls: urls))
-        let tea = try await session.request("http://tea.example/tea")
+        let tea = try await session.request("http://tea.example/tea?kind=Earl%20Grey")
             .adapt { request, _ in
                 var request = request
                 request.headers.update(name: "X-For", value: "Ada")
