@@ -18,7 +18,9 @@ enum Trace {
     @TaskLocal static var id = "none"
 }
 
-/// Adapters see the caller's task-local values. Monitors do not; they find what an adapter puts into the tags.
+/// Adapters see the caller's task-local values.
+///
+/// Monitors do not; they find what an adapter puts into the tags.
 let traced = Adapter { request, _ in
     var request = request
     request.headers.update(name: "X-Trace", value: Trace.id)

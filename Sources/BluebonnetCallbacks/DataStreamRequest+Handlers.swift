@@ -79,7 +79,9 @@ nonisolated extension DataStreamRequest {
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: (any DataDecoder)? = nil,
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        let serializer = preprocessor.map { DecodableStreamSerializer<Value>(decoder: decoder ?? sessionDecoder, dataPreprocessor: $0) }
+        let serializer = preprocessor.map {
+            DecodableStreamSerializer<Value>(decoder: decoder ?? sessionDecoder, dataPreprocessor: $0)
+        }
         return handle(on: queue, stream, mapError: AFError.init) { task in
             serializer.map { task.streamingResponses(using: $0) } ?? task.streamingDecodables(type, decoder: decoder)
         }

@@ -49,7 +49,8 @@ nonisolated extension SerializingRequest {
         completionHandler: @escaping @Sendable (SerializedResponse<Self, Value, AFError>) -> Void
     ) -> Self {
         let serializer = DecodableResponseSerializer<Value>(
-            dataPreprocessor: dataPreprocessor, decoder: decoder ?? sessionDecoder, emptyResponseCodes: emptyResponseCodes,
+            dataPreprocessor: dataPreprocessor, decoder: decoder ?? sessionDecoder,
+            emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }

@@ -112,7 +112,8 @@ extension SerializingRequest {
         serializingResponse(
             using: DecodableResponseSerializer(
                 dataPreprocessor: dataPreprocessor, decoder: decoder ?? sessionDecoder,
-                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Returns a task whose value is decoded from the body as a property list.

@@ -60,7 +60,9 @@ extension Session {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }), interceptor: interceptor)
+                encode: { [configuration] in
+                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                }), interceptor: interceptor)
     }
 
     /// Creates a request from an ``HTTPRequest`` or your own request type.
@@ -136,7 +138,9 @@ extension Session {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }),
+                encode: { [configuration] in
+                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                }),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
@@ -219,7 +223,9 @@ extension Session {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
+                encode: { [configuration] in
+                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                }), interceptor: interceptor, to: destination)
     }
 
     /// Creates a download request from an ``HTTPRequest`` or your own request type.

@@ -33,7 +33,9 @@ import Testing
                 return .text(request.queryItems.first?.value ?? "none")
             }
             router.get("/moved", .redirect(to: "/"))
-            router.get("/first") { _ in await gate.wait(); return .text("first") }
+            router.get("/first") { _ in
+                await gate.wait(); return .text("first")
+            }
         }
     }
 
@@ -113,7 +115,9 @@ import Testing
     @Test func `The wait has a limit of its own, and counts towards no other`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
-            router.get("/held") { _ in await gate.wait(); return .ok }
+            router.get("/held") { _ in
+                await gate.wait(); return .ok
+            }
             router.get("/") { _ in .ok }
         }
         let session = session(.init(perHost: 1))
@@ -137,7 +141,9 @@ import Testing
     @Test func `Waiting requests can be suspended, resumed and cancelled`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
-            router.get("/held") { _ in await gate.wait(); return .ok }
+            router.get("/held") { _ in
+                await gate.wait(); return .ok
+            }
             router.get("/") { _ in .ok }
         }
         let session = session(.init(total: 1))
@@ -166,7 +172,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `Shutdown, cancellation and ends race, and everybody gets an answer`() async throws {
+    @Test func `Shutdown, cancellation and ends race, and each request gets an answer`() async throws {
         let server = try await server(Counter())
         for round in 0..<40 * raceMultiplier {
             let session = session(.init(perHost: 2, total: 3))

@@ -86,13 +86,14 @@ import Testing
     }
 
     /// Random arrivals and ends: the limits hold, no place stays unused while an exchange could take it, those of a host
-    /// and an urgency start in order, and nobody waits for ever.
+    /// and an urgency start in order, and no exchange waits without end.
     @Test(arguments: (0..<200).filter { $0 % 20 != 0 })
     func `Every exchange runs, within the limits and in order`(round: Int) throws {
         let (perHost, total) = (round % 3 + 1, round % 7 + 1)
         var queue = try queue(perHost: round % 5 == 0 ? nil : perHost, total: round % 4 == 0 ? nil : total)
         let hosts = "abcd".map { Self.host(String($0)) }
-        var (waiting, running): ([(id: TransferID, host: Int, urgency: Int)], [(id: TransferID, host: Int, urgency: Int)])
+        var (waiting, running):
+            ([(id: TransferID, host: Int, urgency: Int)], [(id: TransferID, host: Int, urgency: Int)])
         (waiting, running) = ([], [])
         if queue.next() != nil { Issue.record("an empty queue has no exchange") }
         func check() {

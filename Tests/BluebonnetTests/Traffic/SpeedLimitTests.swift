@@ -87,7 +87,11 @@ import Testing
             try data.write(to: directory.url("body"))
             body = .file(directory.url("body"))
         case .sequence:
-            body = .stream(length: Int64(data.count)) { AsyncStream { $0.yield(data); $0.finish() } }
+            body = .stream(length: Int64(data.count)) {
+                AsyncStream {
+                    $0.yield(data); $0.finish()
+                }
+            }
         }
         let url = try TestServers.nginx.url("/discard")
         try await checkTime(of: 0.5) {

@@ -55,7 +55,8 @@ import Testing
         for id in 1...100 where !wasInTime {
             let recorder = Recorder()
             let request = HTTPRequest(url: server.url("/"))
-            engine.accept(.start(TransferID(id), request, UploadBody(nil, of: request, isLimited: false), options, recorder))
+            let body = UploadBody(nil, of: request, isLimited: false)
+            engine.accept(.start(TransferID(id), request, body, options, recorder))
             wasInTime = await withCheckedContinuation { continuation in
                 Self.endBehindHead(engine, loop) { continuation.resume(returning: $0) }
             }

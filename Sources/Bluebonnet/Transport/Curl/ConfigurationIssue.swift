@@ -26,7 +26,8 @@ struct ConfigurationIssue: Equatable {
     /// Finds the first mistake in a configuration; `nil` if there is none.
     init?(in configuration: Session.Configuration) {
         let issue =
-            Self.ofLimits(configuration.connectionLimits) ?? Self.ofRequests(configuration) ?? Self.ofSockets(configuration)
+            Self.ofLimits(configuration.connectionLimits) ?? Self.ofRequests(configuration) ?? Self.ofSockets(
+                configuration)
             ?? Self.ofNames(configuration.dns) ?? Self.ofLookups(configuration) ?? Self.ofHSTS(configuration.hsts)
             ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
         guard let issue else { return nil }

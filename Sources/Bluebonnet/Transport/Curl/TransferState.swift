@@ -251,7 +251,9 @@ struct TransferState: Equatable {
     }
 
     /// Whether the transfer waits for Bluebonnet or its user, and not for the network.
-    var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused }
+    var isPaused: Bool {
+        isSuspended || ((isReceivingPaused || hasCodedRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused
+    }
 
     /// Called when the transfer was removed from libcurl because it was suspended before its connection was ready.
     mutating func withdrawn() {
