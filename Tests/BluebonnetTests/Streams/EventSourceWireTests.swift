@@ -58,7 +58,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `comments are told while the source reads`() async throws {
+    @Test func `comments are delivered while the source reads`() async throws {
         let text = ": ping\n:\n:pong\ndata: a\n:" + String(repeating: "x", count: 2000) + "\n\ndata: [DONE]\n\n"
         let server = try await LocalServer { router in
             router.get("/events") { _ in .text(text, contentType: "text/event-stream") }

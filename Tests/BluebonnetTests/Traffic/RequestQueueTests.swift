@@ -4,7 +4,11 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct RequestQueueTests {
-    private static func host(_ name: String) -> Origin { Origin(of: URL(string: "https://\(name).test/")!) }
+    private static func host(_ name: String) -> Origin {
+        var parts = URLComponents()
+        (parts.scheme, parts.host) = ("https", "\(name).test")
+        return Origin(of: parts.url ?? URL(filePath: "/"))
+    }
     private let a = host("a")
     private let b = host("b")
 

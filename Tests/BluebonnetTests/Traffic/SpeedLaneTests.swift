@@ -65,7 +65,7 @@ import Testing
         #expect(lane.due == nil)
     }
 
-    @Test func `Transfers that wait for the session continue in order, and nobody overtakes them`() {
+    @Test func `Transfers that wait for the session continue in order, and no other overtakes them`() {
         // A byte takes a millisecond.
         var lane = SpeedLane(bytesPerSecond: 1000, now: 0)
         var (admits, admitted): (Bool, [TransferID])
@@ -121,7 +121,9 @@ import Testing
         #expect(lane.due == nil)
     }
 
-    /// The transfers want pieces of 16 KiB. The loop looks at times that are up to 5 milliseconds late, at random.
+    /// The transfers want pieces of 16 KiB.
+    ///
+    /// The loop looks at times that are up to 5 milliseconds late, at random.
     @Test(arguments: [
         (speed: 20_000, transfers: 1), (speed: 1_000_000, transfers: 1), (speed: 100_000_000, transfers: 1),
         (speed: 1_000_000, transfers: 7), (speed: 100_000_000, transfers: 100),

@@ -4,7 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Speed limits on the wire. A lower bound of the time holds on any machine; the upper one is beside a sleep of the length
+/// Speed limits on the wire.
+///
+/// A lower bound of the time holds on any machine; the upper one is beside a sleep of the length
 /// that the limit demands, and generous: `SpeedLaneTests` has the exact one.
 @Suite struct SpeedLimitTests {
     private static let size = 1 << 20

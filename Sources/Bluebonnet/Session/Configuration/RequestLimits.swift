@@ -7,7 +7,7 @@ extension Session.Configuration {
     /// ``Timeouts/queue`` sets one, and ``TransferMetrics/queue`` tells how long it waited.
     ///
     /// A request counts while its exchange with the server runs. It does not count during the delay before a retry, and
-    /// each redirect and each retry waits anew. Responses from the cache do not count. A stream or an event source counts
+    /// each redirect and each retry waits again. Responses from the cache do not count. A stream or an event source counts
     /// as long as it receives, and a suspended request that has started keeps its place.
     public struct RequestLimits: Hashable, Sendable {
         /// The maximum number of running requests to one host and port, at least 1; `nil`, the default, for no limit.
