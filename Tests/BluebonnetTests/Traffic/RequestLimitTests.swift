@@ -102,8 +102,8 @@ import Testing
             return values
         }()
         // The requests reach the transport before the first one ends.
-        while requests.contains(where: { $0.state != .resumed }) { await Task.yield() }
-        try await Task.sleep(for: .milliseconds(50))
+        while requests.contains(where: \.requests.isEmpty) { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(200))
         gate.open()
         let values = await responses
         #expect(values == ["1", "2", "3", "4", "5"])

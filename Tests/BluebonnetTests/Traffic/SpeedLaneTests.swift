@@ -160,4 +160,41 @@ import Testing
         #expect(largest <= 512 << 10)
         #expect((passed.max() ?? 0) - (passed.min() ?? 0) <= 512 << 10)
     }
+
+    struct Limits: Sendable {
+        var own: Int64?
+        var session: Int64?
+    }
+
+    private static let slowest = [
+        Limits(own: 100_000), Limits(own: 500_000, session: 100_000), Limits(session: 100_000),
+    ]
+
+    /// A transfer of 1 MB in pieces of 16 KB, and one that is sent in pieces of any size, with a loop that is late.
+    @Test(arguments: [true, false], slowest)
+    func `A body takes the time that the lower limit demands`(
+        isUpload: Bool, limits: Limits
+    ) throws {
+        let (size, piece) = (1_000_000, 16_000)
+        var lane = SpeedLane(bytesPerSecond: limits.session, now: 0)
+        var speed = try #require(TransferSpeed(own: limits.own, session: limits.session, now: 0))
+        var (now, passed): (Int64, Int) = (0, 0)
+        while passed < size {
+            let count = min(piece, size - passed)
+            let allowed =
+                isUpload
+                ? speed.sendable(count, of: 1, in: &lane, now: now)
+                : speed.allows(count, of: 1, in: &lane, now: now) ? count : nil
+            if let allowed {
+                speed.passed(allowed)
+                passed += allowed
+                continue
+            }
+            now = max(now, try #require(lane.due)) + Int64.random(in: 0...5_000_000)
+            let admitted = lane.takeAdmitted(now: now)
+            if !admitted.isEmpty { speed.admitted() }
+        }
+        // 10 seconds, and up to 5 ms for the last wait.
+        #expect((9_900_000_000...10_100_000_000).contains(now), "\(now)")
+    }
 }

@@ -6,8 +6,8 @@ import Testing
 
 /// Speed limits on the wire.
 ///
-/// A lower bound of the time holds on any machine; the upper one is beside a sleep of the length
-/// that the limit demands, and generous: `SpeedLaneTests` has the exact one.
+/// A lower bound of the time holds on any machine. The upper one is beside a sleep of the length that the limit demands,
+/// and only finds a request that stalls, because all tests share the machine: `SpeedLaneTests` has the exact one.
 @Suite struct SpeedLimitTests {
     private static let size = 1 << 20
 
@@ -25,7 +25,7 @@ import Testing
         let control = Task { try await clock.measure { try await Task.sleep(for: .seconds(seconds)) } }
         let elapsed = try await clock.measure(work)
         #expect(elapsed >= .seconds(seconds * 0.95), "\(elapsed)")
-        #expect(try await elapsed <= control.value * 1.5 + .seconds(0.5), "\(elapsed)")
+        #expect(try await elapsed <= control.value * 2 + .seconds(20), "\(elapsed)")
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS], [1, 4])
