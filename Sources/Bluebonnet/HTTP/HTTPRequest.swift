@@ -92,10 +92,10 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
-    /// The speed limits for the bodies of this request, besides those of the session; `nil`, the default, for none.
-    public var speedLimits: SpeedLimits? {
-        get { parts.speedLimits }
-        set { parts.speedLimits = newValue }
+    /// The speed limits for the bodies of this request, besides those of the session; none by default.
+    public var speedLimits: SpeedLimits {
+        get { parts.speedLimits ?? SpeedLimits() }
+        set { parts.speedLimits = newValue.isEmpty ? nil : newValue }
     }
 
     /// The values that the request carries to interceptors, event monitors and its response; none by default.
@@ -220,7 +220,7 @@ public struct HTTPRequest: Sendable {
         guard !hasBody || (method != .get && method != .head && method != .trace) else {
             throw RequestError(.invalidRequest(.bodyDataInGETRequest))
         }
-        if let (name, value) = speedLimits?.firstInvalid {
+        if let (name, value) = parts.speedLimits?.firstInvalid {
             let message = "\(name): \(value) is not a valid number of bytes per second"
             throw RequestError(.invalidRequest(.configuration(message)))
         }

@@ -4,13 +4,14 @@
 /// ``HTTPRequest/speedLimits`` to one request. If there are both, both apply.
 ///
 /// Only bodies count, by the bytes that are on the network: before content decoding, and without heads, TLS and the
-/// framing of HTTP. Bytes arrive in pieces of up to 16 KiB, and each piece waits until the limit allows all of it. A
+/// framing of HTTP. Bytes arrive in pieces of up to 64 KiB, and each piece waits until the limit allows all of it. A
 /// pause of the network is made up for, but with at most 50 milliseconds' worth of bytes, and at most 512 KiB. While a
 /// limit makes a request wait, ``Timeouts/idle`` does not count; ``Timeouts/total`` does.
 ///
-/// A limit slows the server down only when the system's and libcurl's buffers are full. A server can therefore send the
-/// first bytes of a response faster: with HTTP/1.1, up to some MiB; with HTTP/2, up to libcurl's window of 10 MiB, or 32
-/// MiB with libcurl before 8.1.0.
+/// A limit slows the server down only when the buffers of the system and of libcurl are full. A server can therefore
+/// send the first bytes of a response faster: with HTTP/1.1, up to some MiB; with HTTP/2, up to the window of libcurl,
+/// which is 10 MiB, or 32 MiB with libcurl before 8.1.0. For large bodies at a low speed, prefer HTTP/1.1 with such a
+/// libcurl. With libcurl 8.5.0, a limited response may fail if its request is still being sent.
 public struct SpeedLimits: Hashable, Sendable {
     /// The maximum number of bytes of request bodies per second, at least 1; `nil` for no limit.
     public var upload: Int64?
@@ -28,6 +29,11 @@ public struct SpeedLimits: Hashable, Sendable {
         self.download = download
     }
 
+    /// Returns these limits, completed with those of another value.
+    func filled(from other: SpeedLimits) -> SpeedLimits {
+        SpeedLimits(upload: upload ?? other.upload, download: download ?? other.download)
+    }
+
     /// Whether there are no limits.
     var isEmpty: Bool { self == SpeedLimits() }
 
@@ -43,7 +49,8 @@ public struct SpeedLimits: Hashable, Sendable {
 extension Request {
     /// Limits the speeds at which the request's bodies are sent and received.
     ///
-    /// Call this method before the request starts. The session's limits apply as well.
+    /// Call this method before the request starts. A limit replaces that of ``HTTPRequest/speedLimits`` and of an earlier
+    /// call; the session's limits apply as well.
     ///
     /// - Parameters:
     ///   - upload: The maximum number of bytes of the request body per second; `nil`, the default, for no limit.
@@ -52,7 +59,9 @@ extension Request {
     @discardableResult
     public nonisolated func speedLimits(upload: Int64? = nil, download: Int64? = nil) -> Self {
         let limits = SpeedLimits(upload: upload, download: download)
-        core.machine.withLock { $0.setup.additions.speedLimits = limits }
+        core.machine.withLock { machine in
+            machine.setup.additions.speedLimits = limits.filled(from: machine.setup.additions.speedLimits)
+        }
         return self
     }
 }

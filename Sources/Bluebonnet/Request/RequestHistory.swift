@@ -22,14 +22,15 @@ struct RequestAdditions {
     /// The values that each attempt carries.
     var tags = RequestTags()
 
-    var speedLimits: SpeedLimits?
+    /// The speed limits that replace those of each attempt's request.
+    var speedLimits = SpeedLimits()
 
-    var isEmpty: Bool { credential == nil && tags.isEmpty && speedLimits == nil }
+    var isEmpty: Bool { credential == nil && tags.isEmpty && speedLimits.isEmpty }
 
     /// Adds them to a request.
     func complete(_ request: inout HTTPRequest) {
         if request.credential == nil, let credential { request.credential = credential }
-        if let speedLimits { request.speedLimits = speedLimits }
+        if !speedLimits.isEmpty { request.speedLimits = speedLimits.filled(from: request.speedLimits) }
         if !tags.isEmpty { request.tags.add(tags) }
     }
 }

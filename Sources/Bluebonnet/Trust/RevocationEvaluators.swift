@@ -229,7 +229,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
                 HTTPHeader(name: "Content-Type", value: "application/ocsp-request"),
                 HTTPHeader(name: "Accept", value: "application/ocsp-response"),
             ], body: .data(question.der))
-        request.timeouts = Timeouts(connect: timeout, idle: timeout, total: timeout)
+        request.timeouts = Timeouts(queue: timeout, connect: timeout, idle: timeout, total: timeout)
         request.handlesCookies = false
         let exchange = session.streamRequest(request).validate(statusCode: [200])
         let body = exchange.streamTask().bytes

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Limits for running requests on the wire.
-@Suite struct RequestLimitTests {
+@Suite(.timeLimit(.minutes(2))) struct RequestLimitTests {
     private func session(_ limits: Session.Configuration.RequestLimits) -> Session {
         var configuration = Session.Configuration()
         configuration.requestLimits = limits
@@ -15,13 +15,16 @@ import Testing
     /// Requests that are handled at this moment, and the most so far.
     private final class Counter: Sendable {
         private let counts = Locked((now: 0, most: 0, all: 0))
+        private let parent: Counter?
+
+        init(parent: Counter? = nil) { self.parent = parent }
 
         var most: Int { counts.withLock { $0.most } }
         var all: Int { counts.withLock { $0.all } }
 
         func handle(_ work: () async -> Void) async {
             counts.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.all + 1) }
-            await work()
+            if let parent { await parent.handle(work) } else { await work() }
             counts.withLock { $0.now -= 1 }
         }
     }
@@ -40,7 +43,8 @@ import Testing
     }
 
     @Test func `At most as many requests run as the limits say, and all are answered`() async throws {
-        let counters = [Counter(), Counter()]
+        let both = Counter()
+        let counters = [Counter(parent: both), Counter(parent: both)]
         let servers = [try await server(counters[0]), try await server(counters[1])]
         let session = session(.init(perHost: 3, total: 4))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -57,6 +61,7 @@ import Testing
         #expect(counters.map(\.all) == [100, 100])
         #expect(counters.map(\.most).max() ?? 0 > 1)
         #expect(counters.allSatisfy { $0.most <= 3 })
+        #expect(both.most <= 4)
         try await TestHarness.end(session, servers[0])
         await servers[1].stop()
     }
@@ -126,6 +131,7 @@ import Testing
         let late = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .milliseconds(100)) }
         let error = await late.serializingNothing().response.error
         #expect(error?.kind == .timedOut(.queue))
+        #expect(late.metrics?.queue ?? .zero >= .milliseconds(100))
         #expect(error?.detail?.contains("0.1 seconds, the queue limit") == true, "\(String(describing: error))")
         let patient = session.request(server.url("/")) { $0.timeouts.total = .milliseconds(500) }.serializingNothing()
         async let response = patient.response
@@ -162,13 +168,64 @@ import Testing
         try await Task.sleep(for: .milliseconds(50))
         gate.open()
         _ = await held
-        // The suspended request has the only place now, and gives it back when it ends.
+        // The suspended request lets the other pass.
+        _ = try await server.request(2)
         try await Task.sleep(for: .milliseconds(50))
-        #expect(server.requestCount == 1)
+        #expect(server.requestCount == 2)
         requests[0].resume()
         let kinds = await errors.map { $0?.kind }
         #expect(kinds == [nil, .cancelled, nil])
         #expect(server.requestCount == 3)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `A place that a cancelled request waited for is free`() async throws {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in
+                await gate.wait()
+                return .ok
+            }
+            router.get("/") { _ in .ok }
+        }
+        let session = session(.init(total: 1))
+        async let held = session.request(server.url("/held")).serializingNothing().response
+        _ = try await server.request(1)
+        let waiting = session.request(server.url("/"))
+        async let cancelled = waiting.serializingNothing().response
+        try await Task.sleep(for: .milliseconds(20))
+        waiting.cancel()
+        _ = await cancelled
+        gate.open()
+        _ = await held
+        let next = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .zero) }
+        let response = await next.serializingNothing().response
+        #expect(response.error == nil)
+        #expect(response.metrics?.queue == nil)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `A suspended request does not use up its wait`() async throws {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in
+                await gate.wait()
+                return .ok
+            }
+            router.get("/") { _ in .ok }
+        }
+        let session = session(.init(total: 1))
+        async let held = session.request(server.url("/held")).serializingNothing().response
+        _ = try await server.request(1)
+        let request = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .milliseconds(300)) }
+        async let response = request.serializingNothing().response
+        try await Task.sleep(for: .milliseconds(50))
+        request.suspend()
+        try await Task.sleep(for: .milliseconds(500))
+        request.resume()
+        gate.open()
+        #expect(await response.error == nil)
+        _ = await held
         try await TestHarness.end(session, server)
     }
 

@@ -73,7 +73,7 @@ public final class CurlTransport: Transport {
 
     private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
         guard let body = request.body, body.data == nil, let opened = try body.open() else {
-            let isLimited = limitsUploads || request.speedLimits?.upload != nil
+            let isLimited = limitsUploads || request.speedLimits.upload != nil
             return UploadBody(request.body?.data, of: request, isLimited: isLimited)
         }
         return .channel(

@@ -21,8 +21,8 @@ final class LoopTurnState {
     /// Counts the body pieces that have arrived in this turn.
     var receiveBudget = ReceiveBudget()
     /// The transfers that wait because of speed limits.
-    var downloads: SpeedLane
-    var uploads: SpeedLane
+    var downloads: SpeedQueue
+    var uploads: SpeedQueue
     /// The transfers with bytes that are still to be decoded.
     var decodingQueue = DecodingQueue()
     /// The uploads whose ends have yet to be sent to their servers.
@@ -36,8 +36,8 @@ final class LoopTurnState {
     ///   watermark, within limits for the size of a piece.
     init(_ configuration: Session.Configuration) {
         let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
-        downloads = SpeedLane(bytesPerSecond: speed.download, now: MonotonicClock.now())
-        uploads = SpeedLane(bytesPerSecond: speed.upload, now: MonotonicClock.now())
+        downloads = SpeedQueue(bytesPerSecond: speed.download, now: MonotonicClock.now())
+        uploads = SpeedQueue(bytesPerSecond: speed.upload, now: MonotonicClock.now())
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
     }
 

@@ -1,52 +1,58 @@
 /// Decides which exchanges run and which wait because of ``Session/Configuration/requestLimits``, as a value.
 ///
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1), and those of one urgency in the order of their arrival.
-/// An exchange whose host is busy is set aside, and lets the others pass.
+/// An exchange whose host is busy is held, and lets the others pass.
 struct RequestQueue {
-    /// Waiting exchanges by urgency, oldest first; some of them may have ended.
-    private struct Line {
-        private var lanes = [ArraySlice<TransferID>](repeating: [], count: 8)
+    private struct Waiting {
+        let host: Origin
+        let urgency: Int
+    }
 
-        var isEmpty: Bool { lanes.allSatisfy(\.isEmpty) }
+    /// Waiting exchanges by urgency, oldest first; some of them may have ended.
+    private struct UrgencyQueues {
+        private var queues = [ArraySlice<TransferID>](repeating: [], count: 8)
 
         mutating func insert(_ id: TransferID, urgency: Int) {
-            guard let last = lanes[urgency].last, last > id else { return lanes[urgency].append(id) }
-            var (low, high) = (lanes[urgency].startIndex, lanes[urgency].endIndex)
+            guard let last = queues[urgency].last, last > id else { return queues[urgency].append(id) }
+            var (low, high) = (queues[urgency].startIndex, queues[urgency].endIndex)
             while low < high {
                 let middle = low + (high - low) / 2
-                if lanes[urgency][middle] < id { low = middle + 1 } else { high = middle }
+                if queues[urgency][middle] < id { low = middle + 1 } else { high = middle }
             }
-            lanes[urgency].insert(id, at: low)
+            queues[urgency].insert(id, at: low)
         }
 
-        /// Takes the first exchange that still waits.
-        mutating func popFirst(of waiting: [TransferID: Waiting]) -> (TransferID, Waiting)? {
-            for urgency in lanes.indices {
-                while let id = lanes[urgency].popFirst() {
+        /// Returns the first exchange that still waits, and forgets those before it.
+        mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
+            for urgency in queues.indices {
+                while let id = queues[urgency].first {
                     if let entry = waiting[id] { return (id, entry) }
+                    queues[urgency].removeFirst()
                 }
             }
             return nil
         }
 
+        /// Takes the first exchange that still waits.
+        mutating func popFirst(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
+            guard let first = first(of: waiting) else { return nil }
+            queues[first.entry.urgency].removeFirst()
+            return first
+        }
+
         mutating func removeAll(notIn waiting: [TransferID: Waiting]) {
-            for urgency in lanes.indices { lanes[urgency].removeAll { waiting[$0] == nil } }
+            for urgency in queues.indices { queues[urgency].removeAll { waiting[$0] == nil } }
         }
     }
 
     /// The place of an exchange, which is stored in its transfer.
     enum Place { case outside, waiting, running }
 
-    private struct Waiting {
-        let host: Origin
-        let urgency: Int
-    }
-
     private struct Host {
         var running = 0
         var waiting = 0
         /// The exchanges that wait until another one of the host ends.
-        var aside = Line()
+        var held = UrgencyQueues()
     }
 
     private let total: Int
@@ -55,8 +61,8 @@ struct RequestQueue {
     private var hosts: [Origin: Host] = [:]
     private var waiting: [TransferID: Waiting] = [:]
     /// The waiting exchanges whose hosts are not busy; at least one of each such host.
-    private var line = Line()
-    /// The number of exchanges that ended while they waited and are still in a line.
+    private var ready = UrgencyQueues()
+    /// The number of exchanges that ended while they waited and are still in a queue.
     private var endedCount = 0
 
     /// Creates an empty queue; `nil` if there are no limits.
@@ -70,38 +76,50 @@ struct RequestQueue {
 
     /// Whether a new exchange runs at once; otherwise, it waits.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int) -> Bool {
-        // The host is removed meanwhile, so that its lines are not copied.
+        // The host is removed meanwhile, so that its queues are not copied.
         var state = hosts.removeValue(forKey: host) ?? Host()
         defer { hosts[host] = state }
         let isBusy = state.running >= perHost
-        if !isBusy, running < total, line.isEmpty {
+        if !isBusy, running < total, ready.first(of: waiting) == nil {
             running += 1
             state.running += 1
             return true
         }
         waiting[id] = Waiting(host: host, urgency: urgency)
         state.waiting += 1
-        isBusy ? state.aside.insert(id, urgency: urgency) : line.insert(id, urgency: urgency)
+        isBusy ? state.held.insert(id, urgency: urgency) : ready.insert(id, urgency: urgency)
         return false
     }
 
     /// Returns a waiting exchange that runs from now on; `nil` if all that wait must go on waiting.
     mutating func next() -> TransferID? {
         guard running < total, !waiting.isEmpty else { return nil }
-        while let (id, entry) = line.popFirst(of: waiting) {
+        while let (id, entry) = ready.popFirst(of: waiting) {
             guard var host = hosts.removeValue(forKey: entry.host) else { continue }
             defer { hosts[entry.host] = host }
-            // An older one of the host may have been set aside.
-            host.aside.insert(id, urgency: entry.urgency)
-            guard host.running < perHost, let (first, _) = host.aside.popFirst(of: waiting) else { continue }
-            waiting[first] = nil
+            guard host.running < perHost else {
+                host.held.insert(id, urgency: entry.urgency)
+                continue
+            }
+            let next = exchangeForEarlier(id, entry, &host)
+            waiting[next] = nil
             running += 1
             host.running += 1
             host.waiting -= 1
-            returnToLine(&host)
-            return first
+            makeReady(&host)
+            return next
         }
         return nil
+    }
+
+    /// Returns an exchange, or one of its host that was held and is to start before it; that one is replaced by it.
+    private func exchangeForEarlier(_ id: TransferID, _ entry: Waiting, _ host: inout Host) -> TransferID {
+        guard let held = host.held.first(of: waiting), (held.entry.urgency, held.id) < (entry.urgency, id) else {
+            return id
+        }
+        _ = host.held.popFirst(of: waiting)
+        host.held.insert(id, urgency: entry.urgency)
+        return held.id
     }
 
     /// Called when an exchange has ended, which ran or waited.
@@ -114,23 +132,23 @@ struct RequestQueue {
             running -= 1
             state.running -= 1
         }
-        returnToLine(&state)
+        makeReady(&state)
         if state.running > 0 || state.waiting > 0 { hosts[host] = state }
         removeEnded()
     }
 
-    /// Moves the first exchange that was set aside to the line, if its host is no longer busy.
-    private mutating func returnToLine(_ host: inout Host) {
-        guard host.running < perHost, let (id, entry) = host.aside.popFirst(of: waiting) else { return }
-        line.insert(id, urgency: entry.urgency)
+    /// Makes the first held exchange of a host ready, if the host is no longer busy.
+    private mutating func makeReady(_ host: inout Host) {
+        guard host.running < perHost, let (id, entry) = host.held.popFirst(of: waiting) else { return }
+        ready.insert(id, urgency: entry.urgency)
     }
 
-    /// Removes the exchanges that have ended from the lines when they are more than the others.
+    /// Removes the exchanges that have ended from the queues when they are more than the others.
     private mutating func removeEnded() {
         guard endedCount > waiting.count + 64 else { return }
         endedCount = 0
-        line.removeAll(notIn: waiting)
-        for host in hosts.keys { hosts[host]?.aside.removeAll(notIn: waiting) }
+        ready.removeAll(notIn: waiting)
+        for host in hosts.keys { hosts[host]?.held.removeAll(notIn: waiting) }
     }
 }
 
@@ -144,6 +162,8 @@ extension TransferEngine {
         let urgency = transfer.request.priority?.urgency ?? 3
         if queue?.enters(transfer.id, to: host, urgency: urgency) == true {
             transfer.place = .running
+            // It may have waited before it was suspended.
+            transfer.limits.leftQueue(at: shared.now)
             return true
         }
         transfer.place = .waiting
@@ -158,16 +178,15 @@ extension TransferEngine {
             transfer.place = .running
             transfer.limits.leftQueue(at: shared.now)
             transfer.responseBuffer.lastActivity = shared.now
-            let isSuspended = transfer.responseBuffer.state.isSuspended
-            // A suspended exchange is added when it is resumed.
-            isSuspended ? transfer.responseBuffer.state.withdrawn() : add(transfer)
+            add(transfer)
             if transfers[id] != nil { checkLimits(of: transfer) }
         }
     }
 
-    /// Called when an exchange has ended.
+    /// Called when an exchange has ended, or is suspended while it waits.
     func leaveQueue(_ transfer: Transfer) {
         guard transfer.place != .outside else { return }
+        transfer.place = .outside
         queue?.left(transfer.id, to: Origin(of: transfer.request.url))
     }
 }

@@ -66,7 +66,7 @@ extension TransferEngine {
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         leaveQueue(transfer)
-        if transfer.speed != nil { leaveSpeedLanes(transfer) }
+        if transfer.speed != nil { leaveSpeedQueues(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)
         } else {
@@ -83,7 +83,9 @@ extension TransferEngine {
         }
         let outcome = ExchangeOutcome(
             response: transfer.response, body: transfer.responseBuffer.body,
-            error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0, now: shared.now) }
+            error: error,
+            metrics: transfer.easy.map { TransferMetrics(of: transfer, $0, now: shared.now) }
+                ?? TransferMetrics(ofQueued: transfer, now: shared.now)
         )
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)

@@ -166,7 +166,7 @@ actor TransferEngine: EventLoopClient {
         attach()
         transfers[id] = transfer
         perform(transfer.responseBuffer.state.started(), on: transfer)
-        checkLimits(of: transfer)
+        if transfers[id] != nil { checkLimits(of: transfer) }
     }
 
     private func releaseBody(of transfer: Transfer) {
@@ -218,6 +218,10 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func pause(_ transfer: Transfer, _ directions: Int32) {
+        if transfer.place == .waiting {
+            leaveQueue(transfer)
+            return transfer.responseBuffer.state.withdrawn()
+        }
         guard let easy = transfer.easy else { return }
         if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
             // Libcurl can pause a transfer, but not its connection setup, after which it would send the request. The

@@ -33,7 +33,7 @@ struct TransferLimits: Equatable {
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
     /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
-    private(set) var queued: Duration?
+    private(set) var queueTime: Duration?
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
     private let queue: Int64?
@@ -67,8 +67,15 @@ struct TransferLimits: Equatable {
 
     /// Called when the transfer no longer waits for others, and starts.
     mutating func leftQueue(at now: Int64) {
-        queued = .nanoseconds(now - startedAt)
+        guard isQueued else { return }
+        queueTime = queueTime(at: now)
         self = starting(at: now)
+    }
+
+    /// The time that the transfer has waited for others; `nil` if it did not wait.
+    func queueTime(at now: Int64) -> Duration? {
+        guard case .queued(let since) = phase else { return queueTime }
+        return .nanoseconds(now - since)
     }
 
     /// Called when the transfer was added to libcurl.
@@ -96,6 +103,8 @@ struct TransferLimits: Equatable {
     /// The shortest interval between two checks, which also limits the check of the idle timeout.
     private static let shortestInterval: Int64 = 5_000_000
 
+    private var isQueued: Bool { if case .queued = phase { true } else { false } }
+
     func verdict(in snapshot: TransferSnapshot) -> Verdict {
         var next: Int64?
         func isOver(_ limit: Int64?, since start: Int64) -> Bool {
@@ -105,8 +114,6 @@ struct TransferLimits: Equatable {
             next = min(next ?? end, end)
             return false
         }
-        var isQueued = false
-        if case .queued = phase { isQueued = true }
         if !isQueued, isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         let waiting: RequestError.TimeoutStage? =
@@ -117,6 +124,7 @@ struct TransferLimits: Equatable {
             case .sent: nil
             }
         if let waiting { return .exceeded(waiting) }
+        guard !isQueued else { return .within(nextCheck: next) }
         guard phase == .sent else {
             // The idle timeout starts when the request is sent, which only the next check reveals.
             if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }

@@ -1,10 +1,17 @@
 import CCurl
 
 extension TransferMetrics {
+    /// The measurements of a transfer that ended while it waited for others; `nil` for a transfer that did not wait.
+    init?(ofQueued transfer: Transfer, now: Int64) {
+        guard let time = transfer.limits.queueTime(at: now) else { return nil }
+        self.init()
+        queue = time
+    }
+
     /// Reads libcurl's measurements of a transfer that has ended.
     init(of transfer: Transfer, _ easy: EasyHandle, now: Int64) {
         self.init()
-        queue = transfer.limits.queued
+        queue = transfer.limits.queueTime
         guard !transfer.isFresh else { return }
         func duration(_ info: CURLINFO) -> Duration? { easy.duration(info).map { $0 + transfer.limits.uncounted } }
         isReusedConnection = transfer.resends.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0

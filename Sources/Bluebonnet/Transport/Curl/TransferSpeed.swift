@@ -2,45 +2,58 @@ import CCurl
 
 /// The speed limits of one transfer in one direction, as a value.
 struct TransferSpeed {
-    /// The largest piece of a request body that is sent at once.
-    private static let largestPiece = 16 * 1024
+    /// The first portion of a body that can be divided.
+    private static let firstPortion = 1024
 
     /// The transfer's own allowance; `nil` if only the session has a limit.
     private var allowance: ByteAllowance?
     /// The bytes that may be passed.
-    private var granted = 0
+    private(set) var granted = 0
     /// The bytes for which the transfer waits.
     private(set) var wanted: Int?
-    /// The largest piece that is granted at once, which takes at most a twentieth of a second.
-    let pieceSize: Int
+    /// The bytes that are asked for at once, which grow while the body lasts.
+    private var portion = 0
+    /// The largest portion, which lasts 25 milliseconds.
+    private let largestPortion: Int
 
     /// Creates the limits; `nil` if neither the transfer nor the session has one.
     init?(own: Int64?, session: Int64?, now: Int64) {
         guard let slowest = [own, session].compactMap(\.self).min() else { return nil }
         allowance = own.map { ByteAllowance(bytesPerSecond: $0, since: now) }
-        pieceSize = Int(min(max(slowest / 20, 1), Int64(Self.largestPiece)))
+        largestPortion = Int(min(max(slowest / 40, 1), ByteAllowance.largestBurst))
     }
 
-    /// Whether bytes may be passed; otherwise, the transfer waits in the lane.
-    mutating func allows(_ count: Int, of id: TransferID, in lane: inout SpeedLane, now: Int64) -> Bool {
+    /// Whether a piece may be passed, which cannot be divided; otherwise, the transfer waits in the queue.
+    ///
+    /// Each wait costs a pause of libcurl, which may copy what it has stored. A transfer therefore waits for more than
+    /// one piece if its body is long.
+    mutating func allows(_ count: Int, of id: TransferID, in queue: inout SpeedQueue, now: Int64) -> Bool {
         guard granted < count else { return true }
-        guard wanted == nil else { return false }
-        let missing = count - granted
-        let start = allowance?.time(for: missing, wantedSince: now) ?? now
-        allowance?.take(missing, wantedSince: now)
-        guard lane.admits(missing, of: id, from: start, now: now) else {
-            wanted = missing
-            return false
-        }
-        granted = count
-        return true
+        return asks(for: max(count - granted, min(portion, largestPortion)), of: id, in: &queue, now: now)
     }
 
     /// The number of bytes that may be sent of `limit`; `nil` if the transfer must wait.
-    mutating func sendable(_ limit: Int, of id: TransferID, in lane: inout SpeedLane, now: Int64) -> Int? {
-        if granted > 0 { return min(granted, limit) }
-        let piece = min(pieceSize, limit)
-        return allows(piece, of: id, in: &lane, now: now) ? piece : nil
+    mutating func sendable(_ limit: Int, of id: TransferID, in queue: inout SpeedQueue, now: Int64) -> Int? {
+        if granted == 0 {
+            let count = min(max(portion, Self.firstPortion), largestPortion, limit)
+            guard asks(for: count, of: id, in: &queue, now: now) else { return nil }
+        }
+        return min(granted, limit)
+    }
+
+    private mutating func asks(
+        for count: Int, of id: TransferID, in queue: inout SpeedQueue, now: Int64
+    ) -> Bool {
+        guard wanted == nil else { return false }
+        portion = min(2 * max(portion, count), Int(ByteAllowance.largestBurst))
+        let start = allowance?.time(for: count, wantedSince: now) ?? now
+        allowance?.take(count, wantedSince: now)
+        guard queue.admits(count, of: id, from: start, now: now) else {
+            wanted = count
+            return false
+        }
+        granted += count
+        return true
     }
 
     /// Called when the transfer no longer waits.
@@ -66,35 +79,34 @@ extension Transfer {
         /// Creates the limits; `nil` if there are none.
         init?(of request: HTTPRequest, in configuration: Session.Configuration, now: Int64) {
             let (own, session) = (request.speedLimits, configuration.speedLimits)
-            guard own != nil || !session.isEmpty else { return nil }
-            upload = TransferSpeed(own: own?.upload, session: session.upload, now: now)
-            download = TransferSpeed(own: own?.download, session: session.download, now: now)
-            guard upload != nil || download != nil else { return nil }
+            guard !own.isEmpty || !session.isEmpty else { return nil }
+            upload = TransferSpeed(own: own.upload, session: session.upload, now: now)
+            download = TransferSpeed(own: own.download, session: session.download, now: now)
         }
     }
 
     /// Receives bytes of the body when the speed limits allow them; returns the state's decision.
     func receivedLimitedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard responseBuffer.state.acceptsBytes, !firstField.isHeadExpected, speed != nil else {
+        guard speed?.download != nil, responseBuffer.state.acceptsBytes, !firstField.isHeadExpected else {
             return unsafe receivedBody(bytes)
         }
         let now = MonotonicClock.now()
         let isAllowed = speed?.download?.allows(bytes.count, of: id, in: &turn.downloads, now: now) ?? true
-        guard isAllowed else {
-            responseBuffer.state.speedExceeded()
-            return unsafe receivedBody(bytes)
-        }
-        speed?.download?.passed(bytes.count)
-        return unsafe receivedBody(bytes)
+        if !isAllowed { responseBuffer.state.speedExceeded() }
+        let action = unsafe receivedBody(bytes)
+        // Libcurl delivers the bytes again if they were not accepted.
+        if action == .accept { speed?.download?.passed(bytes.count) }
+        return action
     }
 
     /// Provides as many bytes of the request's body as the speed limits allow, like ``provideBody(into:)``.
     func provideLimitedBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard responseBuffer.state.upload != .refused, speed?.upload != nil else {
+        let rest = upload.length.map { Int(clamping: $0 - Int64(uploadOffset)) } ?? .max
+        guard speed?.upload != nil, responseBuffer.state.upload != .refused, rest > 0 else {
             return unsafe provideBody(into: buffer)
         }
-        let now = MonotonicClock.now()
-        guard let limit = speed?.upload?.sendable(buffer.count, of: id, in: &turn.uploads, now: now) else {
+        let (size, now) = (min(buffer.count, rest), MonotonicClock.now())
+        guard let limit = speed?.upload?.sendable(size, of: id, in: &turn.uploads, now: now) else {
             responseBuffer.state.bodyBytesMissing()
             return bb_curl_readfunc_pause
         }
@@ -112,7 +124,6 @@ extension TransferEngine {
             transfer.speed?.download?.admitted()
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.speedAllowed(), on: transfer)
-            transfer.noteDecoding()
         }
         for id in shared.uploads.takeAdmitted(now: shared.now) {
             guard let transfer = transfers[id] else { continue }
@@ -122,9 +133,15 @@ extension TransferEngine {
         }
     }
 
-    /// Removes a transfer that has ended from the transfers that wait because of speed limits.
-    func leaveSpeedLanes(_ transfer: Transfer) {
-        if transfer.speed?.download?.wanted != nil { shared.downloads.remove(transfer.id) }
-        if transfer.speed?.upload?.wanted != nil { shared.uploads.remove(transfer.id) }
+    /// Ends the waits of a transfer that has ended, and returns what it did not use to the session.
+    func leaveSpeedQueues(_ transfer: Transfer) {
+        if let download = transfer.speed?.download {
+            if download.wanted != nil { shared.downloads.remove(transfer.id) }
+            shared.downloads.giveBack(download.granted)
+        }
+        if let upload = transfer.speed?.upload {
+            if upload.wanted != nil { shared.uploads.remove(transfer.id) }
+            shared.uploads.giveBack(upload.granted)
+        }
     }
 }

@@ -45,80 +45,103 @@ import Testing
     }
 }
 
-@Suite struct SpeedLaneTests {
+@Suite struct SpeedQueueTests {
     private static let millisecond: Int64 = 1_000_000
 
     @Test func `Without a limit of the session, only the own limit makes a transfer wait`() {
-        var lane = SpeedLane(bytesPerSecond: nil, now: 0)
+        var queue = SpeedQueue(bytesPerSecond: nil, now: 0)
         var (admits, admitted): (Bool, [TransferID])
-        admits = lane.admits(100, of: 1, from: 5, now: 5)
+        admits = queue.admits(100, of: 1, from: 5, now: 5)
         #expect(admits)
-        admits = lane.admits(100, of: 2, from: 9, now: 5)
+        admits = queue.admits(100, of: 2, from: 9, now: 5)
         #expect(!admits)
-        admits = lane.admits(100, of: 3, from: 5, now: 5)
+        admits = queue.admits(100, of: 3, from: 5, now: 5)
         #expect(admits)
-        #expect(lane.due == 9)
-        admitted = lane.takeAdmitted(now: 8)
+        #expect(queue.due == 9)
+        admitted = queue.takeAdmitted(now: 8)
         #expect(admitted == [])
-        admitted = lane.takeAdmitted(now: 9)
+        admitted = queue.takeAdmitted(now: 9)
         #expect(admitted == [2])
-        #expect(lane.due == nil)
+        #expect(queue.due == nil)
     }
 
     @Test func `Transfers that wait for the session continue in order, and no other overtakes them`() {
         // A byte takes a millisecond.
-        var lane = SpeedLane(bytesPerSecond: 1000, now: 0)
+        var queue = SpeedQueue(bytesPerSecond: 1000, now: 0)
         var (admits, admitted): (Bool, [TransferID])
-        admits = lane.admits(100, of: 1, from: 0, now: 0)
+        admits = queue.admits(100, of: 1, from: 0, now: 0)
         #expect(!admits)
-        admits = lane.admits(1, of: 2, from: 0, now: 0)
+        admits = queue.admits(1, of: 2, from: 0, now: 0)
         #expect(!admits)
-        admits = lane.admits(50, of: 3, from: 0, now: 0)
+        admits = queue.admits(50, of: 3, from: 0, now: 0)
         #expect(!admits)
-        admitted = lane.takeAdmitted(now: 99 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 99 * Self.millisecond)
         #expect(admitted == [])
-        // The first transfer decides when the lane is checked again.
-        #expect(lane.due == 100 * Self.millisecond)
-        admitted = lane.takeAdmitted(now: 100 * Self.millisecond)
+        // The first transfer decides when the queue is checked again.
+        #expect(queue.due == 100 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 100 * Self.millisecond)
         #expect(admitted == [1])
-        admits = lane.admits(1, of: 4, from: 0, now: 100 * Self.millisecond)
+        admits = queue.admits(1, of: 4, from: 0, now: 100 * Self.millisecond)
         #expect(!admits)
-        admitted = lane.takeAdmitted(now: 101 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 101 * Self.millisecond)
         #expect(admitted == [2])
-        #expect(lane.due == 151 * Self.millisecond)
-        admitted = lane.takeAdmitted(now: 152 * Self.millisecond)
+        #expect(queue.due == 151 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 152 * Self.millisecond)
         #expect(admitted == [3, 4])
-        #expect(lane.due == nil)
+        #expect(queue.due == nil)
     }
 
     @Test func `A transfer that waits for its own limit is overtaken`() {
-        var lane = SpeedLane(bytesPerSecond: 1000, now: 0)
+        var queue = SpeedQueue(bytesPerSecond: 1000, now: 0)
         var (admits, admitted): (Bool, [TransferID])
-        admits = lane.admits(10, of: 1, from: 500 * Self.millisecond, now: 0)
+        admits = queue.admits(10, of: 1, from: 500 * Self.millisecond, now: 0)
         #expect(!admits)
-        admits = lane.admits(100, of: 2, from: 0, now: 0)
+        admits = queue.admits(100, of: 2, from: 0, now: 0)
         #expect(!admits)
-        admitted = lane.takeAdmitted(now: 100 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 100 * Self.millisecond)
         #expect(admitted == [2])
-        #expect(lane.due == 500 * Self.millisecond)
-        admitted = lane.takeAdmitted(now: 500 * Self.millisecond)
+        #expect(queue.due == 500 * Self.millisecond)
+        admitted = queue.takeAdmitted(now: 500 * Self.millisecond)
         #expect(admitted == [1])
     }
 
     @Test func `A transfer that has ended leaves room for others`() {
-        var lane = SpeedLane(bytesPerSecond: 1000, now: 0)
+        var queue = SpeedQueue(bytesPerSecond: 1000, now: 0)
         var (admits, admitted): (Bool, [TransferID])
-        admits = lane.admits(1000, of: 1, from: 0, now: 0)
+        admits = queue.admits(1000, of: 1, from: 0, now: 0)
         #expect(!admits)
-        admits = lane.admits(100, of: 2, from: 0, now: 0)
+        admits = queue.admits(100, of: 2, from: 0, now: 0)
         #expect(!admits)
-        lane.remove(1)
-        admitted = lane.takeAdmitted(now: 100 * Self.millisecond)
+        queue.remove(1)
+        admitted = queue.takeAdmitted(now: 100 * Self.millisecond)
         #expect(admitted == [2])
-        admits = lane.admits(1000, of: 3, from: 0, now: 0)
+        admits = queue.admits(1000, of: 3, from: 0, now: 0)
         #expect(!admits)
-        lane.remove(3)
-        #expect(lane.due == nil)
+        queue.remove(3)
+        #expect(queue.due == nil)
+    }
+
+    @Test func `The transfer after one that has ended continues at its own time`() {
+        var queue = SpeedQueue(bytesPerSecond: 1000, now: 0)
+        var admitted: [TransferID]
+        _ = queue.admits(100_000, of: 1, from: 0, now: 0)
+        _ = queue.admits(100, of: 2, from: 0, now: 0)
+        admitted = queue.takeAdmitted(now: 200 * Self.millisecond)
+        #expect(admitted == [])
+        queue.remove(1)
+        admitted = queue.takeAdmitted(now: 200 * Self.millisecond)
+        #expect(admitted == [2])
+    }
+
+    @Test func `Bytes that were not used are there for the next transfer`() {
+        var queue = SpeedQueue(bytesPerSecond: 1000, now: 0)
+        let second: Int64 = 1_000_000_000
+        _ = queue.admits(1000, of: 1, from: 0, now: 0)
+        _ = queue.takeAdmitted(now: second)
+        queue.giveBack(900)
+        let admits = queue.admits(900, of: 2, from: second, now: second)
+        #expect(!admits)
+        #expect(queue.due == second + 850 * Self.millisecond)
     }
 
     /// The transfers want pieces of 16 KiB.
@@ -131,7 +154,7 @@ import Testing
     func `In a second on a manual clock, as many bytes pass as the limit says, evenly`(speed: Int, transfers: Int) {
         let piece = 16 * 1024
         let duration = max(1_000_000_000, Int64(piece) * 40_000_000_000 / Int64(speed))
-        var lane = SpeedLane(bytesPerSecond: Int64(speed), now: 0)
+        var queue = SpeedQueue(bytesPerSecond: Int64(speed), now: 0)
         var generator = SystemRandomNumberGenerator()
         var passed = [Int](repeating: 0, count: transfers)
         var (now, largest): (Int64, Int) = (0, 0)
@@ -139,20 +162,20 @@ import Testing
         while now < duration {
             var burst = 0
             for transfer in waiting {
-                while lane.admits(piece, of: TransferID(transfer), from: now, now: now) {
+                while queue.admits(piece, of: TransferID(transfer), from: now, now: now) {
                     passed[transfer] += piece
                     burst += piece
                 }
             }
-            waiting = lane.takeAdmitted(now: now).map { Int($0) }
+            waiting = queue.takeAdmitted(now: now).map { Int($0) }
             for transfer in waiting {
                 passed[transfer] += piece
                 burst += piece
             }
             largest = max(largest, burst)
             guard waiting.isEmpty else { continue }
-            now = max(now, lane.due ?? now) + Int64.random(in: 0...5_000_000, using: &generator)
-            waiting = lane.takeAdmitted(now: now).map { Int($0) }
+            now = max(now, queue.due ?? now) + Int64.random(in: 0...5_000_000, using: &generator)
+            waiting = queue.takeAdmitted(now: now).map { Int($0) }
             for transfer in waiting { passed[transfer] += piece }
         }
         let expected = Double(speed) * Double(now) / 1e9
@@ -176,22 +199,22 @@ import Testing
         isUpload: Bool, limits: Limits
     ) throws {
         let (size, piece) = (1_000_000, 16_000)
-        var lane = SpeedLane(bytesPerSecond: limits.session, now: 0)
+        var queue = SpeedQueue(bytesPerSecond: limits.session, now: 0)
         var speed = try #require(TransferSpeed(own: limits.own, session: limits.session, now: 0))
         var (now, passed): (Int64, Int) = (0, 0)
         while passed < size {
             let count = min(piece, size - passed)
             let allowed =
                 isUpload
-                ? speed.sendable(count, of: 1, in: &lane, now: now)
-                : speed.allows(count, of: 1, in: &lane, now: now) ? count : nil
+                ? speed.sendable(count, of: 1, in: &queue, now: now)
+                : speed.allows(count, of: 1, in: &queue, now: now) ? count : nil
             if let allowed {
                 speed.passed(allowed)
                 passed += allowed
                 continue
             }
-            now = max(now, try #require(lane.due)) + Int64.random(in: 0...5_000_000)
-            let admitted = lane.takeAdmitted(now: now)
+            now = max(now, try #require(queue.due)) + Int64.random(in: 0...5_000_000)
+            let admitted = queue.takeAdmitted(now: now)
             if !admitted.isEmpty { speed.admitted() }
         }
         // 10 seconds, and up to 5 ms for the last wait.

@@ -4,8 +4,8 @@
 struct ByteAllowance: Equatable {
     /// The longest pause that is made up for.
     private static let longestPause: Int64 = 50_000_000
-    /// The maximum number of bytes that make up for a pause.
-    private static let largestBurst: Int64 = 512 * 1024
+    /// The maximum number of bytes that are allowed at once.
+    static let largestBurst: Int64 = 512 * 1024
 
     let bytesPerSecond: Int64
     /// The time until which the allowance is used.
@@ -28,6 +28,11 @@ struct ByteAllowance: Equatable {
         usedUntil = time(for: count, wantedSince: start)
     }
 
+    /// Returns bytes that were not used after all.
+    mutating func giveBack(_ count: Int) {
+        usedUntil -= duration(of: Int64(count))
+    }
+
     private func duration(of count: Int64) -> Int64 {
         let (time, overflow) = count.multipliedReportingOverflow(by: 1_000_000_000)
         return overflow ? .max / 4 : time / bytesPerSecond
@@ -37,8 +42,8 @@ struct ByteAllowance: Equatable {
 /// The transfers that wait because of speed limits, in one direction and in the order of their arrival, as a value.
 ///
 /// The session's allowance goes to the first transfer whose own limit allows its bytes. The transfers thus take turns,
-/// because each of them waits for one piece of its body at a time.
-struct SpeedLane {
+/// because each of them waits for one part of its body at a time.
+struct SpeedQueue {
     private struct Entry {
         let id: TransferID
         let count: Int
@@ -49,7 +54,7 @@ struct SpeedLane {
     /// The allowance of the session; `nil` if it has no limit.
     private(set) var allowance: ByteAllowance?
     private var entries: [Entry] = []
-    /// When the next transfer may continue; `nil` if none waits.
+    /// When the next transfer may continue, or may have to be found; `nil` if none waits.
     private(set) var due: Int64?
 
     init(bytesPerSecond: Int64?, now: Int64) {
@@ -60,7 +65,8 @@ struct SpeedLane {
     mutating func admits(_ count: Int, of id: TransferID, from start: Int64, now: Int64) -> Bool {
         let entry = Entry(id: id, count: count, start: start)
         // Transfers that wait for the session come first.
-        if due.map({ $0 > now }) ?? true, !isContended, take(entry, now: now) { return true }
+        let isContended = allowance != nil && entries.contains { $0.start <= now }
+        if !isContended, take(entry, now: now) { return true }
         entries.append(entry)
         due = min(due ?? .max, time(for: entry))
         return false
@@ -90,14 +96,14 @@ struct SpeedLane {
         return admitted
     }
 
-    /// Removes a transfer that has ended.
+    /// Removes a transfer that has ended; the next turn finds out which one is next.
     mutating func remove(_ id: TransferID) {
         entries.removeAll { $0.id == id }
-        if entries.isEmpty { due = nil }
+        due = entries.isEmpty ? nil : 0
     }
 
-    /// Whether some transfer may wait for the session's allowance.
-    private var isContended: Bool { allowance != nil && !entries.isEmpty }
+    /// Returns bytes to the session that a transfer did not use.
+    mutating func giveBack(_ count: Int) { allowance?.giveBack(count) }
 
     private func time(for entry: Entry) -> Int64 {
         max(entry.start, allowance?.time(for: entry.count, wantedSince: entry.start) ?? entry.start)
