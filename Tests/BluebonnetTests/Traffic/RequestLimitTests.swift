@@ -113,7 +113,12 @@ import Testing
         let values = await responses
         #expect(values == ["1", "2", "3", "4", "5"])
         _ = await firstResponse
-        #expect(server.requests.dropFirst().map { $0.queryItems.first?.value } == ["3", "5", "2", "4", "1"])
+        let started = server.requests.dropFirst().map { $0.queryItems.first?.value }
+        #expect(started.count == 5)
+        #expect(started.prefix(2) == ["3", "5"])
+        // They reach the transport in any order, because their closures run on the global executor.
+        #expect(Set(started.dropFirst(2).prefix(2)) == ["2", "4"])
+        #expect(started.last == "1")
         try await TestHarness.end(session, server)
     }
 
