@@ -98,6 +98,9 @@ public struct HTTPRequest: Sendable {
         set { parts.speedLimits = newValue.isEmpty ? nil : newValue }
     }
 
+    /// Whether the request has speed limits of its own.
+    var hasSpeedLimits: Bool { if case .some = box.parts.speedLimits { true } else { false } }
+
     /// The values that the request carries to interceptors, event monitors and its response; none by default.
     ///
     /// They are not sent. Redirected requests keep them.

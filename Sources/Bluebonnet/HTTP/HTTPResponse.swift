@@ -33,7 +33,7 @@ public struct HTTPResponse: Sendable {
     ///   - head: The head as it was received.
     ///   - trailers: The fields after the body; none by default.
     ///   - keepsCoding: Whether the body is delivered with its content coding; `false` by default.
-    package init(url: URL, head: ReceivedHead, trailers: HTTPHeaders = [:], keepsCoding: Bool = false) {
+    package init(url: URL, head: ReceivedHead, trailers: HTTPHeaders? = nil, keepsCoding: Bool = false) {
         answer = ResponseStorage(url: url, head: head, trailers: trailers, keepsCoding: keepsCoding)
     }
 
@@ -45,10 +45,10 @@ public struct HTTPResponse: Sendable {
     private final class ResponseStorage: Sendable {
         let url: URL
         let head: ReceivedHead
-        let trailers: HTTPHeaders
+        let trailers: HTTPHeaders?
         let keepsCoding: Bool
 
-        init(url: URL, head: ReceivedHead, trailers: HTTPHeaders, keepsCoding: Bool) {
+        init(url: URL, head: ReceivedHead, trailers: HTTPHeaders?, keepsCoding: Bool) {
             self.url = url
             self.head = head
             self.trailers = trailers
@@ -90,7 +90,7 @@ public struct HTTPResponse: Sendable {
     /// They are known when the response is complete: in ``SerializedResponse/response`` and in ``Request/response``
     /// after the end, but not in the head that a stream or a closure receives before the body. Responses from the cache
     /// have no trailers. Their size is limited by ``Session/Configuration/maximumResponseHeadBytes``.
-    public var trailers: HTTPHeaders { answer.trailers }
+    public var trailers: HTTPHeaders { answer.trailers ?? [:] }
 
     private var mediaType: MediaType? {
         head.value(for: "Content-Type").flatMap { MediaType($0) }

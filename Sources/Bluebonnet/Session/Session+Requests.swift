@@ -60,8 +60,8 @@ extension Session {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in
-                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                encode: { [context] in
+                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
                 }), interceptor: interceptor)
     }
 
@@ -138,8 +138,8 @@ extension Session {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in
-                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                encode: { [context] in
+                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
                 }),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
@@ -223,8 +223,8 @@ extension Session {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [configuration] in
-                    try (encoder ?? configuration.parameterEncoder).encode(parameters, into: $0)
+                encode: { [context] in
+                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
                 }), interceptor: interceptor, to: destination)
     }
 

@@ -20,6 +20,11 @@ final class LoopTurnState {
     var refused: [Transfer] = []
     /// Counts the body pieces that have arrived in this turn.
     var receiveBudget = ReceiveBudget()
+    /// The speed limits of the session, and whether there are any.
+    let speedLimits: SpeedLimits
+    let limitsSpeed: Bool
+    /// Whether there has been a transfer with a speed limit.
+    var usesSpeedQueues = false
     /// The transfers that wait because of speed limits.
     var downloads: SpeedQueue
     var uploads: SpeedQueue
@@ -36,6 +41,8 @@ final class LoopTurnState {
     ///   watermark, within limits for the size of a piece.
     init(_ configuration: Session.Configuration) {
         let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
+        speedLimits = speed
+        limitsSpeed = !speed.isEmpty
         downloads = SpeedQueue(bytesPerSecond: speed.download, now: MonotonicClock.now())
         uploads = SpeedQueue(bytesPerSecond: speed.upload, now: MonotonicClock.now())
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))

@@ -156,7 +156,7 @@ struct RequestQueue {
 extension TransferEngine {
     /// Whether an exchange may run; otherwise, it waits until others have ended.
     func mayRun(_ transfer: Transfer) -> Bool {
-        guard queue != nil, transfer.place != .running else { return true }
+        guard limitsRequests, transfer.place != .running else { return true }
         guard transfer.place == .outside else { return false }
         let host = Origin(of: transfer.request.url)
         let urgency = transfer.request.priority?.urgency ?? 3

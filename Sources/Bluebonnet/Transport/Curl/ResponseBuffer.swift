@@ -192,7 +192,7 @@ struct ResponseBuffer {
     /// Returns the response as far as it was received; `nil` before its head is complete.
     func response(to url: URL) -> HTTPResponse? {
         guard let head else { return nil }
-        let trailers = trailerBytes.isEmpty ? [:] : ReceivedHead.fields(of: trailerBytes)
+        let trailers = trailerBytes.isEmpty ? nil : ReceivedHead.fields(of: trailerBytes)
         return HTTPResponse(url: url, head: head, trailers: trailers, keepsCoding: !decodesContent)
     }
 

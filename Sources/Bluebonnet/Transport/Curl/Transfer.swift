@@ -68,7 +68,7 @@ final class Transfer {
     var httpVersion: HTTPVersionPreference
     /// Whether the request may use a proxy.
     var isProxied = false
-    var speed: SpeedState?
+    let speed: SpeedState?
     var place = RequestQueue.Place.outside
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
@@ -109,7 +109,7 @@ final class Transfer {
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
         state: TransferState, upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?,
-        announcesRedirects: Bool, turn: LoopTurnState
+        announcesRedirects: Bool, speed: SpeedState?, turn: LoopTurnState
     ) {
         self.id = id
         self.request = request
@@ -117,6 +117,7 @@ final class Transfer {
         self.upload = upload
         self.httpVersion = httpVersion
         serverChallenges = AuthenticationChallenges(credential: credential)
+        self.speed = speed
         self.turn = turn
         reportedBytes = turn.reportedBytes
         reportsHead = state.isBodyHeld

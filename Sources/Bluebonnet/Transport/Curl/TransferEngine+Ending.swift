@@ -62,10 +62,10 @@ extension TransferEngine {
     }
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
-        transfers[transfer.id] = nil
+        guard transfers.removeValue(forKey: transfer.id) != nil else { return }
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
-        leaveQueue(transfer)
+        if limitsRequests { leaveQueue(transfer) }
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

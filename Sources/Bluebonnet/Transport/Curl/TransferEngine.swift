@@ -35,6 +35,7 @@ actor TransferEngine: EventLoopClient {
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
     /// The exchanges that wait for others to end; `nil` without limits.
     var queue: RequestQueue?
+    let limitsRequests: Bool
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
@@ -65,6 +66,7 @@ actor TransferEngine: EventLoopClient {
         shared = LoopTurnState(configuration)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
         queue = RequestQueue(configuration.requestLimits)
+        limitsRequests = configuration.requestLimits != Session.Configuration.RequestLimits()
         cookieAndHSTSStore = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
@@ -151,9 +153,9 @@ actor TransferEngine: EventLoopClient {
                 bodyLimit: exchangeOptions.maximumResponseBytes),
             upload: upload, httpVersion: version(of: request),
             credential: options.authenticatesItself(request) ? nil : request.credential,
-            announcesRedirects: exchangeOptions.pausesRedirects, turn: shared)
+            announcesRedirects: exchangeOptions.pausesRedirects, speed: speedState(for: request), turn: shared)
         transfer.responseBuffer.decodesContent = options.configuration.decodesContent
-        transfer.speed = Transfer.SpeedState(of: request, in: options.configuration, now: shared.now)
+        transfers[id] = transfer
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return notifyObservers()
@@ -164,9 +166,8 @@ actor TransferEngine: EventLoopClient {
             return notifyObservers()
         }
         attach()
-        transfers[id] = transfer
         perform(transfer.responseBuffer.state.started(), on: transfer)
-        if transfers[id] != nil { checkLimits(of: transfer) }
+        checkLimits(of: transfer)
     }
 
     private func releaseBody(of transfer: Transfer) {
@@ -313,21 +314,23 @@ extension TransferEngine {
         checkLimits()
         resumeDecoding()
         resumeWaiting()
-        resumeWithinSpeedLimits()
+        let isSpeedLimited = shared.usesSpeedQueues
+        if isSpeedLimited { resumeWithinSpeedLimits() }
         endRefusedUploads()
         cookieJar?.settle()
         reportHeads()
         reportProgress()
         retryWaiting()
-        startQueued()
+        if limitsRequests { startQueued() }
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
         guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty else {
             return 0
         }
         let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
-        let speedCheck = Self.earlier(shared.downloads.due, shared.uploads.due)
-        return Self.earlier(Self.earlier(deadline, speedCheck), Self.earlier(nextCheck, shared.unreadStreams.due))
+        let check = Self.earlier(nextCheck, shared.unreadStreams.due)
+        guard isSpeedLimited else { return Self.earlier(deadline, check) }
+        return Self.earlier(Self.earlier(deadline, check), Self.earlier(shared.downloads.due, shared.uploads.due))
     }
 
     /// Resumes the bodies that had reached their limit for the turn.

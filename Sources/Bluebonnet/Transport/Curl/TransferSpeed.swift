@@ -72,14 +72,11 @@ struct TransferSpeed {
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
     /// The limits of both directions.
-    struct SpeedState {
+    final class SpeedState {
         var upload: TransferSpeed?
         var download: TransferSpeed?
 
-        /// Creates the limits; `nil` if there are none.
-        init?(of request: HTTPRequest, in configuration: Session.Configuration, now: Int64) {
-            let (own, session) = (request.speedLimits, configuration.speedLimits)
-            guard !own.isEmpty || !session.isEmpty else { return nil }
+        init(own: SpeedLimits, session: SpeedLimits, now: Int64) {
             upload = TransferSpeed(own: own.upload, session: session.upload, now: now)
             download = TransferSpeed(own: own.download, session: session.download, now: now)
         }
@@ -87,37 +84,45 @@ extension Transfer {
 
     /// Receives bytes of the body when the speed limits allow them; returns the state's decision.
     func receivedLimitedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard speed?.download != nil, responseBuffer.state.acceptsBytes, !firstField.isHeadExpected else {
+        guard let speed, speed.download != nil, responseBuffer.state.acceptsBytes, !firstField.isHeadExpected else {
             return unsafe receivedBody(bytes)
         }
         let now = MonotonicClock.now()
-        let isAllowed = speed?.download?.allows(bytes.count, of: id, in: &turn.downloads, now: now) ?? true
+        let isAllowed = speed.download?.allows(bytes.count, of: id, in: &turn.downloads, now: now) ?? true
         if !isAllowed { responseBuffer.state.speedExceeded() }
         let action = unsafe receivedBody(bytes)
         // Libcurl delivers the bytes again if they were not accepted.
-        if action == .accept { speed?.download?.passed(bytes.count) }
+        if action == .accept { speed.download?.passed(bytes.count) }
         return action
     }
 
     /// Provides as many bytes of the request's body as the speed limits allow, like ``provideBody(into:)``.
     func provideLimitedBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let rest = upload.length.map { Int(clamping: $0 - Int64(uploadOffset)) } ?? .max
-        guard speed?.upload != nil, responseBuffer.state.upload != .refused, rest > 0 else {
+        guard let speed, speed.upload != nil, responseBuffer.state.upload != .refused else {
             return unsafe provideBody(into: buffer)
         }
+        let rest = upload.length.map { Int(clamping: $0 - Int64(uploadOffset)) } ?? .max
+        guard rest > 0 else { return unsafe provideBody(into: buffer) }
         let (size, now) = (min(buffer.count, rest), MonotonicClock.now())
-        guard let limit = speed?.upload?.sendable(size, of: id, in: &turn.uploads, now: now) else {
+        guard let limit = speed.upload?.sendable(size, of: id, in: &turn.uploads, now: now) else {
             responseBuffer.state.bodyBytesMissing()
             return bb_curl_readfunc_pause
         }
         let count = unsafe provideBody(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]))
-        if count <= limit { speed?.upload?.passed(count) }
+        if count <= limit { speed.upload?.passed(count) }
         return count
     }
 }
 
 /// Continues the transfers that waited because of speed limits.
 extension TransferEngine {
+    /// Returns the speed limits of a request and of the session; `nil` if there are none.
+    func speedState(for request: HTTPRequest) -> Transfer.SpeedState? {
+        guard shared.limitsSpeed || request.hasSpeedLimits else { return nil }
+        shared.usesSpeedQueues = true
+        return Transfer.SpeedState(own: request.speedLimits, session: shared.speedLimits, now: shared.now)
+    }
+
     func resumeWithinSpeedLimits() {
         for id in shared.downloads.takeAdmitted(now: shared.now) {
             guard let transfer = transfers[id] else { continue }
