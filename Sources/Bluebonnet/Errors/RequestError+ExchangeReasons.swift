@@ -307,6 +307,9 @@ extension RequestError {
         case unacceptableStatusCode(Int)
         /// The content type is not `text/event-stream`.
         case unacceptableContentType(String?)
+        /// The connection was closed before ``EventSource/Configuration/finalData`` arrived, and the source does not
+        /// reconnect.
+        case missingFinalData
 
         /// The reason in a few words.
         package var text: String {
@@ -314,6 +317,7 @@ extension RequestError {
             case .unacceptableStatusCode(let code): "there is no event stream: the status code is \(code)"
             case .unacceptableContentType(let type):
                 "there is no event stream: the content type is \(type ?? "missing")"
+            case .missingFinalData: "the connection was closed before the final data"
             }
         }
     }

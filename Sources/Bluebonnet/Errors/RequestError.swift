@@ -60,7 +60,7 @@ public struct RequestError: Error, Sendable {
 
     /// The parts of an error.
     private struct Storage {
-        let kind: Kind
+        var kind: Kind
         let detail: String?
         let underlying: (any Error)?
         let fileID: String
@@ -114,6 +114,9 @@ public struct RequestError: Error, Sendable {
             storage.attempts = attempts
         }
     }
+
+    /// Returns the error with another kind.
+    func with(_ kind: Kind) -> RequestError { with { $0.kind = kind } }
 
     /// Returns the error with a response and the beginning of its body.
     package func about(_ response: HTTPResponse?, body: Data?) -> RequestError {
@@ -171,7 +174,12 @@ public struct RequestError: Error, Sendable {
     public var isTrustFailure: Bool { if case .trust = kind { true } else { false } }
 
     /// The status code that validation refused; `nil` for all other failures.
-    public var statusCode: Int? { if case .validation(.unacceptableStatusCode(let code)) = kind { code } else { nil } }
+    public var statusCode: Int? {
+        switch kind {
+        case .validation(.unacceptableStatusCode(let code)), .eventSource(.unacceptableStatusCode(let code)): code
+        default: nil
+        }
+    }
 }
 
 extension RequestError: SecretKeeping {

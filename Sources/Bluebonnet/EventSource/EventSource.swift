@@ -64,10 +64,13 @@ public struct EventSource: AsyncSequence, Sendable {
     /// iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
-    /// A sequence of the comments that the server sends, without the colon at their start.
+    /// A sequence of the comments that the server sends, without the colon and a space at their start.
     ///
-    /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB. If you read the sequence slowly, you
-    /// receive only the newest 16 comments. It ends when the source and its iterators are released.
+    /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB. If
+    /// you read the sequence slowly, you receive only the newest 16 comments.
+    ///
+    /// The sequence opens no connection: another loop must read the events. It ends when the source and its iterators are
+    /// released. A task that only reads comments should therefore keep this sequence, and not the source.
     public var comments: StreamOf<String> { status.comments.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that the source has received on any of its connections.
@@ -155,7 +158,8 @@ extension EventSource {
 
         /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for none.
         ///
-        /// The event itself is not delivered. The source closes the connection, and does not reconnect.
+        /// The event itself is not delivered. The source closes the connection, and does not reconnect. If the server
+        /// closes the connection before, and the source does not reconnect, it throws `.eventSource(.missingFinalData)`.
         public var finalData: String?
 
         /// The maximum size in bytes of a line, and of the data of an event.
@@ -177,10 +181,11 @@ extension EventSource {
         ///     by default.
         ///   - reconnects: Whether the source reconnects when the connection ends; `true` by default.
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
+        ///   - finalData: The data of an event that ends the sequence; `nil`, the default, for none.
         public init(
             initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
             maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,
-            maximumEventBytes: Int = 16 * 1024 * 1024
+            maximumEventBytes: Int = 16 * 1024 * 1024, finalData: String? = nil
         ) {
             self.initialLastEventID = initialLastEventID
             self.reconnectionTime = reconnectionTime
@@ -188,6 +193,7 @@ extension EventSource {
             self.maximumAttempts = maximumAttempts
             self.reconnects = reconnects
             self.maximumEventBytes = maximumEventBytes
+            self.finalData = finalData
         }
     }
 }

@@ -67,7 +67,10 @@ final class EventSourceRun {
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
             guard action == .read else {
                 // The connection is closed when this scope ends.
-                if case .fail(let kind) = action { failure = RequestError(kind).about(opened.response, body: nil) }
+                if case .fail(let kind) = action {
+                    let request = HTTPRequest(url: opened.response.url, method: opened.method)
+                    failure = RequestError(kind).about(opened.response, body: nil).during(request, attempts: 1)
+                }
                 return
             }
             connection = live
@@ -75,7 +78,11 @@ final class EventSourceRun {
             status.states.send(.open)
         } catch {
             if let method = error.method { state.requestSent(method) }
-            connectionEnded(error)
+            guard case .validation(.unacceptableStatusCode(let code)) = error.kind else {
+                return connectionEnded(error)
+            }
+            action = state.headReceived(statusCode: code, mimeType: nil)
+            if case .fail(let kind) = action { failure = error.with(kind) }
         }
     }
 

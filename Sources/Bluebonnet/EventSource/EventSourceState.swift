@@ -83,7 +83,7 @@ struct EventSourceState {
             let isLastAttempt = configuration.maximumAttempts.map { failedAttempts >= max($0, 1) } ?? false
             if Self.isPermanent(failure) || !reconnects || isLastAttempt { return closed(.fail(failure)) }
         } else if !reconnects {
-            return closed(.finish)
+            return closed(configuration.finalData == nil ? .finish : .fail(.eventSource(.missingFinalData)))
         }
         phase = .waiting
         return .wait(delay(jitter: jitter))

@@ -25,6 +25,32 @@ extension Session {
             configuration: configuration, requestModifier: requestModifier)
     }
 
+    /// Creates a source of server-sent events whose requests have parameters, such as the question to a language model.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
+    ///   - method: The method; GET by default. With a method that is not idempotent, such as POST, the source does not
+    ///     reconnect unless ``EventSource/Configuration/repeatsNonIdempotentRequests`` is `true`.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
+    ///   - encoder: The parameter encoder; the session's by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - configuration: The reconnection settings.
+    ///   - requestModifier: A closure that changes the request of each connection, after the source has set all fields.
+    ///     The closure runs on the global executor.
+    /// - Returns: A source of events.
+    public nonisolated func eventSource<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,
+        configuration: EventSource.Configuration = EventSource.Configuration(),
+        requestModifier: RequestModifier? = nil
+    ) -> EventSource {
+        eventSource(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, requestModifier: nil,
+                encode: encoding(parameters, by: encoder)), configuration: configuration,
+            requestModifier: requestModifier)
+    }
+
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
     /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
@@ -51,7 +77,7 @@ extension Session {
             let task = streamRequest(
                 EventStreamRequest(
                     convertible: convertible, fields: fields, requestModifier: requestModifier, method: method)
-            ).streamTask()
+            ).validate(statusCode: [200, 204]).streamTask()
             let response = try await task.response
             return EventSourceConnection(
                 response: response, method: method.withLock(\.self), chunks: task.bytes

@@ -44,8 +44,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
-    ///     DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
+    ///     GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -60,9 +60,7 @@ extension Session {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [context] in
-                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
-                }), interceptor: interceptor)
+                encode: encoding(parameters, by: encoder)), interceptor: interceptor)
     }
 
     /// Creates a request from an ``HTTPRequest`` or your own request type.
@@ -119,8 +117,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
-    ///     DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
+    ///     GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
@@ -138,9 +136,7 @@ extension Session {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [context] in
-                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
-                }),
+                encode: encoding(parameters, by: encoder)),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
@@ -205,8 +201,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder. The default encoder writes a URL-encoded form to the query for GET, HEAD and
-    ///     DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
+    ///     GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -223,9 +219,7 @@ extension Session {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { [context] in
-                    try (encoder ?? context.configuration.parameterEncoder).encode(parameters, into: $0)
-                }), interceptor: interceptor, to: destination)
+                encode: encoding(parameters, by: encoder)), interceptor: interceptor, to: destination)
     }
 
     /// Creates a download request from an ``HTTPRequest`` or your own request type.
@@ -272,5 +266,23 @@ extension Session {
         DownloadRequest(
             convertible: ResumedRequest(resumeData: resumeData, headers: headers), context: context,
             interceptor: interceptor, destination: destination, resumeData: resumeData)
+    }
+}
+
+extension Session {
+    /// Returns a closure that writes parameters with an encoder, or with the session's.
+    ///
+    /// A GET or HEAD request must not have a body. The session's encoder is not used for it if it writes a body.
+    nonisolated func encoding<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters?, by encoder: (any ParameterEncoder)?
+    ) -> @Sendable (HTTPRequest) throws -> HTTPRequest {
+        { [context] request in
+            var chosen = encoder ?? context.configuration.parameterEncoder
+            let writesBody = chosen is JSONParameterEncoder || chosen is PropertyListParameterEncoder
+            if encoder == nil, writesBody, request.method == .get || request.method == .head {
+                chosen = .urlEncodedForm
+            }
+            return try chosen.encode(parameters, into: request)
+        }
     }
 }

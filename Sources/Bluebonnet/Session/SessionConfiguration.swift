@@ -53,6 +53,9 @@ extension Session {
         public var decoder: any DataDecoder = JSONDecoder()
 
         /// The encoder for parameters, unless a call names another one; ``URLEncodedFormParameterEncoder`` by default.
+        ///
+        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have none, so
+        /// their parameters are written to the query by the default encoder.
         public var parameterEncoder: any ParameterEncoder = .urlEncodedForm
 
         /// The speed limits for the bodies of all requests together; none by default.

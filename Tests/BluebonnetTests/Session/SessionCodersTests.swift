@@ -64,6 +64,9 @@ import Testing
         let response = await request.serializingString().response
         #expect(response.value == Self.body)
         #expect(response.response?.mimeType == "application/json")
+        let query = session.request(server.url("/"), parameters: User(firstName: "Ada"))
+        _ = try await query.serializingString().value
+        #expect(query.request?.url.query == "firstName=Ada")
         try await TestHarness.end(session, server)
     }
 

@@ -74,7 +74,46 @@ import Testing
         var told: [String] = []
         for await comment in comments { told.append(comment) }
         #expect(events == ["a"])
-        #expect(told == [" ping", "", "pong", String(repeating: "x", count: 1023)])
+        #expect(told == ["ping", "", "pong", String(repeating: "x", count: 1023)])
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a source that ends without its final data throws`() async throws {
+        let server = try await LocalServer { router in
+            router.post("/events") { _ in .text("data: a\n\n", contentType: "text/event-stream") }
+        }
+        let session = TestHarness.session()
+        let source = session.eventSource(
+            server.url("/events"), method: .post, parameters: ["q": "x"], encoder: .json,
+            configuration: EventSource.Configuration(finalData: "[DONE]"))
+        var (events, failure): ([String], RequestError?) = ([], nil)
+        do {
+            for try await event in source { events.append(event.data) }
+        } catch { failure = error }
+        #expect(events == ["a"])
+        #expect(failure?.kind == .eventSource(.missingFinalData))
+        #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == [#"{"q":"x"}"#])
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `the error of a refused source has the status, the body and the URL`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in .json(["title": "slow down"], status: 429) }
+            router.get("/page") { _ in .text("a") }
+        }
+        let session = TestHarness.session()
+        var failures: [RequestError] = []
+        for path in ["/events", "/page"] {
+            do {
+                for try await _ in session.eventSource(server.url(path)) {}
+            } catch { failures.append(error) }
+        }
+        #expect(failures[0].kind == .eventSource(.unacceptableStatusCode(429)))
+        #expect(failures[0].statusCode == 429)
+        #expect(failures[0].problem?.title == nil && failures[0].body == Data(#"{"title":"slow down"}"#.utf8))
+        #expect(failures[0].method == .get && failures[0].url?.hasSuffix("/events") == true)
+        #expect(failures[1].kind == .eventSource(.unacceptableContentType("text/plain")))
+        #expect(failures[1].url?.hasSuffix("/page") == true)
         try await TestHarness.end(session, server)
     }
 

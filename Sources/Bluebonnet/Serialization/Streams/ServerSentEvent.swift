@@ -160,7 +160,8 @@ private struct ServerSentComments {
     /// Adds a line that begins with a colon, and cuts it off after 1,024 bytes.
     mutating func append(_ line: Span<UInt8>) {
         if texts.count == Self.maximumCount { texts.removeFirst() }
-        texts.append(String(repairing: line.extracting(1..<min(line.count, Self.maximumLength))))
+        let start = line.count > 1 && line[1] == UInt8(ascii: " ") ? 2 : 1
+        texts.append(String(repairing: line.extracting(start..<min(line.count, Self.maximumLength))))
     }
 
     mutating func takeAll() -> [String] {
