@@ -79,7 +79,7 @@ import Testing
         #expect(limits.verdict(in: .at(6)) == .exceeded(.queue))
         #expect(limits.verdict(in: .at(6, isSuspended: true)) == .within(nextCheck: nil))
         limits.leftQueue(at: seconds(6))
-        #expect(limits.queueTime == .seconds(5))
+        #expect(limits.queueTime(at: seconds(7)) == .seconds(5))
         #expect(limits.verdict(in: .at(8)) == .within(nextCheck: seconds(9)))
         #expect(limits.verdict(in: .at(9)) == .exceeded(.connect))
         limits.added(at: seconds(6), mayWait: false)

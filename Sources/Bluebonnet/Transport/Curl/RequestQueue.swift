@@ -112,7 +112,7 @@ struct RequestQueue {
         return nil
     }
 
-    /// Returns an exchange, or one of its host that was held and is to start before it; that one is replaced by it.
+    /// Returns an exchange, or a held exchange of its host that is to start before it; the exchange is then held instead.
     private func exchangeForEarlier(_ id: TransferID, _ entry: Waiting, _ host: inout Host) -> TransferID {
         guard let held = host.held.first(of: waiting), (held.entry.urgency, held.id) < (entry.urgency, id) else {
             return id

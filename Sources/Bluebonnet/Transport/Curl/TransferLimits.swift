@@ -28,15 +28,16 @@ struct TransferLimits: Equatable {
         case sent
     }
 
-    let timeouts: Timeouts
+    /// The limits as they were set, which most transfers of a session share.
+    let shared: SharedTimeouts
+    var timeouts: Timeouts { shared.value }
     private(set) var startedAt: Int64
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
     /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
-    private(set) var queueTime: Duration?
+    private var waitedNanoseconds: Int64?
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
-    private let queue: Int64?
     private let pool: Int64?
     private let connect: Int64?
     private let idle: Int64?
@@ -44,10 +45,9 @@ struct TransferLimits: Equatable {
 
     /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
     init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
-        self.timeouts = timeouts
+        shared = SharedTimeouts(timeouts)
         self.startedAt = startedAt
         phase = .connecting(since: startedAt)
-        queue = timeouts.queue?.nanoseconds
         pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
@@ -68,14 +68,16 @@ struct TransferLimits: Equatable {
     /// Called when the transfer no longer waits for others, and starts.
     mutating func leftQueue(at now: Int64) {
         guard isQueued else { return }
-        queueTime = queueTime(at: now)
+        waitedNanoseconds = waited(until: now)
         self = starting(at: now)
     }
 
     /// The time that the transfer has waited for others; `nil` if it did not wait.
-    func queueTime(at now: Int64) -> Duration? {
-        guard case .queued(let since) = phase else { return queueTime }
-        return .nanoseconds(now - since)
+    func queueTime(at now: Int64) -> Duration? { waited(until: now).map { .nanoseconds($0) } }
+
+    private func waited(until now: Int64) -> Int64? {
+        guard case .queued(let since) = phase else { return waitedNanoseconds }
+        return now - since
     }
 
     /// Called when the transfer was added to libcurl.
@@ -118,7 +120,7 @@ struct TransferLimits: Equatable {
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         let waiting: RequestError.TimeoutStage? =
             switch phase {
-            case .queued(let since): isOver(queue, since: since) ? .queue : nil
+            case .queued(let since): isOver(timeouts.queue?.nanoseconds, since: since) ? .queue : nil
             case .waiting(let since): isOver(pool, since: since) ? .pool : nil
             case .connecting(let since): isOver(connect, since: since) ? .connect : nil
             case .sent: nil
@@ -160,4 +162,17 @@ struct TransferLimits: Equatable {
     ///
     /// It is an eighth of the timeout, so checks take little time while bytes arrive.
     private static func interval(_ limit: Int64) -> Int64 { max(shortestInterval, limit / 8) }
+}
+
+/// Time limits on the heap, so that each transfer needs less memory.
+final class SharedTimeouts: Sendable, Equatable {
+    let value: Timeouts
+
+    init(_ value: Timeouts) {
+        self.value = value
+    }
+
+    static func == (one: SharedTimeouts, other: SharedTimeouts) -> Bool {
+        one === other || one.value == other.value
+    }
 }

@@ -323,7 +323,7 @@ struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
     private let version: HTTPVersionPreference
-    private let timeouts: Timeouts
+    private let timeouts: SharedTimeouts
 
     init?(of transfer: Transfer, isSecure: Bool) {
         guard transfer.request.isPlain else { return nil }
@@ -334,7 +334,7 @@ struct TransferProfile: Equatable {
         }
         self.isSecure = isSecure
         version = transfer.httpVersion
-        timeouts = transfer.limits.timeouts
+        timeouts = transfer.limits.shared
     }
 }
 
