@@ -14,9 +14,9 @@ import FoundationEssentials
 /// ``Configuration/maximumReconnectionDelay``. The `Last-Event-ID` field of the new request contains the last event ID
 /// that the source received.
 ///
-/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when the server closes the connection, if
-/// ``Configuration/reconnects`` is `false`. A source whose method is not idempotent, such as POST, does not reconnect
-/// unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
+/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when
+/// the server closes the connection, if ``Configuration/reconnects`` is `false`. A source whose method is not
+/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
 ///
 /// The sequence throws an error in these cases:
 ///
@@ -66,11 +66,11 @@ public struct EventSource: AsyncSequence, Sendable {
 
     /// A sequence of the comments that the server sends, without the colon and a space at their start.
     ///
-    /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB. If
-    /// you read the sequence slowly, you receive only the newest 16 comments.
+    /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB.
+    /// If you read the sequence slowly, you receive only the newest 16 comments.
     ///
-    /// The sequence opens no connection: another loop must read the events. It ends when the source and its iterators are
-    /// released. A task that only reads comments should therefore keep this sequence, and not the source.
+    /// The sequence opens no connection: another loop must read the events. It ends when the source and its iterators
+    /// are released. A task that only reads comments should therefore keep this sequence, and not the source.
     public var comments: StreamOf<String> { status.comments.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that the source has received on any of its connections.
@@ -156,10 +156,12 @@ extension EventSource {
         /// error if the connection fails.
         public var repeatsNonIdempotentRequests = false
 
-        /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for none.
+        /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for
+        /// none.
         ///
         /// The event itself is not delivered. The source closes the connection, and does not reconnect. If the server
-        /// closes the connection before, and the source does not reconnect, it throws `.eventSource(.missingFinalData)`.
+        /// closes the connection before, and the source does not reconnect, it throws
+        /// `.eventSource(.missingFinalData)`.
         public var finalData: String?
 
         /// The maximum size in bytes of a line, and of the data of an event.

@@ -321,9 +321,9 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     /// HTTP/3 only (RFC 9114), for `https` URLs.
     ///
     /// The request fails with `.connection` or `.timedOut(.connect)` if no QUIC connection can be made. It fails with
-    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the request or its session has a proxy for
-    /// `https` URLs, if the session has a Unix domain socket, or if the installed libcurl does not support HTTP/3. The
-    /// request also fails if its host is excluded from the proxy.
+    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the request or its session has a proxy
+    /// for `https` URLs, if the session has a Unix domain socket, or if the installed libcurl does not support HTTP/3.
+    /// The request also fails if its host is excluded from the proxy.
     case http3Only
 }
 

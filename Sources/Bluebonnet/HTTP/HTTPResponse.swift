@@ -37,6 +37,12 @@ public struct HTTPResponse: Sendable {
         answer = ResponseStorage(url: url, head: head, trailers: trailers, keepsCoding: keepsCoding)
     }
 
+    /// Creates a response from a head and the lines after the body, which follow a first line that is ignored.
+    init(url: URL, head: ReceivedHead, trailerLines: [UInt8], keepsCoding: Bool) {
+        let trailers = trailerLines.isEmpty ? nil : ReceivedHead.fields(of: trailerLines)
+        self.init(url: url, head: head, trailers: trailers, keepsCoding: keepsCoding)
+    }
+
     /// The parts of the response, which are on the heap because a response is copied about a dozen times.
     ///
     /// A URL alone contains five references.

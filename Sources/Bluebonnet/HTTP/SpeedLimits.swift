@@ -49,8 +49,8 @@ public struct SpeedLimits: Hashable, Sendable {
 extension Request {
     /// Limits the speeds at which the request's bodies are sent and received.
     ///
-    /// Call this method before the request starts. A limit replaces that of ``HTTPRequest/speedLimits`` and of an earlier
-    /// call; the session's limits apply as well.
+    /// Call this method before the request starts. A limit replaces that of ``HTTPRequest/speedLimits`` and of an
+    /// earlier call; the session's limits apply as well.
     ///
     /// - Parameters:
     ///   - upload: The maximum number of bytes of the request body per second; `nil`, the default, for no limit.

@@ -1,7 +1,7 @@
 /// The measurements of one exchange: of one request and its response.
 ///
-/// Each duration except ``queue`` counts from the start of the exchange. If a phase did not take place, its duration is `nil`. For
-/// example, there is no name lookup and no TLS handshake on a reused connection.
+/// Each duration except ``queue`` counts from the start of the exchange. If a phase did not take place, its duration is
+/// `nil`. For example, there is no name lookup and no TLS handshake on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
     /// The time that the request waited for other requests to end, before the exchange started.
     ///

@@ -57,10 +57,10 @@ extension Session {
 
 /// The pages of a resource, each of which names the next one.
 ///
-/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. The loop ends after a page without a
-/// next page. It throws the error of a failed request. It also throws `.invalidURL` if the next page belongs to another
-/// origin than the first, because the requests may contain credentials, and if the next page was already received,
-/// because the loop would not end.
+/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. The loop ends after a page
+/// without a next page. It throws the error of a failed request. It also throws `.invalidURL` if the next page belongs
+/// to another origin than the first, because the requests may contain credentials, and if the next page was already
+/// received, because the loop would not end.
 public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
     /// A closure that returns the URL of the page after a page, or `nil` at the end.
     public typealias Next = @Sendable (_ page: Page, _ response: HTTPResponse) throws -> URL?

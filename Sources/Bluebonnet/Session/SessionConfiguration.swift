@@ -6,11 +6,11 @@ extension Session {
         /// The URL against which relative URLs of requests are resolved (RFC 3986 §5.2); `nil` by default.
         ///
         /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
-        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. Without
-        /// the slash at its end, the last part of the base URL's path is replaced: `users/1` then goes to
-        /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https` URL,
-        /// requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and parameter
-        /// encoders receive the relative URL, adapters the absolute URL.
+        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`.
+        /// Without the slash at its end, the last part of the base URL's path is replaced: `users/1` then goes to
+        /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https`
+        /// URL, requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and
+        /// parameter encoders receive the relative URL, adapters the absolute URL.
         public var baseURL: URL? {
             get { urlDefaults.baseURL }
             set { urlDefaults.baseURL = newValue }
@@ -54,8 +54,8 @@ extension Session {
 
         /// The encoder for parameters, unless a call names another one; ``URLEncodedFormParameterEncoder`` by default.
         ///
-        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have none, so
-        /// their parameters are written to the query by the default encoder.
+        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have
+        /// none, so their parameters are written to the query by the default encoder.
         public var parameterEncoder: any ParameterEncoder = .urlEncodedForm
 
         /// The speed limits for the bodies of all requests together; none by default.

@@ -4,16 +4,17 @@ extension Session.Configuration {
     /// These limits are apart from the limits for connections: with HTTP/2, one connection carries many requests. A
     /// request that the limits do not allow waits until another one has ended. The most urgent request starts first
     /// (``HTTPRequest/priority``), and then the one that has waited longest. A request waits without a limit unless
-    /// ``Timeouts/queue`` sets one, and ``TransferMetrics/queue`` is the time that it waited. Less urgent requests wait as
-    /// long as more urgent ones arrive.
+    /// ``Timeouts/queue`` sets one, and ``TransferMetrics/queue`` is the time that it waited. Less urgent requests wait
+    /// as long as more urgent ones arrive.
     ///
     /// A request counts while its exchange with the server runs. It does not count during the delay before a retry, and
-    /// each redirect and each retry waits again. Responses from the cache do not count. A stream or an event source counts
-    /// as long as it receives. A suspended request that has started keeps its place; one that has not started lets the
-    /// others pass. A request also counts while a redirect handler, a trust evaluator or a closure for its head runs. If
-    /// such code makes a request with the same session, the limits must leave room for it.
+    /// each redirect and each retry waits again. Responses from the cache do not count. A stream or an event source
+    /// counts as long as it receives. A suspended request that has started keeps its place; one that has not started
+    /// lets the others pass. A request also counts while a redirect handler, a trust evaluator or a closure for its
+    /// head runs. If such code makes a request with the same session, the limits must leave room for it.
     public struct RequestLimits: Hashable, Sendable {
-        /// The maximum number of running requests to one scheme, host and port, at least 1; `nil`, the default, for no limit.
+        /// The maximum number of running requests to one scheme, host and port, at least 1; `nil`, the default, for no
+        /// limit.
         public var perHost: Int?
 
         /// The maximum number of running requests to all hosts together, at least 1; `nil`, the default, for no limit.

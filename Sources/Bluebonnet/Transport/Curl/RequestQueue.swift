@@ -1,7 +1,7 @@
 /// Decides which exchanges run and which wait because of ``Session/Configuration/requestLimits``, as a value.
 ///
-/// Exchanges wait in the order of their urgency (RFC 9218 §4.1), and those of one urgency in the order of their arrival.
-/// An exchange whose host is busy is held, and lets the others pass.
+/// Exchanges wait in the order of their urgency (RFC 9218 §4.1), and those of one urgency in the order of their
+/// arrival. An exchange whose host is busy is held, and lets the others pass.
 struct RequestQueue {
     private struct Waiting {
         let host: Origin
@@ -112,7 +112,8 @@ struct RequestQueue {
         return nil
     }
 
-    /// Returns an exchange, or a held exchange of its host that is to start before it; the exchange is then held instead.
+    /// Returns an exchange, or a held exchange of its host that is to start before it; the exchange is then held
+    /// instead.
     private func exchangeForEarlier(_ id: TransferID, _ entry: Waiting, _ host: inout Host) -> TransferID {
         guard let held = host.held.first(of: waiting), (held.entry.urgency, held.id) < (entry.urgency, id) else {
             return id

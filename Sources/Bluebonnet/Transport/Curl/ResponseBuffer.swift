@@ -20,7 +20,7 @@ struct ResponseBuffer {
 
     private var headBytes: [UInt8] = []
     /// The lines after the body, which follow an empty line.
-    private var trailerBytes: [UInt8] = []
+    private(set) var trailerBytes: [UInt8] = []
     /// The start of a head line whose end has not arrived.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
@@ -187,13 +187,6 @@ struct ResponseBuffer {
     mutating func takePiece() -> Data? {
         guard let buffers, let piece = piece.take() else { return nil }
         return buffers.piece(of: piece)
-    }
-
-    /// Returns the response as far as it was received; `nil` before its head is complete.
-    func response(to url: URL) -> HTTPResponse? {
-        guard let head else { return nil }
-        let trailers = trailerBytes.isEmpty ? nil : ReceivedHead.fields(of: trailerBytes)
-        return HTTPResponse(url: url, head: head, trailers: trailers, keepsCoding: !decodesContent)
     }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).

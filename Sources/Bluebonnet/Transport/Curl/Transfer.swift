@@ -20,11 +20,16 @@ final class Transfer {
     /// The `https` URL that libcurl used instead of the request's URL.
     private var upgradedURL: URL?
     /// The response with its head, once the head is complete.
-    var response: HTTPResponse? { responseBuffer.response(to: upgradedURL ?? request.url) }
+    var response: HTTPResponse? {
+        // The fields are read one by one, because the whole buffer would be copied for a method.
+        responseBuffer.head.map {
+            HTTPResponse(
+                url: upgradedURL ?? request.url, head: $0, trailerLines: responseBuffer.trailerBytes,
+                keepsCoding: !responseBuffer.decodesContent)
+        }
+    }
 
-    /// The connection on which the request was sent, if it is known.
     var connection: IdleConnections.Connection?
-    /// Whether the flood guard watches the transfer's connection.
     private(set) var isGuarded = false
     /// Whether the request was sent again because its HTTP/2 connection had failed.
     private var hasLostConnection = false
@@ -48,15 +53,12 @@ final class Transfer {
     private(set) var reportsHead: Bool
     /// Whether the head of a redirect must be reported.
     private let announcesRedirects: Bool
-    /// Whether the head has been reported.
     private(set) var hasReportedHead = false
     /// The receiver of the body; `nil` if the body is collected.
     var receiver: (any BodyReceiver)?
 
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
-
-    /// Whether the engine continues the decoding in its next turn.
     var needsDecoding = false
     /// The result code of libcurl, while bytes that it has delivered are not decoded yet.
     var codeAtEnd: CURLcode?
@@ -74,20 +76,17 @@ final class Transfer {
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
 
-    /// The authorities that may have issued the servers' certificates.
     private var authorities: AuthorityStore?
     /// The number of handshakes started for the transfer's connection, with a proxy or with the server.
     private(set) var handshakes = 0
     /// The policy for the servers of the transfer's connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
-    /// The servers that asynchronous evaluators have accepted before.
     private var trustCache: TrustCache?
     /// The verifiers of the handshakes for the connection that was opened for this transfer.
     private(set) var verifiers: [HandshakeVerifier] = []
     /// The verdict that the transfer awaits before its connection is opened again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
-    /// The number of times that the transfer has waited for a verdict.
     var verdicts = 0
     /// Whether the request must not be sent on an existing connection.
     var needsFreshConnection = false

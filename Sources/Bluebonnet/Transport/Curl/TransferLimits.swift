@@ -35,7 +35,7 @@ struct TransferLimits: Equatable {
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
     /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
-    private var waitedNanoseconds: Int64?
+    private(set) var waitedNanoseconds: Int64?
     private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
     private let pool: Int64?

@@ -11,7 +11,7 @@ extension TransferMetrics {
     /// Reads libcurl's measurements of a transfer that has ended.
     init(of transfer: Transfer, _ easy: EasyHandle, now: Int64) {
         self.init()
-        queue = transfer.limits.queueTime(at: now)
+        if let waited = transfer.limits.waitedNanoseconds { queue = .nanoseconds(waited) }
         guard !transfer.isFresh else { return }
         func duration(_ info: CURLINFO) -> Duration? { easy.duration(info).map { $0 + transfer.limits.uncounted } }
         isReusedConnection = transfer.resends.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0
