@@ -23,7 +23,8 @@ extension Session.Configuration {
         /// Creates limits.
         ///
         /// - Parameters:
-        ///   - perHost: The maximum number of running requests to one scheme, host and port; `nil`, the default, for no limit.
+        ///   - perHost: The maximum number of running requests to one scheme, host and port; `nil`, the default, for no
+        ///     limit.
         ///   - total: The maximum number of running requests to all hosts together; `nil`, the default, for no limit.
         public init(perHost: Int? = nil, total: Int? = nil) {
             self.perHost = perHost
