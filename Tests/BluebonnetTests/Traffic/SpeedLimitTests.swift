@@ -14,7 +14,6 @@ import Testing
     private func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
         var configuration = Session.Configuration()
         configuration.tls.caFile = try? TestCertificates().authority
-        configuration.timeouts.idle = .milliseconds(400)
         configure(&configuration)
         return Session(configuration: configuration)
     }
@@ -117,16 +116,17 @@ import Testing
         }
     }
 
-    @Test func `A stream and a download are limited, and a slow limit is no idle server`() async throws {
-        let session = session()
+    @Test(.measuresTime)
+    func `A stream and a download are limited, and a slow limit is no idle server`() async throws {
+        let session = session { $0.timeouts.idle = .seconds(1) }
         let url = try TestServers.nginx.url("/bytes/\(Self.size / 16)")
         let directory = try TestDirectory()
         let destination = directory.url("a")
-        // A piece of 16 KiB waits for 512 ms, which is longer than the idle limit.
-        try await checkTime(of: 2) {
-            async let file = session.download(url, to: .file(destination)).speedLimits(download: 32 << 10)
+        // A piece of 16 KiB waits for 1.3 seconds, which is longer than the idle limit.
+        try await checkTime(of: 5.2) {
+            async let file = session.download(url, to: .file(destination)).speedLimits(download: 12 << 10)
                 .serializingURL().value
-            let task = session.streamRequest(url).speedLimits(download: 32 << 10).streamTask()
+            let task = session.streamRequest(url).speedLimits(download: 12 << 10).streamTask()
             var (count, largest) = (0, 0)
             for try await bytes in task.bytes {
                 count += bytes.count
