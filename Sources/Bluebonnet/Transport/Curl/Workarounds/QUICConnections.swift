@@ -1,5 +1,6 @@
 import BluebonnetLibc
 import CCurl
+import CSystem
 
 /// Recognizes QUIC connections, whose TLS connection libcurl before 8.15.0 does not reveal.
 ///
