@@ -42,6 +42,17 @@ import Testing
         }
     }
 
+    /// A server whose `/held` answers when the gate opens, and `/` at once.
+    private func heldServer(_ gate: Gate) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.get("/held") { _ in
+                await gate.wait()
+                return .ok
+            }
+            router.get("/") { _ in .ok }
+        }
+    }
+
     @Test func `At most as many requests run as the limits say, and all are answered`() async throws {
         let both = Counter()
         let counters = [Counter(parent: both), Counter(parent: both)]
@@ -186,13 +197,7 @@ import Testing
 
     @Test func `A place that a cancelled request waited for is free`() async throws {
         let gate = Gate()
-        let server = try await LocalServer { router in
-            router.get("/held") { _ in
-                await gate.wait()
-                return .ok
-            }
-            router.get("/") { _ in .ok }
-        }
+        let server = try await heldServer(gate)
         let session = session(.init(total: 1))
         async let held = session.request(server.url("/held")).serializingNothing().response
         _ = try await server.request(1)
@@ -212,13 +217,7 @@ import Testing
 
     @Test func `A suspended request does not use up its wait`() async throws {
         let gate = Gate()
-        let server = try await LocalServer { router in
-            router.get("/held") { _ in
-                await gate.wait()
-                return .ok
-            }
-            router.get("/") { _ in .ok }
-        }
+        let server = try await heldServer(gate)
         let session = session(.init(total: 1))
         async let held = session.request(server.url("/held")).serializingNothing().response
         _ = try await server.request(1)
