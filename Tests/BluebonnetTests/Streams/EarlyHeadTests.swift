@@ -42,7 +42,7 @@ private struct EarlyHeadTransport: Transport {
         let exchange = EarlyHeadExchange(response: response, observer: observer)
         if options.pausesBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
         // Other tasks can continue meanwhile.
-        for _ in 1...1000 { sched_yield() }
+        usleep(200)
         return exchange
     }
 
