@@ -38,12 +38,14 @@ public struct HTTPRequest: Sendable {
     ///
     /// If the request does not set a limit, the session's limit applies.
     public var timeouts: Timeouts {
-        get { parts.timeouts ?? .default }
-        set { parts.timeouts = newValue.isUnset ? nil : newValue }
+        get { ownTimeouts ?? .default }
+        set { parts.timeouts = newValue.isUnset ? nil : TimeoutsBox(newValue) }
     }
 
     /// The time limits of this request, if any limit is set.
-    var ownTimeouts: Timeouts? { parts.timeouts }
+    var ownTimeouts: Timeouts? { parts.timeouts?.value }
+    /// The same limits without a copy.
+    var timeoutsBox: TimeoutsBox? { parts.timeouts }
 
     /// The preferred HTTP version; `nil`, the default, for the session's setting.
     public var httpVersion: HTTPVersionPreference? {
@@ -159,7 +161,7 @@ public struct HTTPRequest: Sendable {
         var url: URL
         var headers: HTTPHeaders
         var body: RequestBody?
-        var timeouts: Timeouts?
+        var timeouts: TimeoutsBox?
         var httpVersion: HTTPVersionPreference?
         var credential: Credential?
         var handlesCookies = true
@@ -441,5 +443,18 @@ public struct Timeouts: Hashable, Sendable {
         timeouts.ownIdle = ownIdle ?? other.ownIdle
         timeouts.ownTotal = ownTotal ?? other.ownTotal
         return timeouts
+    }
+}
+
+/// Time limits on the heap, because most requests have none of their own.
+final class TimeoutsBox: Sendable, Equatable {
+    let value: Timeouts
+
+    init(_ value: Timeouts) {
+        self.value = value
+    }
+
+    static func == (one: TimeoutsBox, other: TimeoutsBox) -> Bool {
+        one === other || one.value == other.value
     }
 }

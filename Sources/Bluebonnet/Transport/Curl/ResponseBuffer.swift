@@ -18,9 +18,9 @@ struct ResponseBuffer {
     /// The flags of the lines in the last call.
     private var latest: HeadFlags = []
 
-    private var headBytes: [UInt8] = []
-    /// The lines after the body, which follow an empty line.
-    private(set) var trailerBytes: [UInt8] = []
+    /// The lines of a head that is incomplete; otherwise, the lines after the body, which follow an empty line.
+    private var lines: [UInt8] = []
+    var trailerLines: [UInt8] { head == nil ? [] : lines }
     /// The start of a head line whose end has not arrived.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
@@ -129,32 +129,31 @@ struct ResponseBuffer {
             bytes: line.count, isStatusLine: isStatusLine, isEmpty: isEmpty, statusCode: statusCode)
         switch action {
         case .beginHead:
-            headBytes.removeAll(keepingCapacity: true)
-            headBytes.reserveCapacity(512)
-            trailerBytes = []
+            lines.removeAll(keepingCapacity: true)
+            lines.reserveCapacity(512)
             framing = FramingCheck()
-            unsafe headBytes.append(contentsOf: line)
+            unsafe lines.append(contentsOf: line)
             body = Data()
             head = nil
             announcedLength = nil
             decoder = nil
             hasCoding = false
         case .append:
-            unsafe headBytes.append(contentsOf: line)
+            unsafe lines.append(contentsOf: line)
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
             if ContentCoding.isNamed(in: span) { hasCoding = true }
         case .completeHead:
-            guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
-            headBytes = []
+            guard let head = ReceivedHead(bytes: lines) else { return refuse(.malformed) }
+            lines = []
             self.head = head
             latest.insert(.end)
             if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
-            headBytes.removeAll(keepingCapacity: true)
+            lines.removeAll(keepingCapacity: true)
         case .ignore:
             guard head != nil, !isEmpty else { break }
-            if trailerBytes.isEmpty { trailerBytes = [0x0a] }
-            unsafe trailerBytes.append(contentsOf: line)
+            if lines.isEmpty { lines = [0x0a] }
+            unsafe lines.append(contentsOf: line)
         case .refuse(let reason):
             return refuse(reason)
         }

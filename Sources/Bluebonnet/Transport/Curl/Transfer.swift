@@ -21,12 +21,11 @@ final class Transfer {
     private var upgradedURL: URL?
     /// The response with its head, once the head is complete.
     var response: HTTPResponse? {
+        guard let head = responseBuffer.head else { return nil }
         // The fields are read one by one, because the whole buffer would be copied for a method.
-        responseBuffer.head.map {
-            HTTPResponse(
-                url: upgradedURL ?? request.url, head: $0, trailerLines: responseBuffer.trailerBytes,
-                keepsCoding: !responseBuffer.decodesContent)
-        }
+        return HTTPResponse(
+            url: upgradedURL ?? request.url, head: head, trailerLines: responseBuffer.trailerLines,
+            keepsCoding: !responseBuffer.decodesContent)
     }
 
     var connection: IdleConnections.Connection?

@@ -22,7 +22,8 @@ enum TransferCallbacks {
             { bytes, size, count, context in
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return 0 }
                 let body = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch unsafe transfer.receivedLimitedBody(body) {
+                let isLimited = transfer.speed != nil
+                switch unsafe isLimited ? transfer.receivedLimitedBody(body) : transfer.receivedBody(body) {
                 case .accept: return body.count
                 case .pause:
                     transfer.receivingChanged(isPaused: true)

@@ -28,16 +28,14 @@ struct TransferLimits: Equatable {
         case sent
     }
 
-    /// The limits as they were set, which most transfers of a session share.
-    let shared: SharedTimeouts
-    var timeouts: Timeouts { shared.value }
     private(set) var startedAt: Int64
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
     /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
     private(set) var waitedNanoseconds: Int64?
     private var phase: Phase
-    /// The limits in nanoseconds, stored because they are read often.
+    /// The limits in nanoseconds.
+    private let queue: Int64?
     private let pool: Int64?
     private let connect: Int64?
     private let idle: Int64?
@@ -45,9 +43,9 @@ struct TransferLimits: Equatable {
 
     /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
     init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
-        shared = SharedTimeouts(timeouts)
         self.startedAt = startedAt
         phase = .connecting(since: startedAt)
+        queue = timeouts.queue?.nanoseconds
         pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
@@ -120,7 +118,7 @@ struct TransferLimits: Equatable {
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         let waiting: RequestError.TimeoutStage? =
             switch phase {
-            case .queued(let since): isOver(timeouts.queue?.nanoseconds, since: since) ? .queue : nil
+            case .queued(let since): isOver(queue, since: since) ? .queue : nil
             case .waiting(let since): isOver(pool, since: since) ? .pool : nil
             case .connecting(let since): isOver(connect, since: since) ? .connect : nil
             case .sent: nil
@@ -149,12 +147,13 @@ struct TransferLimits: Equatable {
 
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
-        switch stage {
-        case .queue: "the request could not start within \(timeouts.queue ?? .zero), the queue limit"
-        case .pool: "there was no free connection after \(timeouts.pool ?? .zero), the pool limit"
-        case .connect: "there was no connection after \(timeouts.connect ?? .zero), the connect limit"
-        case .idle: "no data was sent or received for \(timeouts.idle ?? .zero), the idle limit"
-        case .total: "the exchange did not finish within \(Duration.nanoseconds(total ?? 0)), the total limit"
+        func text(_ limit: Int64?) -> String { "\(Duration.nanoseconds(limit ?? 0)), the \(stage) limit" }
+        return switch stage {
+        case .queue: "the request could not start within " + text(queue)
+        case .pool: "there was no free connection after " + text(pool)
+        case .connect: "there was no connection after " + text(connect)
+        case .idle: "no data was sent or received for " + text(idle)
+        case .total: "the exchange did not finish within " + text(total)
         }
     }
 
@@ -162,17 +161,4 @@ struct TransferLimits: Equatable {
     ///
     /// It is an eighth of the timeout, so checks take little time while bytes arrive.
     private static func interval(_ limit: Int64) -> Int64 { max(shortestInterval, limit / 8) }
-}
-
-/// Time limits on the heap, so that each transfer needs less memory.
-final class SharedTimeouts: Sendable, Equatable {
-    let value: Timeouts
-
-    init(_ value: Timeouts) {
-        self.value = value
-    }
-
-    static func == (one: SharedTimeouts, other: SharedTimeouts) -> Bool {
-        one === other || one.value == other.value
-    }
 }

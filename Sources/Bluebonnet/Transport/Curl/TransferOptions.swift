@@ -93,7 +93,7 @@ final class TransferOptions {
         applyFields(of: request, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
         if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
-        applyTimeouts(transfer.limits.timeouts, to: easy)
+        applyTimeouts(timeouts(of: request), to: easy)
         applyPriority(of: request, to: easy)
         if let server = configuration.dns.httpsServer, !isLookupServer {
             easy.set(CURLOPT_DOH_URL, server.absoluteString)
@@ -113,11 +113,14 @@ final class TransferOptions {
 
     /// Returns the limits for a request; the session's limits are used where the request has none.
     func limits(for request: HTTPRequest, isInMemory: Bool, now: Int64) -> TransferLimits {
-        guard let timeouts = request.ownTimeouts else {
-            return isInMemory ? limits.inMemory.starting(at: now) : limits.streamed.starting(at: now)
+        guard request.ownTimeouts == nil else {
+            return TransferLimits(timeouts: timeouts(of: request), isInMemory: isInMemory, startedAt: now)
         }
-        return TransferLimits(
-            timeouts: timeouts.filled(from: configuration.timeouts), isInMemory: isInMemory, startedAt: now)
+        return isInMemory ? limits.inMemory.starting(at: now) : limits.streamed.starting(at: now)
+    }
+
+    private func timeouts(of request: HTTPRequest) -> Timeouts {
+        request.ownTimeouts?.filled(from: configuration.timeouts) ?? configuration.timeouts
     }
 
     /// Whether a request may have to wait until other requests release a connection.
@@ -323,7 +326,8 @@ struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
     private let version: HTTPVersionPreference
-    private let timeouts: SharedTimeouts
+    /// The request's own limits; the session's are the same for all of its handles.
+    private let timeouts: TimeoutsBox?
 
     init?(of transfer: Transfer, isSecure: Bool) {
         guard transfer.request.isPlain else { return nil }
@@ -334,7 +338,7 @@ struct TransferProfile: Equatable {
         }
         self.isSecure = isSecure
         version = transfer.httpVersion
-        timeouts = transfer.limits.shared
+        timeouts = transfer.request.timeoutsBox
     }
 }
 
