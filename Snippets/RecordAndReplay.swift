@@ -14,6 +14,7 @@ final class Recorder: Transport {
     var executor: (any TaskExecutor)? { inner.executor }
     var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
     func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
+    func renewConnections() { inner.renewConnections() }
     func shutDown() async { await inner.shutDown() }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {

@@ -131,6 +131,16 @@ public actor Session {
         await context.drained()
     }
 
+    /// Closes the connections that no request uses, so that later requests open new connections.
+    ///
+    /// Call the method when the machine's network has changed. A connection of the earlier network may be dead without
+    /// a sign, and a request on it would wait until its idle limit. Running requests continue on their connections.
+    /// Since libcurl 8.16.0, later requests use none of these connections either, and names are looked up again; before
+    /// that, a later request may join a running request on an HTTP/2 connection.
+    ///
+    /// The method returns immediately, and applies to all requests that start after it.
+    public nonisolated func renewConnections() { context.transport.renewConnections() }
+
     /// Waits for running requests to finish, at most for a given time, then cancels those that still run, and shuts down.
     ///
     /// Except for the limit, the method does the same as ``shutdown()``. Requests that are cancelled fail with

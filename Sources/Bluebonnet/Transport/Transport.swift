@@ -51,6 +51,12 @@ public protocol Transport: Sendable {
     /// - Returns: Whether the transport uses the manager. If `true`, the transport calls the manager's evaluators in
     ///   each handshake, and sends no request to a server that they refuse.
     func evaluateServers(using manager: ServerTrustManager) -> Bool
+
+    /// Closes the connections that no exchange uses; see ``Session/renewConnections()``.
+    ///
+    /// The method returns immediately. The default implementation does nothing. A transport that wraps another
+    /// transport should call the wrapped transport's method.
+    func renewConnections()
 }
 
 extension Transport {
@@ -62,6 +68,9 @@ extension Transport {
     /// - Parameter manager: The session's manager, which is ignored.
     /// - Returns: `false`.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool { false }
+
+    /// Does nothing.
+    public func renewConnections() {}
 }
 
 /// The cookie storage of a transport.

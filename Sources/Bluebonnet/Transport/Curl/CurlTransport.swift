@@ -80,6 +80,9 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
+    /// Closes the idle connections; see ``Session/renewConnections()``.
+    public func renewConnections() { engine.accept(.renewConnections) }
+
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         await engine.shutDown()
@@ -116,6 +119,7 @@ enum EngineCommand: Sendable {
     case receiveMore(TransferID)
     /// Continues the upload, because the bytes that libcurl requested are now available.
     case sendMore(TransferID)
+    case renewConnections
 
     var isStart: Bool { if case .start = self { true } else { false } }
 }

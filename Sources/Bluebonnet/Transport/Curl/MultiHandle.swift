@@ -236,11 +236,21 @@ final class MultiHandle {
 
     /// Handles a connection that received bytes or lost its peer while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
-        guard idleConnections.becameReady(socket, readiness) == .end else { return }
+        if idleConnections.becameReady(socket, readiness) == .end { endIdle(socket) }
+    }
+
+    private func endIdle(_ socket: curl_socket_t) {
         // Libcurl notices on the next use that the connection is closed. The system stops watching a closed socket.
         guard floods.end(socket) else { return }
         idleConnections.cutOff(socket)
         unwatch(socket)
+    }
+
+    /// Closes the idle connections; since libcurl 8.16.0, later transfers use none of the other connections either, and
+    /// look up names again.
+    func renewConnections() {
+        if Libcurl.version >= 0x08_10_00 { set(bb_curlmopt_network_changed, bb_curlmnwc_clear) }
+        for socket in idleConnections.idleSockets { endIdle(socket) }
     }
 
     private func isWatching(_ socket: curl_socket_t) -> Bool { loop.isWatching(socket, for: ObjectIdentifier(self)) }

@@ -136,6 +136,9 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
+        case .renewConnections:
+            multis.main?.renewConnections()
+            multis.unmultiplexed?.renewConnections()
         }
     }
 

@@ -79,6 +79,8 @@ struct IdleConnections {
     /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
+    var idleSockets: [Int32] { connections.values.filter { $0.users == 0 }.map(\.socket) }
+
     /// Returns how to handle an idle connection that became ready.
     static func action(on version: Version, _ readiness: Readiness) -> Action {
         if !readiness.isDisjoint(with: [.peerClosed, .hangup, .error]) { return .end }
