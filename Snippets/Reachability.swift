@@ -8,6 +8,7 @@ enum Reachability {
     static func run() async throws {
         try await watch()
         try await handle()
+        try await renew()
         try await retry()
     }
 
@@ -42,6 +43,21 @@ enum Reachability {
         // snippet.end
         for await _ in heard {}
         manager?.stopListening()
+    }
+
+    static func renew() async throws {
+        let session = Session()
+        // snippet.renew
+        if let manager = NetworkReachabilityManager() {
+            for await status in manager.statuses where status != .notReachable {
+                session.renewConnections()
+                // snippet.hide
+                break  // a real program does not stop here
+                // snippet.show
+            }
+        }
+        // snippet.end
+        await session.shutdown()
     }
 
     static func retry() async throws {
