@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(2))) struct HTTP3Tests {
     private static let server = TestServers.http3
 
-    private static func session(
+    static func session(
         _ version: HTTPVersionPreference = .http3Only, trusting evaluator: (any ServerTrustEvaluating)? = nil,
         retries: Bool = QUICConnections.areHidden,
         _ configure: (inout Session.Configuration) throws -> Void = { _ in }
@@ -155,7 +155,7 @@ import Testing
     /// Repeats requests if one of them was answered too late.
     ///
     /// With OpenSSL's QUIC in libcurl before 8.15.0, this happens to 2 of 120 requests of `curl`, too.
-    private static func repeatingStalls(
+    static func repeatingStalls(
         _ requests: () async throws -> [DataResponse<Data, RequestError>]
     ) async throws -> [DataResponse<Data, RequestError>] {
         let stalls: [RequestError.Kind?] = [.timedOut(.idle), .timedOut(.connect)]
@@ -215,6 +215,18 @@ import Testing
         #expect(second.metrics?.localAddress == first.metrics?.localAddress)
         #expect(second.response?.httpVersion == .http3, "\(second)")
         await session.shutdown()
+    }
+
+    @Test func `the client's identity is sent`() async throws {
+        let files = try TestCertificates()
+        for identity in [
+            nil, Session.Configuration.TLS.ClientIdentity.pem(file: files.client, keyFile: files.clientKey),
+        ] {
+            let session = try Self.session { $0.tls.clientIdentity = identity }
+            let subject = try await session.request(try Self.server.url("/certificate")).serializingString().value
+            #expect(subject == (identity == nil ? "none" : "CN=Bluebonnet tests client"))
+            await session.shutdown()
+        }
     }
 
     // MARK: Trust

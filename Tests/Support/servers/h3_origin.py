@@ -12,20 +12,93 @@ It accepts TCP connections on the same port, too, and closes them: Tests/run see
 /drip               a byte every 100 ms, 200 times
 /reset              resets the stream after the head
 /close              closes the connection with an error after the head
+/certificate        the subject of the client's certificate
+/mutated/SEED       frames with a body of 1,004 bytes, changed at random by SEED; nothing is changed with 0
 """
 
 import asyncio
 import gzip
 import json
+import random
 import sys
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
-from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection
+from aioquic.buffer import encode_uint_var
+from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, HeadersReceived
+from aioquic.quic import connection
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, ProtocolNegotiated, StreamReset
+from aioquic.tls import Context
 
 PATTERN = bytes(range(251))
+
+
+# DATA, HEADERS, CANCEL_PUSH, SETTINGS, PUSH_PROMISE, GOAWAY, MAX_PUSH_ID, those of HTTP/2, and reserved ones (RFC 9114
+# section 7.2).
+FRAME_TYPES = [0, 1, 3, 4, 5, 7, 0xD, 2, 6, 8, 9, 0x21, 0x40 * 0x1F + 0x21]
+
+
+class Mutation:
+    """The bytes of a response's stream, as frames that were changed at random."""
+
+    def __init__(self, seed, fields):
+        self.random = random.Random(seed)
+        self.frames = [encode_frame(1, fields), encode_frame(0, PATTERN * 2), encode_frame(0, PATTERN * 2)]
+        self.end = "fin"
+        self.control = b""
+        for _ in range(self.random.randint(1, 3) if seed else 0):
+            self.random.choice([
+                self.flip, self.cut, self.add_frame, self.repeat, self.drop, self.lie_about_length, self.break_end,
+                self.break_control, self.noise])()
+
+    def flip(self):
+        at = self.random.randrange(len(self.frames))
+        frame = bytearray(self.frames[at])
+        for _ in range(self.random.randint(1, 4) if frame else 0):
+            frame[self.random.randrange(min(len(frame), 64))] ^= 1 << self.random.randrange(8)
+        self.frames[at] = bytes(frame)
+
+    def cut(self):
+        at = self.random.randrange(len(self.frames))
+        self.frames[at] = self.frames[at][: self.random.randrange(len(self.frames[at]) + 1)]
+
+    def add_frame(self):
+        payload = self.random.randbytes(self.random.choice([0, 1, 8, 300]))
+        frame = encode_frame(self.random.choice(FRAME_TYPES), payload)
+        self.frames.insert(self.random.randint(0, len(self.frames)), frame)
+
+    def repeat(self):
+        frame = self.random.choice(self.frames)
+        self.frames[self.random.randint(0, len(self.frames)) :] += [frame] * self.random.choice([1, 2, 200])
+
+    def drop(self):
+        self.frames[self.random.randrange(len(self.frames))] = b""
+
+    def lie_about_length(self):
+        length = self.random.choice([0, 1, 2**14, 2**30 - 1, 2**62 - 1])
+        frame = encode_uint_var(self.random.choice(FRAME_TYPES)) + encode_uint_var(length) + b"abc"
+        self.frames.insert(self.random.randint(0, len(self.frames)), frame)
+
+    def break_end(self):
+        self.end = self.random.choice(["fin", "reset", "close", "reset before"])
+
+    def break_control(self):
+        self.control = encode_frame(self.random.choice(FRAME_TYPES), self.random.randbytes(self.random.choice([0, 8, 99])))
+
+    def noise(self):
+        self.frames.append(self.random.randbytes(self.random.randint(1, 99)))
+
+
+class AskingContext(Context):
+    """Asks clients for their certificates."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._request_client_certificate = True
+
+
+connection.tls.Context = AskingContext
 
 
 class Origin(QuicConnectionProtocol):
@@ -98,6 +171,11 @@ class Origin(QuicConnectionProtocol):
             self.head(stream, 200, [(b"content-length", b"10")])
             self._quic.reset_stream(stream, ErrorCode.H3_INTERNAL_ERROR)
             self.transmit()
+        elif first == "certificate":
+            certificate = self._quic.tls._peer_certificate
+            self.whole(stream, method, (certificate.subject.rfc4514_string() if certificate else "none").encode())
+        elif first == "mutated":
+            self.mutated(stream, Mutation(int(rest[0]), self.http._encode_headers(stream, [(b":status", b"200")])))
         elif first == "close":
             self.head(stream, 200, [(b"content-length", b"10")])
             self._quic.close(error_code=ErrorCode.H3_INTERNAL_ERROR)
@@ -106,6 +184,24 @@ class Origin(QuicConnectionProtocol):
             text = json.dumps({name.decode(): value.decode() for name, value in fields})
             self.whole(stream, method, text.encode())
         self.tasks.pop(stream, None)
+
+    def mutated(self, stream, mutation):
+        quic = self._quic
+        if mutation.control:
+            quic.send_stream_data(self.http._local_control_stream_id, mutation.control)
+        for frame in mutation.frames:
+            quic.send_stream_data(stream, frame)
+            if mutation.random.randrange(2):
+                self.transmit()
+        if mutation.end == "fin":
+            quic.send_stream_data(stream, b"", end_stream=True)
+        elif mutation.end == "close":
+            quic.close(error_code=mutation.random.choice([ErrorCode.H3_NO_ERROR, ErrorCode.H3_GENERAL_PROTOCOL_ERROR]))
+        else:
+            if mutation.end == "reset":
+                self.transmit()
+            quic.reset_stream(stream, mutation.random.choice([ErrorCode.H3_NO_ERROR, ErrorCode.H3_REQUEST_REJECTED]))
+        self.transmit()
 
     def whole(self, stream, method, body, fields=()):
         ends = method == "HEAD"

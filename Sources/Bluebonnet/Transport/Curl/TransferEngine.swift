@@ -469,6 +469,8 @@ extension TransferEngine {
         case .within(let time):
             if let time { nextCheck = min(nextCheck ?? time, time) }
         case .exceeded(let stage):
+            // The connection may be dead, and libcurl would use it for the next request if it carries several.
+            if stage == .idle || (transfer.wasSent && transfer.responseBuffer.head == nil) { transfer.forbidReuse() }
             finish(transfer, with: error(.timedOut(stage), transfer.limits.message(for: stage), of: transfer))
         }
     }

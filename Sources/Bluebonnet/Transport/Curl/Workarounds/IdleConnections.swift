@@ -243,7 +243,7 @@ extension Transfer {
         return false
     }
 
-    private func forbidReuse() {
+    func forbidReuse() {
         easy?.set(CURLOPT_FORBID_REUSE, 1)
         // The next request on the handle must not have this option.
         easy?.profile = nil
