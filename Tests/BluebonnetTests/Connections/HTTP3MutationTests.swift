@@ -9,7 +9,7 @@ import Testing
 struct HTTP3MutationTests {
     /// A failure names the seed, which can then be requested alone.
     @Test func `changed frames end in a response or a typed error, and the next request succeeds`() async throws {
-        let session = try HTTP3Tests.session(retries: false)
+        let session = try HTTP3Tests.session(retries: false) { $0.timeouts.idle = .seconds(3) }
         // OpenSSL's QUIC often leaves libcurl before 8.15.0 without an answer.
         let (count, idle) = QUICConnections.areHidden ? (30, Duration.milliseconds(500)) : (100, .seconds(3))
         let first = Int.random(in: 1..<1_000_000)

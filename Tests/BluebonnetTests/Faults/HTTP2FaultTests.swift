@@ -227,6 +227,36 @@ import Testing
         try await expectToGoOn(session)
     }
 
+    /// Libcurl keeps the connection, which may be dead, and would send the next request on it.
+    @Test(arguments: [
+        ("/stall", Timeouts(idle: .milliseconds(200))), ("/stall-after-head", Timeouts(idle: .milliseconds(200))),
+        ("/stall", Timeouts(total: .milliseconds(200))),
+    ])
+    func `a connection that stalls is not used again, but requests on it continue`(
+        _ path: String, _ timeouts: Timeouts
+    ) async throws {
+        let session = try TestHarness.trustingSession()
+        let echo = session.upload(
+            .stream { AsyncStream<Data> { _ in } }, to: try TestServers.misbehavingHTTP2.url("/echo"))
+        let other = echo.serializingData()
+        for isBeside in [true, false] {
+            let stalled = await session.request(try TestServers.misbehavingHTTP2.url(path)) {
+                $0.timeouts = timeouts
+            }.serializingData().response
+            guard case .timedOut = stalled.error?.kind else {
+                Issue.record("\(stalled)")
+                continue
+            }
+            let next = await session.request(try TestServers.misbehavingHTTP2.url("/ok")).serializingData().response
+            #expect(next.metrics?.isReusedConnection == isBeside, "\(next)")
+            if !isBeside { continue }
+            #expect(!echo.isFinished)
+            echo.cancel()
+            #expect(await other.response.error?.kind == .cancelled)
+        }
+        await session.shutdown()
+    }
+
     @Test(arguments: ["/no-window", "/early-response"])
     func `a body that the server refuses`(_ path: String) async throws {
         let session = try TestHarness.trustingSession()

@@ -53,7 +53,6 @@ import Testing
         Row(
             code: CURLE_BAD_FUNCTION_ARGUMENT, context: { $0.wasSent = true },
             kind: .invalidResponse(.malformed)),
-        Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
         Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { _ in }, kind: .trust(.hostMismatch)),
         Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 1 }, kind: .trust(.hostMismatch)),
         Row(

@@ -13,8 +13,6 @@ enum CurlErrorTable {
         var verifyResult = 0
         /// Whether the request was sent.
         var wasSent = false
-        /// Whether the time limit for the whole exchange has passed.
-        var isTotalTimeOver = false
         /// Whether the head of a response was received.
         var hasHead = false
         /// The maximum size of a head in bytes.
@@ -51,9 +49,6 @@ enum CurlErrorTable {
 
     private static func kind(byCode code: CURLcode, in context: FailureContext) -> RequestError.Kind {
         switch code {
-        case CURLE_OPERATION_TIMEDOUT:
-            // Libcurl also connects again after the request was sent, if a kept connection turns out to be closed.
-            context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
             switch context.verifyResult {
             case 0: .trust(.hostMismatch)  // libcurl compares the host name itself
@@ -113,7 +108,8 @@ enum CurlErrorTable {
         case CURLE_HTTP2, CURLE_NO_CONNECTION_AVAILABLE, bb_curle_unrecoverable_poll: .connection(.http2)
         case CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR: .connection(.http3)
         case CURLE_HTTP2_STREAM: .invalidResponse(.http2Stream)
-        case CURLE_OPERATION_TIMEDOUT: .timedOut(.total)
+        // Libcurl has no other limit.
+        case CURLE_OPERATION_TIMEDOUT: .timedOut(.connect)
         case CURLE_SSL_CONNECT_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED: .trust(.handshake)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:

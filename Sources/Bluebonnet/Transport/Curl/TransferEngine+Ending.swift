@@ -121,7 +121,6 @@ extension TransferEngine {
         let context = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
-            isTotalTimeOver: transfer.limits.isTotalOver(at: MonotonicClock.now()),
             hasHead: transfer.responseBuffer.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var detail = CurlErrorText.redacted(context.message)

@@ -137,14 +137,6 @@ struct TransferLimits: Equatable {
         return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
     }
 
-    /// Whether a transfer that libcurl has ended may have exceeded its total limit.
-    func isTotalOver(at now: Int64) -> Bool {
-        guard let total else { return false }
-        // Libcurl's clock (CLOCK_MONOTONIC_RAW) can be faster by 0.05 %.
-        let elapsed = now - startedAt
-        return elapsed + elapsed / 1000 + 1_000_000 >= total
-    }
-
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
         func text(_ limit: Int64?) -> String { "\(Duration.nanoseconds(limit ?? 0)), the \(stage) limit" }

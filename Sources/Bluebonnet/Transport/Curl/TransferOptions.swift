@@ -93,7 +93,7 @@ final class TransferOptions {
         applyFields(of: request, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
         if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
-        applyTimeouts(timeouts(of: request), to: easy)
+        applyConnectLimit(timeouts(of: request), to: easy)
         applyPriority(of: request, to: easy)
         if let server = configuration.dns.httpsServer, !isLookupServer {
             easy.set(CURLOPT_DOH_URL, server.absoluteString)
@@ -273,11 +273,11 @@ final class TransferOptions {
         }
     }
 
-    private func applyTimeouts(_ timeouts: Timeouts, to easy: EasyHandle) {
+    /// Sets the connect limit; the engine checks the others.
+    private func applyConnectLimit(_ timeouts: Timeouts, to easy: EasyHandle) {
         let connect = PendingConnectTime.isLeftToLibcurl(mayWait: limitsConnections) ? timeouts.connect : nil
         // 0 would select libcurl's default of 300 seconds.
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect?.milliseconds ?? Int(Int32.max))
-        if let total = timeouts.total { easy.set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
     }
 
     /// Whether a URL's scheme is `https`; the caller has checked that it is `http` or `https`.
