@@ -125,8 +125,8 @@ extension EventSource {
 
         /// The time that the source waits before it reconnects.
         ///
-        /// The default is 3 seconds. The server can replace this time. The maximum is 24 hours, both for this value and
-        /// for the time that the server sets.
+        /// The default is 3 seconds. The server can replace this time, but not by less than half a second, or than this
+        /// value if it is shorter. The maximum is 24 hours, both for this value and for the time that the server sets.
         public var reconnectionTime: Duration
 
         /// The maximum time that the source waits after several failed attempts to connect.

@@ -31,6 +31,8 @@ struct EventSourceState {
 
     /// The minimum delay that is doubled after failed attempts, which avoids a flood of requests to a failing server.
     static let shortestDelayAfterFailures = Duration.seconds(1)
+    /// The minimum delay that a server can set, unless the program's own is shorter.
+    static let shortestDelayOfServer = Duration.milliseconds(500)
     /// The maximum delay, which replaces longer delays.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
 
@@ -67,7 +69,7 @@ struct EventSourceState {
 
     /// The stream has set the reconnection time.
     mutating func reconnectionTimeReceived(_ time: Duration) {
-        reconnectionTime = time
+        reconnectionTime = max(time, min(configuration.reconnectionTime, Self.shortestDelayOfServer))
     }
 
     /// The event was received that ends the sequence.

@@ -47,7 +47,7 @@ public struct HTTPRequest: Sendable {
     /// The same limits without a copy.
     var timeoutsBox: TimeoutsBox? { parts.timeouts }
 
-    /// The preferred HTTP version; `nil`, the default, for the session's setting.
+    /// The preferred HTTP version; if it is `nil`, the default, the session's setting applies.
     public var httpVersion: HTTPVersionPreference? {
         get { parts.httpVersion }
         set { parts.httpVersion = newValue }
@@ -70,7 +70,7 @@ public struct HTTPRequest: Sendable {
         set { parts.handlesCookies = newValue }
     }
 
-    /// The proxy for this request; `nil`, the default, for the session's setting.
+    /// The proxy for this request; if it is `nil`, the default, the session's setting applies.
     ///
     /// Redirects of the request use the same proxy. If the credential for an HTTP proxy differs from the session's
     /// credential, the request uses a separate connection.
@@ -88,7 +88,7 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
-    /// The cache policy of the request; `nil`, the default, for the session's setting.
+    /// The cache policy of the request; if it is `nil`, the default, the session's setting applies.
     public var cachePolicy: CachePolicy? {
         get { parts.cachePolicy }
         set { parts.cachePolicy = newValue }

@@ -35,6 +35,9 @@ extension HTTPResponse {
     private static func links(in value: String, base: URL) -> [Link] {
         var links: [Link] = []
         var rest = Substring(value).utf8
+        // A value that begins otherwise may contain `<` within a quoted string.
+        rest = rest.drop { [0x20, 0x09, 0x2c].contains($0) }
+        guard rest.first == 0x3c else { return [] }
         while let start = rest.firstIndex(of: 0x3c), let end = rest[start...].firstIndex(of: 0x3e) {
             let target = String(Substring(rest[rest.index(after: start)..<end]))
             rest = rest[rest.index(after: end)...]

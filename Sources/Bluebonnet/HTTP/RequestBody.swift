@@ -53,7 +53,8 @@ public struct RequestBody: Sendable {
     ///
     /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. While there are no
     /// bytes, a thread of its own waits for them. The body has a copy of the descriptor, so the program may close its own.
-    /// The copy has the same position. The descriptor can be blocking or non-blocking. If the request ends early, bytes
+    /// The copy has the same position, and is closed when its bytes were read or the request that reads them has ended.
+    /// The descriptor can be blocking or non-blocking. If the request ends early, bytes
     /// that were read are lost. No other program may read from a pipe or terminal at the same time.
     ///
     /// - Parameters:

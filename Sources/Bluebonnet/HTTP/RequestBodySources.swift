@@ -65,14 +65,16 @@ struct SequenceSource: RequestBodySource {
     /// The number of bytes, if the caller stated it.
     let length: Int64?
 
-    private let make: @Sendable () -> any BodyReader
+    private let make: @Sendable () -> (any BodyReader)?
     /// The flag that permits only one reader for all copies of the source; `nil` if any number of readers is allowed.
     private let claim: OnceFlag?
 
     /// A sequence that may support only one iteration.
     init<Pieces: AsyncSequence & Sendable>(once sequence: Pieces, length: Int64?) where Pieces.Element: DataProtocol {
         self.length = length
-        make = { SequenceReader(sequence) }
+        // The reader alone keeps the sequence, whose resources are free when the request has ended.
+        let unread = Locked<Pieces?>(sequence)
+        make = { unread.withLock { $0.take() }.map { SequenceReader($0) } }
         claim = OnceFlag()
     }
 
@@ -95,7 +97,10 @@ struct SequenceSource: RequestBodySource {
     func take() -> Bool { claim?.take() ?? true }
 
     /// Starts the sequence, which the caller has claimed.
-    func makeReader() -> any BodyReader { make() }
+    func makeReader() throws(RequestError) -> any BodyReader {
+        guard let reader = make() else { throw RequestError(.requestBody(.notReplayable)) }
+        return reader
+    }
 
     func open() throws(RequestError) -> OpenBody {
         if let length, length < 0 {
@@ -118,7 +123,7 @@ private struct ClaimingReader: BodyReader {
     mutating func next() async throws -> Data? {
         if reader == nil {
             guard source.take() else { throw RequestError(.requestBody(.notReplayable)) }
-            reader = source.makeReader()
+            reader = try source.makeReader()
         }
         do {
             return try await reader?.next()

@@ -23,6 +23,7 @@ import Testing
         (#"<a>; rel="""#, [], []),
         (#"<a>; rel=next; anchor="/other""#, [], []),
         ("a; rel=next", [], []),
+        (#"a "b, <c>; rel=next", <d>; rel=next"#, [], []),
         ("<a; rel=next", [], []),
         ("", [], []),
         (",, <a>; rel=next,,", ["https://api.test/a/a"], [["next"]]),

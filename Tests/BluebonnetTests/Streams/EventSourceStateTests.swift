@@ -131,12 +131,12 @@ import Testing
 
     @Test func `The server's reconnection time applies to later waits`() {
         var state = Self.openState()
-        state.reconnectionTimeReceived(.milliseconds(20))
-        #expect(state.connectionEnded(nil, jitter: 0) == .wait(.milliseconds(20)))
+        state.reconnectionTimeReceived(.milliseconds(700))
+        #expect(state.connectionEnded(nil, jitter: 0) == .wait(.milliseconds(700)))
         _ = state.waited()
-        #expect(Self.delays(&state, count: 2) == [20, 2000])
+        #expect(Self.delays(&state, count: 2) == [700, 2000])
         #expect(state.headReceived(statusCode: 200, mimeType: "text/event-stream") == .read)
-        #expect(state.connectionEnded(nil, jitter: 0) == .wait(.milliseconds(20)))
+        #expect(state.connectionEnded(nil, jitter: 0) == .wait(.milliseconds(700)))
     }
 
     @Test(arguments: [(1, 0), (0, 0), (-1, 0), (2, 1), (5, 4)])

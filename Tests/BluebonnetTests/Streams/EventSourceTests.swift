@@ -58,11 +58,11 @@ import Testing
 
     @Test func `The server sets the reconnection time, also without an event`() async {
         let server = FakeEventServer(
-            .events("retry:10\ndata:a\n\n"), .failure(.connection(.refused)), .failure(.connection(.refused)),
-            .failure(.connection(.refused)), .events("retry:20\n"), .events(), .events("retry:x\n\n"))
+            .events("retry:700\ndata:a\n\n"), .failure(.connection(.refused)), .failure(.connection(.refused)),
+            .failure(.connection(.refused)), .events("retry:0\n"), .events(), .events("retry:x\n\n"))
         let (data, error) = await Self.read(server.source())
         #expect(data == ["a"] && error == nil)
-        #expect(server.delays == [10, 10, 2000, 4000, 20, 20, 20])
+        #expect(server.delays == [700, 700, 2000, 4000, 500, 500, 500])
     }
 
     @Test func `The wait grows while no connection can be made`() async {

@@ -53,6 +53,48 @@ import Testing
         }
     }
 
+    /// A file is opened when its request runs, so that thousands of requests can wait.
+    @Test func `A file that waits is not open, and is sent as it is at its turn`() async throws {
+        let (running, gate) = (Gate(), Gate())
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in
+                running.open()
+                await gate.wait()
+                return .ok
+            }
+            router.put("/") { .text(String(decoding: $0.body, as: UTF8.self)) }
+        }
+        let session = session(.init(perHost: 1))
+        let folder = try FormFolder()
+        for name in ["a", "b", "c", "gone"] { _ = try folder.file(name, Data("old".utf8)) }
+        func upload(_ name: String) -> UploadRequest {
+            session.upload(folder.url.appending(path: name), to: server.url("/"), method: .put)
+        }
+        let held = session.request(server.url("/held")).serializingNothing()
+        await running.wait()
+        let uploads = ["a", "b", "gone"].map { upload($0).serializingString() }
+        let (cancelled, suspended) = (upload("c"), upload("c"))
+        let ended = cancelled.serializingString()
+        let resumed = suspended.serializingString()
+        suspended.suspend()
+        await session.withAllRequests { #expect($0.count == 6) }
+        #expect(try folder.openDescriptors == 0)
+        _ = try folder.file("a", Data("longer".utf8))
+        try FileManager.default.removeItem(at: folder.url.appending(path: "gone"))
+        cancelled.cancel()
+        #expect(await ended.response.error?.kind == .cancelled)
+        gate.open()
+        #expect(try await held.value == ())
+        #expect(try await uploads[0].value == "longer")
+        #expect(try await uploads[1].value == "old")
+        #expect(await uploads[2].response.error?.kind == .requestBody(.fileUnreadable(path: folder.url.path + "/gone")))
+        suspended.resume()
+        #expect(try await resumed.value == "old")
+        #expect(try folder.openDescriptors == 0)
+        await session.shutdown()
+        await server.stop()
+    }
+
     @Test func `At most as many requests run as the limits say, and all are answered`() async throws {
         let both = Counter()
         let counters = [Counter(parent: both), Counter(parent: both)]

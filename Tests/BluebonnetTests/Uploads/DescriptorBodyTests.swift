@@ -56,6 +56,28 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Otherwise, a program that writes to the other end would wait for ever.
+    @Test func `the body's copy is closed when its request has ended`() async throws {
+        let server = try await LocalServer { router in
+            router.post("/", .text("done"))
+            router.streaming("/refused", method: .post) { _, _ in .status(413) }
+        }
+        let session = TestHarness.session()
+        for path in ["/", "/refused"] {
+            let (reading, writing) = try Self.pipe()
+            Self.write("a", to: writing)
+            let request = session.upload(.fileDescriptor(reading, length: path == "/" ? 1 : nil), to: server.url(path))
+            close(reading)
+            let response = await request.serializingNothing().response
+            #expect(response.response?.statusCode == (path == "/" ? 200 : 413))
+            var state = pollfd(fd: writing, events: Int16(POLLOUT), revents: 0)
+            while unsafe poll(&state, 1, 0) == 1, Int32(state.revents) & POLLERR == 0 { await Task.yield() }
+            #expect(response.request?.body != nil)
+            close(writing)
+        }
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `16 MiB of a socket arrive`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/", method: .post) { _, body in

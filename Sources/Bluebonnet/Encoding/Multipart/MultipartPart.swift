@@ -169,7 +169,7 @@ struct PreparedMultipartPart: Sendable {
         switch source {
         case .data(let data): DataReader(data)
         case .file(let url, _): try Self.reader(of: url, in: name)
-        case .sequence(let sequence): sequence.makeReader()
+        case .sequence(let sequence): try sequence.makeReader()
         }
     }
 

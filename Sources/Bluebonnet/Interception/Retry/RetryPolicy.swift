@@ -45,7 +45,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default base of the exponential backoff: 2.
     public static let defaultExponentialBackoffBase: UInt = 2
 
-    /// The default computed delay before the first retry, in seconds: 0.5.
+    /// The default of ``exponentialBackoffScale``: 0.5 seconds before the first retry, without jitter.
     public static let defaultExponentialBackoffScale = 0.5
 
     /// The default maximum of the computed delay: 30 seconds.

@@ -72,6 +72,13 @@ public final class CurlTransport: Transport {
     }
 
     private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
+        guard engine.limitsRequests, request.hasBody, request.body?.data == nil else {
+            return try openedUpload(for: request, id)
+        }
+        return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id) }
+    }
+
+    private func openedUpload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
         guard let body = request.body, body.data == nil, let opened = try body.open() else {
             let isLimited = limitsUploads || request.speedLimits.upload != nil
             return UploadBody(request.body?.data, of: request, isLimited: isLimited)
@@ -120,6 +127,8 @@ enum EngineCommand: Sendable {
     /// Continues the upload, because the bytes that libcurl requested are now available.
     case sendMore(TransferID)
     case renewConnections
+    /// Continues a transfer whose body was opened.
+    case opened(TransferID, Result<UploadBody, RequestError>)
 
     var isStart: Bool { if case .start = self { true } else { false } }
 }

@@ -179,9 +179,28 @@ extension TransferEngine {
             transfer.place = .running
             transfer.limits.leftQueue(at: shared.now)
             transfer.responseBuffer.lastActivity = shared.now
-            add(transfer)
+            addWhenOpen(transfer)
             if transfers[id] != nil { checkLimits(of: transfer) }
         }
+    }
+
+    /// Adds an exchange that may run, once its body is open.
+    func addWhenOpen(_ transfer: Transfer) {
+        guard case .unopened(let open) = transfer.upload else { return add(transfer) }
+        transfer.upload = .opening
+        let id = transfer.id
+        Task.detached { self.accept(.opened(id, Result { () throws(RequestError) in try open() })) }
+    }
+
+    func opened(_ transfer: Transfer, _ upload: Result<UploadBody, RequestError>) {
+        do throws(RequestError) {
+            transfer.upload = try upload.get()
+        } catch {
+            return finish(transfer, with: error)
+        }
+        guard transfer.responseBuffer.state.isSuspended else { return add(transfer) }
+        leaveQueue(transfer)
+        transfer.responseBuffer.state.withdrawn()
     }
 
     /// Called when an exchange has ended, or is suspended while it waits.

@@ -99,7 +99,7 @@ final class Transfer {
     /// not sent.
     var wasSent: Bool { resends.hasBegun }
 
-    private(set) var upload: UploadBody
+    var upload: UploadBody
     private(set) var uploadOffset = 0
     let turn: LoopTurnState
     private let reportedBytes: ReportedByteCounts
@@ -321,7 +321,7 @@ final class Transfer {
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
         var count = 0
         switch upload {
-        case .copied:
+        case .copied, .unopened, .opening:
             break
         case .data(let data):
             count = min(buffer.count, data.count - uploadOffset)
@@ -359,7 +359,7 @@ final class Transfer {
                 || resends.isOnNewConnection
         else { return false }
         switch upload {
-        case .copied:
+        case .copied, .unopened, .opening:
             return true
         case .data(let data):
             guard (0...Int64(data.count)).contains(offset) else { return false }

@@ -136,6 +136,8 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
+        case .opened(let id, let upload):
+            if let transfer = transfers[id] { opened(transfer, upload) }
         case .renewConnections:
             multis.main?.renewConnections()
             multis.unmultiplexed?.renewConnections()
@@ -209,7 +211,7 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add:
             // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
-            if !transfer.isAwaitingVerdict, mayRun(transfer) { add(transfer) }
+            if !transfer.isAwaitingVerdict, mayRun(transfer) { addWhenOpen(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state

@@ -139,13 +139,13 @@ struct TransferLimits: Equatable {
 
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
-        func text(_ limit: Int64?) -> String { "\(Duration.nanoseconds(limit ?? 0)), the \(stage) limit" }
+        func duration(_ limit: Int64?) -> Duration { .nanoseconds(limit ?? 0) }
         return switch stage {
-        case .queue: "the request could not start within " + text(queue)
-        case .pool: "there was no free connection after " + text(pool)
-        case .connect: "there was no connection after " + text(connect)
-        case .idle: "no data was sent or received for " + text(idle)
-        case .total: "the exchange did not finish within " + text(total)
+        case .queue: "the request could not start within \(duration(queue)), the queue limit"
+        case .pool: "there was no free connection after \(duration(pool)), the pool limit"
+        case .connect: "there was no connection after \(duration(connect)), the connect limit"
+        case .idle: "no data was sent or received for \(duration(idle)), the idle limit"
+        case .total: "the exchange did not finish within \(duration(total)), the total limit"
         }
     }
 

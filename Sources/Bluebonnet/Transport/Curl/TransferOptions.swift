@@ -171,7 +171,7 @@ final class TransferOptions {
                     CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
             }
         case .copied: easy.set(CURLOPT_POSTFIELDS, "")
-        case .data, .channel: break
+        case .data, .channel, .unopened, .opening: break
         }
     }
 

@@ -8,6 +8,10 @@ enum UploadBody {
     case data(Data)
     /// A channel from the task that reads the body, which is used when libcurl requests bytes.
     case channel(UploadChannel)
+    /// A body that is opened when its exchange may run, because each open file needs a descriptor.
+    case unopened(@Sendable () throws(RequestError) -> UploadBody)
+    /// A body that is being opened on another thread.
+    case opening
 
     /// Chooses how to pass a body in memory.
     ///
@@ -27,7 +31,7 @@ enum UploadBody {
     var isAskedFor: Bool {
         switch self {
         case .copied: false
-        case .data, .channel: true
+        case .data, .channel, .unopened, .opening: true
         }
     }
 
@@ -35,7 +39,7 @@ enum UploadBody {
     var isInMemory: Bool {
         switch self {
         case .copied, .data: true
-        case .channel: false
+        case .channel, .unopened, .opening: false
         }
     }
 
@@ -44,6 +48,7 @@ enum UploadBody {
         switch self {
         case .copied(let data), .data(let data): Int64(data.count)
         case .channel(let channel): channel.length
+        case .unopened, .opening: nil
         }
     }
 
