@@ -1,5 +1,6 @@
 public import BluebonnetCallbacks
 public import Foundation
+public import FoundationNetworking
 
 /// An event monitor whose methods are called on a dispatch queue and receive `AFError`s.
 ///
@@ -30,6 +31,43 @@ public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
 
     /// Called when a serializer has returned a value or failed, or when the request has failed.
     func request<Value>(_ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
+
+    // MARK: Methods with URLRequest
+
+    /// Called when the request was created, before it is adapted.
+    func request(_ request: any Request, didCreateInitialURLRequest urlRequest: URLRequest)
+
+    /// Called when the request could not be created.
+    func request(_ request: any Request, didFailToCreateURLRequestWithError error: AFError)
+
+    /// Called when an adapter has changed the request.
+    func request(
+        _ request: any Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
+
+    /// Called when an adapter has failed.
+    func request(
+        _ request: any Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
+
+    /// Called when the request is ready to be sent.
+    func request(_ request: any Request, didCreateURLRequest urlRequest: URLRequest)
+
+    /// Called when the response of a data request or an upload was validated.
+    func request(
+        _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
+        withResult result: ValidationResult)
+
+    /// Called when the response of a stream was validated.
+    func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+        withResult result: ValidationResult)
+
+    /// Called when the response of a download was validated.
+    func request(
+        _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+        fileURL: URL?, withResult result: ValidationResult)
+
+    /// Called when the body of an upload could not be created.
+    func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
 }
 
 extension QueuedEventMonitor {

@@ -23,7 +23,7 @@ struct ParameterEncodingTests {
         (["a": true, "b": false], "a=1&b=0"), (["a": [1, 2]], "a%5B%5D=1&a%5B%5D=2"),
         (["a": ["x": 1, "y": "z"] as [String: any Sendable]], "a%5Bx%5D=1&a%5By%5D=z"),
         (["a": ["b": ["c": [true]]]], "a%5Bb%5D%5Bc%5D%5B%5D=1"),
-        (["a": ["a", 1, true] as [any Sendable]], "a%5B%5D=1&a%5B%5D=1&a%5B%5D=a"),
+        (["a": ["a", 1, true] as [any Sendable]], "a%5B%5D=a&a%5B%5D=1&a%5B%5D=1"),
         (["a b": "c&d=e+f"], "a%20b=c%26d%3De%2Bf"), (["ü": "日本"], "%C3%BC=%E6%97%A5%E6%9C%AC"),
         (["a": ":#[]@!$&'()*+,;=?/"], "a=%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/"),
         (["a": NSNull()], nil), (["a": Int?.none], nil), (["a": Int?.some(3)], "a=3"), (["a": ""], "a="),
@@ -55,9 +55,9 @@ struct ParameterEncodingTests {
         let when = Date(timeIntervalSince1970: 1_000_000.5)
         let data = Data([0, 255, 62])
         let typed = Typed(
-            flag: true, list: [3, 1], map: ["x y": "z", "b": "c"], name: "Ω&", when: when, data: data, number: 1e21)
+            flag: true, list: [1, 3], map: ["x y": "z", "b": "c"], name: "Ω&", when: when, data: data, number: 1e21)
         let untyped: Parameters = [
-            "flag": true, "list": [3, 1], "map": ["x y": "z", "b": "c"], "name": "Ω&", "when": when, "data": data,
+            "flag": true, "list": [1, 3], "map": ["x y": "z", "b": "c"], "name": "Ω&", "when": when, "data": data,
             "number": 1e21,
         ]
         let expected: String = try URLEncodedFormEncoder().encode(typed)
@@ -67,10 +67,10 @@ struct ParameterEncodingTests {
     @Test func `the options select the format of arrays and Bool values`() throws {
         let parameters: Parameters = ["a": [true, false]]
         let list: [(URLEncoding, String)] = [
-            (URLEncoding(arrayEncoding: .noBrackets), "a=0&a=1"),
+            (URLEncoding(arrayEncoding: .noBrackets), "a=1&a=0"),
             (URLEncoding(arrayEncoding: .indexInBrackets), "a%5B0%5D=1&a%5B1%5D=0"),
             (URLEncoding(arrayEncoding: .custom { "\($0).\($1)" }), "a.0=1&a.1=0"),
-            (URLEncoding(boolEncoding: .literal), "a%5B%5D=false&a%5B%5D=true"),
+            (URLEncoding(boolEncoding: .literal), "a%5B%5D=true&a%5B%5D=false"),
         ]
         for (encoding, expected) in list { #expect(try Self.query(parameters, encoding) == expected) }
     }
@@ -172,7 +172,7 @@ struct ParameterEncodingTests {
         let parameters = try #require(object as? [String: Any])
         let request = try URLRequest(url: Self.url, method: .get)
         let query = try URLEncoding.default.encode(request, with: parameters).url?.query
-        #expect(query == "a%5B%5D=1&a%5B%5D=1&a%5B%5D=x&b%5Bc%5D=1.5&d=12345678901234567890")
+        #expect(query == "a%5B%5D=1&a%5B%5D=x&a%5B%5D=1&b%5Bc%5D=1.5&d=12345678901234567890")
         let body = try JSONEncoding(options: .sortedKeys).encode(request, with: parameters)
         #expect(Self.body(body) == #"{"a":[1,"x",true,null],"b":{"c":1.5},"d":12345678901234567890}"#)
     }

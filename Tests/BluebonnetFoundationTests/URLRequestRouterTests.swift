@@ -139,7 +139,7 @@ import Testing
         let nested = try await session.request(get, parameters: ["a": ["x", 1] as [any Sendable]]).serializingDecodable(
             Echo.self
         ).value
-        #expect(nested.args == ["a[]": ["1", "x"]])
+        #expect(nested.args == ["a[]": ["x", "1"]])
         await session.shutdown()
     }
 
@@ -150,7 +150,7 @@ import Testing
         let encoding = URLEncoding(arrayEncoding: .noBrackets)
         let echo = try await session.request(url, parameters: parameters, encoding: encoding)
             .serializingDecodable(Echo.self).value
-        #expect(echo.args == ["a": ["1", "x"], "b": "1"])
+        #expect(echo.args == ["a": ["x", "1"], "b": "1"])
         final class Strange {}
         let strange: [String: Any] = ["a": Strange()]
         let error = try #require(await session.request(url, parameters: strange).serializingData().response.error)

@@ -49,8 +49,8 @@ extension ParameterEncoding {
 
 /// Encodes parameters as URL-encoded names and values into the query or the body.
 ///
-/// The format is the same as for `URLEncodedFormParameterEncoder`. The encoded names and values are sorted, including
-/// the elements of arrays. An array is encoded as `key[]=…`, and a dictionary as `key[name]=…`. `nil` and `NSNull` are
+/// The format is the same as for `URLEncodedFormParameterEncoder`, but only the names are sorted, and the elements of
+/// arrays keep their order. An array is encoded as `key[]=…`, and a dictionary as `key[name]=…`. `nil` and `NSNull` are
 /// left out. A value that is not `Encodable` is encoded as its description.
 public struct URLEncoding: ParameterEncoding {
     /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
@@ -131,7 +131,9 @@ public struct URLEncoding: ParameterEncoding {
     }
 
     private var encoder: URLEncodedFormEncoder {
-        URLEncodedFormEncoder(arrayEncoding: arrayEncoding, boolEncoding: boolEncoding)
+        // The keys are already sorted, and the elements of arrays keep their order.
+        URLEncodedFormEncoder(
+            alphabetizeKeyValuePairs: false, arrayEncoding: arrayEncoding, boolEncoding: boolEncoding)
     }
 }
 

@@ -98,9 +98,11 @@ extension HTTPRequest {
         if changed.timeoutInterval != original.timeoutInterval {
             request.timeouts = request.timeouts.connectingAndIdling(like: converted.timeouts)
         }
-        if changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream {
-            request.body = converted.body
-        }
+        // A `URLRequest` that an adapter has made itself has no stream; an upload keeps its body, as in Alamofire.
+        let losesStream = original.httpBodyStream != nil && changed.httpBodyStream == nil && changed.httpBody == nil
+        let changesBody =
+            changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream
+        if changesBody, !losesStream { request.body = converted.body }
         // Each field is compared, so that unchanged repeated fields stay separate.
         let before = original.headers
         for field in before where !converted.headers.contains(field.name) { request.headers.remove(name: field.name) }

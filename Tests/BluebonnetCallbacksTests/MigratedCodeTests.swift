@@ -1,0 +1,135 @@
+import BluebonnetCompatibility
+import BluebonnetTesting
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// Code for Alamofire that compiles unchanged does the same as with Alamofire.
+@Suite(.timeLimit(.minutes(1))) struct MigratedCodeTests {
+    private let queue = DispatchQueue(label: "migrated")
+
+    /// A monitor with Alamofire's signatures.
+    private final class Monitor: QueuedEventMonitor {
+        let queue: DispatchQueue
+        let log: CallLog<String>
+
+        init(_ queue: DispatchQueue, _ log: CallLog<String>) { (self.queue, self.log) = (queue, log) }
+
+        func request(_ request: any Request, didCreateInitialURLRequest urlRequest: URLRequest) {
+            log.note("initial \(urlRequest.headers.count)")
+        }
+
+        func request(_ request: any Request, didFailToCreateURLRequestWithError error: AFError) {
+            log.note("not created \(error.isInvalidURLError)")
+        }
+
+        func request(
+            _ request: any Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
+        ) {
+            log.note("adapted \(adaptedRequest.value(forHTTPHeaderField: "X-Adapted") ?? "-")")
+        }
+
+        func request(
+            _ request: any Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
+        ) {
+            log.note("not adapted \(error.isRequestAdaptationError)")
+        }
+
+        func request(_ request: any Request, didCreateURLRequest urlRequest: URLRequest) {
+            log.note("created \(urlRequest.url?.path ?? "-")")
+        }
+
+        func request(
+            _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
+            withResult result: ValidationResult
+        ) {
+            log.note("data \(response.statusCode)")
+        }
+
+        func request(
+            _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+            withResult result: ValidationResult
+        ) {
+            log.note("stream \(response.statusCode)")
+        }
+
+        func request(
+            _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+            fileURL: URL?, withResult result: ValidationResult
+        ) {
+            log.note("download \(response.statusCode)")
+        }
+
+        func requestDidFinish(_ request: any Request) { log.note("finished") }
+    }
+
+    private struct Refusal: Error {}
+
+    private func events(_ perform: (Session) async -> Void) async -> [String] {
+        let log = CallLog<String>()
+        let session = Session(
+            eventMonitors: [Monitor(queue, log)], transport: StubTransport { _ in .text("text") })
+        await perform(session)
+        await session.shutdown()
+        return log.entries
+    }
+
+    @Test func `a monitor with methods for URLRequest is called`() async {
+        let url = "http://stub.test/a"
+        let adapter = Adapter { request, _ in
+            var request = request
+            request.headers["X-Adapted"] = "yes"
+            return request
+        }
+        let data = await events {
+            _ = await $0.request(url, interceptor: adapter).validate().serializingData().response
+        }
+        #expect(data == ["initial 0", "adapted yes", "created /a", "data 200", "finished"])
+        let stream = await events { session in
+            for await _ in session.streamRequest(url).validate().streamTask().streamingData() {}
+        }
+        #expect(stream == ["initial 0", "created /a", "stream 200", "finished"])
+        let download = await events { _ = await $0.download(url).validate().serializingData().response }
+        #expect(download == ["initial 0", "created /a", "download 200", "finished"])
+        let invalid = await events { _ = await $0.request("").serializingData().response }
+        #expect(invalid == ["not created true", "finished"])
+        let refusing = Adapter { _, _ in throw Refusal() }
+        let refused = await events { _ = await $0.request(url, interceptor: refusing).serializingData().response }
+        #expect(refused == ["initial 0", "not adapted true", "finished"])
+    }
+
+    /// The adapter makes a `URLRequest` of its own, without the body.
+    @Test(arguments: [false, true]) func `an upload keeps its body`(isMultipart: Bool) async throws {
+        let server = try await LocalServer { router in
+            router.post("/") { .text("\($0.body.count) \($0.headers["Authorization"] ?? "-")") }
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("bluebonnet-\(UUID().uuidString)")
+        try Data(count: 1000).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let adapter = Adapter { (request: URLRequest, _: Session, completion) in
+            var own = URLRequest(url: request.url ?? file)
+            own.httpMethod = request.httpMethod
+            own.setValue("Bearer t", forHTTPHeaderField: "Authorization")
+            if let type = request.value(forHTTPHeaderField: "Content-Type") {
+                own.setValue(type, forHTTPHeaderField: "Content-Type")
+            }
+            completion(.success(own))
+        }
+        let session = Session()
+        let upload =
+            isMultipart
+            ? session.upload(
+                multipartFormData: { $0.append(file, withName: "a") }, to: server.url, interceptor: adapter)
+            : session.upload(file, to: server.url, interceptor: adapter)
+        let text = try await upload.serializingString().value
+        #expect(text.hasSuffix(" Bearer t") && (Int(text.prefix { $0 != " " }) ?? 0) >= 1000)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `elements of arrays keep their order`() throws {
+        let url = try #require(URL(string: "http://stub.test/"))
+        let request = try URLEncoding.default.encode(URLRequest(url: url), with: ["ids": [3, 1, 2], "a": "b"])
+        #expect(request.url?.query == "a=b&ids%5B%5D=3&ids%5B%5D=1&ids%5B%5D=2")
+    }
+}
