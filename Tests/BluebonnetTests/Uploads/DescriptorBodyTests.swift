@@ -56,7 +56,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Otherwise, a program that writes to the other end would wait for ever.
+    /// Otherwise, a program that writes to the other end would go on waiting.
     @Test func `the body's copy is closed when its request has ended`() async throws {
         let server = try await LocalServer { router in
             router.post("/", .text("done"))
