@@ -95,7 +95,8 @@ public struct HTTPResponse: Sendable {
     ///
     /// They are known when the response is complete: in ``SerializedResponse/response`` and in ``Request/response``
     /// after the end, but not in the head that a stream or a closure receives before the body. Responses from the cache
-    /// have no trailers. Their size is limited by ``Session/Configuration/maximumResponseHeadBytes``.
+    /// have no trailers. Their size is limited by ``Session/Configuration/maximumResponseHeadBytes``. With HTTP/1.1,
+    /// libcurl limits each trailer to about 4 KiB; otherwise, the request fails with `.invalidResponse(.malformed)`.
     public var trailers: HTTPHeaders { answer.trailers ?? [:] }
 
     private var mediaType: MediaType? {

@@ -12,6 +12,9 @@ extension Session.Configuration {
     /// counts as long as it receives. A suspended request that has started keeps its place; one that has not started
     /// lets the others pass. A request also counts while a redirect handler, a trust evaluator or a closure for its
     /// head runs. If such code makes a request with the same session, the limits must leave room for it.
+    ///
+    /// A file to upload is opened when its request runs. The partial file of a download is already open while the
+    /// download waits, and needs a file descriptor.
     public struct RequestLimits: Hashable, Sendable {
         /// The maximum number of running requests to one scheme, host and port, at least 1; `nil`, the default, for no
         /// limit.
