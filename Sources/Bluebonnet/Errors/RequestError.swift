@@ -146,7 +146,7 @@ public struct RequestError: Error, Sendable {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder to use; a `JSONDecoder` by default.
+    ///   - decoder: The decoder to use; a `JSONDecoder` by default, because an error does not know its session.
     /// - Returns: The decoded value.
     /// - Throws: The decoder's error, or this error if it has no ``body``.
     public func decodeBody<Value: Decodable>(
