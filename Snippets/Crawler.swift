@@ -30,7 +30,7 @@ struct Crawler {
         var (visits, known): ([Visit], Set<URL>) = ([], [start])
         await withTaskGroup(of: Visit.self) { group in
             group.addTask { await visit(start) }
-            // The session makes requests wait, so that a task for each page is no problem.
+            // The session makes requests wait, so there can be a task for each page.
             while let visit = await group.next() {
                 visits.append(visit)
                 let links = (try? visit.result.get()) ?? []

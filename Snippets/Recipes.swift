@@ -11,6 +11,7 @@ struct User: Codable, Sendable {
 
 // snippet.tagtype
 enum Screen: RequestTag { typealias Value = String }
+enum TraceID: RequestTag { typealias Value = String }
 // snippet.end
 
 // snippet.taskLocal
@@ -24,7 +25,7 @@ enum Trace {
 let traced = Adapter { request, _ in
     var request = request
     request.headers.update(name: "X-Trace", value: Trace.id)
-    request.tags[Screen.self] = Trace.id
+    request.tags[TraceID.self] = Trace.id
     return request
 }
 // snippet.end

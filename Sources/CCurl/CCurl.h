@@ -152,8 +152,8 @@ static const CURLcode bb_curle_unrecoverable_poll = (CURLcode)99;
 static const CURLoption bb_curlopt_quick_exit = (CURLoption)(CURLOPTTYPE_LONG + 322);
 static const long bb_curl_http_version_3only = 31;
 static const CURLMoption bb_curlmopt_network_changed = (CURLMoption)(CURLOPTTYPE_LONG + 17);
-// CURLMNWC_CLEAR_CONNS and CURLMNWC_CLEAR_DNS.
-static const long bb_curlmnwc_clear = 1 << 1 | 1 << 2;
+// CURLMNWC_CLEAR_CONNS and CURLMNWC_CLEAR_DNS, which were both bit 0 before 8.20.0.
+static const long bb_curlmnwc_clear = 1 << 0 | 1 << 1 | 1 << 2;
 static const unsigned int bb_curlu_punycode = 1 << 12;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;
 static const int bb_curl_pause_recv = CURLPAUSE_RECV;

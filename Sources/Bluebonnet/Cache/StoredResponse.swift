@@ -64,14 +64,16 @@ final class StoredResponse: Sendable {
     }
 
     /// Returns the head for a request at the given time, with the `Age` field (RFC 9111 §5.1).
-    func response(at now: Date, url: URL) -> HTTPResponse {
+    func response(at now: Date, url: URL, keepsCoding: Bool) -> HTTPResponse {
         var headers = response.headers
         headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
-        return HTTPResponse(url: url, head: response.head.with(headers))
+        return HTTPResponse(url: url, head: response.head.with(headers), keepsCoding: keepsCoding)
     }
 
     /// Returns the head, as it is stored, for the request that validated the response.
-    func validatedResponse(url: URL) -> HTTPResponse { HTTPResponse(url: url, head: response.head) }
+    func validatedResponse(url: URL, keepsCoding: Bool) -> HTTPResponse {
+        HTTPResponse(url: url, head: response.head, keepsCoding: keepsCoding)
+    }
 }
 
 extension HTTPResponse {

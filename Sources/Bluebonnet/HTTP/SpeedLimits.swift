@@ -4,8 +4,8 @@
 /// ``HTTPRequest/speedLimits`` to one request. If there are both, both apply.
 ///
 /// Only bodies count, by the bytes that are on the network: before content decoding, and without heads, TLS and the
-/// framing of HTTP. Bytes arrive in pieces of up to 64 KiB, and each piece waits until the limit allows all of it. A
-/// pause of the network is made up for, but with at most 50 milliseconds' worth of bytes, and at most 512 KiB. While a
+/// framing of HTTP. Bytes arrive in pieces of up to 64 KiB, and each piece waits until the limit allows all of it.
+/// After a pause, a body may catch up by at most the bytes of 50 milliseconds, and by at most 512 KiB. While a
 /// limit makes a request wait, ``Timeouts/idle`` does not count; ``Timeouts/total`` does.
 ///
 /// A limit slows the server down only when the buffers of the system and of libcurl are full. A server can therefore

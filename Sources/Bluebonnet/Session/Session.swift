@@ -134,7 +134,7 @@ public actor Session {
     /// Closes the connections that no request uses, so that later requests open new connections.
     ///
     /// Call the method when the machine's network has changed. A connection of the earlier network may be dead without
-    /// a sign, and a request on it would wait until its idle limit. Running requests continue on their connections.
+    /// notice, and a request on it would wait until its idle limit. Running requests continue on their connections.
     /// Since libcurl 8.16.0, later requests use none of these connections either, and names are looked up again; before
     /// that, a later request may join a running request on an HTTP/2 connection.
     ///

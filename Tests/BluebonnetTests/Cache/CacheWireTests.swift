@@ -36,6 +36,29 @@ struct CacheWireTests {
         await session.shutdown()
     }
 
+    @Test(arguments: [false, true]) func `a body that keeps its coding has a length in the cache, too`(
+        onDisk: Bool
+    ) async throws {
+        let body = Data(repeating: 7, count: 100)
+        let server = try await LocalServer { router in
+            let headers: HTTPHeaders = ["Content-Encoding": "gzip", "Cache-Control": "max-age=100"]
+            router.get("/", .data(body, headers: headers))
+        }
+        let directory = try TestDirectory()
+        var configuration = Session.Configuration()
+        configuration.decodesContent = false
+        configuration.cache = ResponseCache(
+            memoryCapacity: onDisk ? 0 : 1 << 20, directory: onDisk ? directory.url : nil)
+        let session = Session(configuration: configuration)
+        for source in [ResponseSource.network, .cache] {
+            let response = await Self.get(session, server.url("/"))
+            #expect(response.source == source && response.data == body)
+            #expect(response.response?.expectedContentLength == 100)
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
     @Test func `nginx: a compressed response is stored decoded, and validated by a tag that is weak there`()
         async throws
     {

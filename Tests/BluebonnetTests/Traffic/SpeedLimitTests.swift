@@ -51,6 +51,30 @@ import Testing
         }
     }
 
+    /// Beside a control in the same session; otherwise, each of the others would get its turn first.
+    @Test func `Suspended requests do not use the session's limit`() async throws {
+        let session = session { $0.speedLimits.download = 256 << 10 }
+        let small = try TestServers.nginx.url("/bytes/65536")
+        func time() async throws -> Duration {
+            try await ContinuousClock().measure {
+                let value = try await session.request(small).serializingData().value.count
+                #expect(value == 65536)
+            }
+        }
+        let alone = try await time()
+        let others = try (0..<64).map { _ in session.request(try TestServers.nginx.url("/bytes/\(Self.size)")) }
+        let tasks = others.map { $0.serializingData() }
+        for request in others {
+            for await progress in request.downloadProgressUpdates() where progress.completed > 0 { break }
+        }
+        for request in others { request.suspend() }
+        #expect(try await time() < alone * 3 + .seconds(1))
+        others[0].resume()
+        #expect(try await tasks[0].value.count == Self.size)
+        for request in others { request.cancel() }
+        await session.shutdown()
+    }
+
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `The responses of a session share its limit evenly`(server: TestServers) async throws {
         let session = session { $0.speedLimits.download = 4 << 20 }

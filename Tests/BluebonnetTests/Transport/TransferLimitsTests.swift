@@ -98,6 +98,20 @@ import Testing
         #expect(limits.verdict(in: .at(18)) == .within(nextCheck: seconds(19)))
     }
 
+    @Test func `The time in the queue adds up if the transfer is suspended meanwhile`() {
+        var limits = TransferLimits(timeouts: Timeouts(queue: .seconds(9)), isInMemory: true, startedAt: 0)
+        #expect(limits.queueTime(at: 0) == nil)
+        limits.queued(at: 0)
+        limits.leftQueue(at: seconds(5))
+        #expect(limits.queueTime(at: seconds(60)) == .seconds(5))
+        limits.queued(at: seconds(60))
+        #expect(limits.queueTime(at: seconds(61)) == .seconds(6))
+        #expect(limits.verdict(in: .at(68)) == .within(nextCheck: seconds(69)))
+        #expect(limits.verdict(in: .at(69)) == .exceeded(.queue))
+        limits.leftQueue(at: seconds(62))
+        #expect(limits.queueTime(at: seconds(99)) == .seconds(7))
+    }
+
     @Test func `Connecting again after the request was sent has the connect limit`() {
         var limits = TransferLimits(
             timeouts: .limits(connect: 3, idle: 60), isInMemory: true, startedAt: seconds(1))

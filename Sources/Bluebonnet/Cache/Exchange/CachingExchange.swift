@@ -84,7 +84,7 @@ final class CachingExchange: Exchange {
     /// Creates an outcome from a stored response.
     func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
         ExchangeOutcome(
-            response: entry.response(at: now, url: request.url),
+            response: entry.response(at: now, url: request.url, keepsCoding: cacheRequest.keepsCoding),
             body: cacheRequest.method == .head ? Data() : entry.body,
             source: .cache)
     }
@@ -287,8 +287,8 @@ extension CachingExchange: ExchangeObserver {
             cache.count { $0.validations += 1 }
             cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
             return ExchangeOutcome(
-                response: fresh.validatedResponse(url: request.url), body: fresh.body, metrics: outcome.metrics,
-                source: .validated)
+                response: fresh.validatedResponse(url: request.url, keepsCoding: cacheRequest.keepsCoding),
+                body: fresh.body, metrics: outcome.metrics, source: .validated)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
         case .pass, .serveStale, .refetch: break

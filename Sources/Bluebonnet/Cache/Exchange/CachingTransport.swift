@@ -14,6 +14,8 @@ final class CachingTransport: Transport {
         var openHeaders = HTTPHeaders()
         /// Whether the transport may send cookies that are not in the request's header fields.
         var hasCookies = false
+        /// Whether bodies keep their content coding.
+        var keepsCoding = false
         /// The settings that change the meaning of a URL, as text; empty for the default configuration.
         var view = ""
     }
@@ -37,7 +39,7 @@ final class CachingTransport: Transport {
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
             // A transport without `cookieStorage` may wrap another transport that stores cookies.
             hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
-            view: configuration.view)
+            keepsCoding: !configuration.decodesContent, view: configuration.view)
     }
 
     var executor: (any TaskExecutor)? { inner.executor }

@@ -19,6 +19,7 @@ struct CacheRequest: Sendable {
     private let hasHiddenCookies: Bool
     /// The session's settings that change the meaning of the URL.
     private let view: String
+    let keepsCoding: Bool
 
     /// Collects the properties of a request, including the fields that the session adds.
     init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
@@ -34,6 +35,7 @@ struct CacheRequest: Sendable {
         identity = request.credential.map { "\($0.username):\($0.password)" } ?? request.url.userInfo
         hasHiddenCookies = request.handlesCookies && settings.hasCookies
         view = settings.view
+        keepsCoding = settings.keepsCoding
         var control = CacheControl(Self.value("Cache-Control", fields, defaults))
         if control == CacheControl(), !fields.contains("Cache-Control"),
             Self.value("Pragma", fields, defaults)?.lowercased().contains("no-cache") == true

@@ -187,7 +187,7 @@ private struct ServerSentEventBlock {
     /// With this limit, the header field does not exceed the 8,190 bytes that most servers accept.
     private static let idLimit = 8000
 
-    /// Adds a line that is not blank and no comment.
+    /// Adds a line that is neither blank nor a comment.
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
         let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line) ?? size

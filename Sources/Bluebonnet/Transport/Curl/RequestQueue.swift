@@ -60,9 +60,9 @@ struct RequestQueue {
     private var running = 0
     private var hosts: [Origin: Host] = [:]
     private var waiting: [TransferID: Waiting] = [:]
-    /// The waiting exchanges whose hosts are not busy; at least one of each such host.
+    /// The waiting exchanges whose hosts are not busy. A held exchange of such a host is not earlier than its ready one.
     private var ready = UrgencyQueues()
-    /// The number of exchanges that ended while they waited and are still in a queue.
+    /// An upper bound for the ended exchanges that are still in the queues.
     private var endedCount = 0
 
     /// Creates an empty queue; `nil` if there are no limits.
@@ -87,7 +87,7 @@ struct RequestQueue {
         }
         waiting[id] = Waiting(host: host, urgency: urgency)
         state.waiting += 1
-        isBusy ? state.held.insert(id, urgency: urgency) : ready.insert(id, urgency: urgency)
+        if isBusy { state.held.insert(id, urgency: urgency) } else { ready.insert(id, urgency: urgency) }
         return false
     }
 
@@ -101,26 +101,14 @@ struct RequestQueue {
                 host.held.insert(id, urgency: entry.urgency)
                 continue
             }
-            let next = exchangeForEarlier(id, entry, &host)
-            waiting[next] = nil
+            waiting[id] = nil
             running += 1
             host.running += 1
             host.waiting -= 1
             makeReady(&host)
-            return next
-        }
-        return nil
-    }
-
-    /// Returns an exchange, or a held exchange of its host that is to start before it; the exchange is then held
-    /// instead.
-    private func exchangeForEarlier(_ id: TransferID, _ entry: Waiting, _ host: inout Host) -> TransferID {
-        guard let held = host.held.first(of: waiting), (held.entry.urgency, held.id) < (entry.urgency, id) else {
             return id
         }
-        _ = host.held.popFirst(of: waiting)
-        host.held.insert(id, urgency: entry.urgency)
-        return held.id
+        return nil
     }
 
     /// Called when an exchange has ended, which ran or waited.
@@ -153,7 +141,7 @@ struct RequestQueue {
     }
 }
 
-/// Lets exchanges wait that the limits for running requests do not allow yet.
+/// Holds exchanges back while the limits for running requests are reached.
 extension TransferEngine {
     /// Whether an exchange may run; otherwise, it waits until others have ended.
     func mayRun(_ transfer: Transfer) -> Bool {
@@ -163,8 +151,6 @@ extension TransferEngine {
         let urgency = transfer.request.priority?.urgency ?? 3
         if queue?.enters(transfer.id, to: host, urgency: urgency) == true {
             transfer.place = .running
-            // It may have waited before it was suspended.
-            transfer.limits.leftQueue(at: shared.now)
             return true
         }
         transfer.place = .waiting
@@ -198,7 +184,11 @@ extension TransferEngine {
         } catch {
             return finish(transfer, with: error)
         }
-        guard transfer.responseBuffer.state.isSuspended else { return add(transfer) }
+        guard transfer.responseBuffer.state.isSuspended else {
+            add(transfer)
+            if transfers[transfer.id] != nil { checkLimits(of: transfer) }
+            return
+        }
         leaveQueue(transfer)
         transfer.responseBuffer.state.withdrawn()
     }
@@ -207,6 +197,7 @@ extension TransferEngine {
     func leaveQueue(_ transfer: Transfer) {
         guard transfer.place != .outside else { return }
         transfer.place = .outside
+        transfer.limits.leftQueue(at: shared.now)
         queue?.left(transfer.id, to: Origin(of: transfer.request.url))
     }
 }

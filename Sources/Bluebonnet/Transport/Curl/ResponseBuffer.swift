@@ -190,7 +190,7 @@ struct ResponseBuffer {
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     var endsWithConnection: Bool {
-        guard let head, !head.httpVersion.isMultiplexed, head.contentLength == nil else { return false }
+        guard let head, !head.httpVersion.isMultiplexed, head.statedLength == nil else { return false }
         return head.value(for: "Transfer-Encoding") == nil
     }
 

@@ -321,8 +321,9 @@ final class Transfer {
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
         var count = 0
         switch upload {
-        case .copied, .unopened, .opening:
+        case .copied:
             break
+        case .unopened, .opening: return bb_curl_readfunc_abort
         case .data(let data):
             count = min(buffer.count, data.count - uploadOffset)
             guard count > 0 else { break }

@@ -118,7 +118,9 @@ actor TransferEngine: EventLoopClient {
         case .cancel(let id):
             if let transfer = transfers[id] { finish(transfer, with: RequestError(.cancelled)) }
         case .suspend(let id):
-            if let transfer = transfers[id] { perform(transfer.responseBuffer.state.suspended(), on: transfer) }
+            guard let transfer = transfers[id] else { break }
+            perform(transfer.responseBuffer.state.suspended(), on: transfer)
+            if transfer.speed != nil { leaveSpeedQueues(transfer) }
         case .resume(let id):
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now

@@ -31,7 +31,7 @@ struct TransferLimits: Equatable {
     private(set) var startedAt: Int64
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
-    /// The time that the transfer waited for others to end, before it started; `nil` if it did not wait.
+    /// The time that the transfer waited for others to end, in all; `nil` if it did not wait.
     private(set) var waitedNanoseconds: Int64?
     private var phase: Phase
     /// The limits in nanoseconds.
@@ -63,7 +63,7 @@ struct TransferLimits: Equatable {
     /// Called when the transfer has to wait for others to end.
     mutating func queued(at now: Int64) { phase = .queued(since: now) }
 
-    /// Called when the transfer no longer waits for others, and starts.
+    /// Called when the transfer no longer waits for others, because it starts or is suspended.
     mutating func leftQueue(at now: Int64) {
         guard isQueued else { return }
         waitedNanoseconds = waited(until: now)
@@ -75,7 +75,7 @@ struct TransferLimits: Equatable {
 
     private func waited(until now: Int64) -> Int64? {
         guard case .queued(let since) = phase else { return waitedNanoseconds }
-        return now - since
+        return (waitedNanoseconds ?? 0) + now - since
     }
 
     /// Called when the transfer was added to libcurl.

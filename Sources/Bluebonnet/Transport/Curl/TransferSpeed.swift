@@ -23,7 +23,7 @@ struct TransferSpeed {
         largestPortion = Int(min(max(slowest / 40, 1), ByteAllowance.largestBurst))
     }
 
-    /// Whether a piece may be passed, which cannot be divided; otherwise, the transfer waits in the queue.
+    /// Returns whether a whole piece may pass; otherwise, the transfer waits in the queue.
     ///
     /// Each wait costs a pause of libcurl, which may copy what it has stored. A transfer therefore waits for more than
     /// one piece if its body is long.
@@ -59,6 +59,13 @@ struct TransferSpeed {
     /// Called when the transfer no longer waits.
     mutating func admitted() {
         granted += wanted.take() ?? 0
+    }
+
+    /// Called when the transfer has ended or is suspended; returns what it has claimed.
+    mutating func abandoned() -> (granted: Int, isWaiting: Bool) {
+        defer { (granted, wanted) = (0, nil) }
+        allowance?.giveBack(granted + (wanted ?? 0))
+        return (granted, wanted != nil)
     }
 
     /// Called when bytes were passed.
@@ -109,6 +116,7 @@ extension Transfer {
             return bb_curl_readfunc_pause
         }
         let count = unsafe provideBody(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]))
+        // Larger values are libcurl's constants.
         if count <= limit { speed.upload?.passed(count) }
         return count
     }
@@ -138,15 +146,23 @@ extension TransferEngine {
         }
     }
 
-    /// Ends the waits of a transfer that has ended, and returns what it did not use to the session.
+    /// Ends the waits of a transfer that has ended or is suspended, and returns what it did not use to the session.
+    ///
+    /// A suspended transfer asks again when it is resumed.
     func leaveSpeedQueues(_ transfer: Transfer) {
-        if let download = transfer.speed?.download {
-            if download.wanted != nil { shared.downloads.remove(transfer.id) }
-            shared.downloads.giveBack(download.granted)
-        }
-        if let upload = transfer.speed?.upload {
-            if upload.wanted != nil { shared.uploads.remove(transfer.id) }
-            shared.uploads.giveBack(upload.granted)
-        }
+        guard let speed = transfer.speed else { return }
+        leave(&shared.downloads, &speed.download, of: transfer) { $0.speedAllowed() }
+        leave(&shared.uploads, &speed.upload, of: transfer) { $0.bodyBytesArrived() }
+    }
+
+    private func leave(
+        _ queue: inout SpeedQueue, _ speed: inout TransferSpeed?, of transfer: Transfer,
+        continuing: (inout TransferState) -> TransferState.ControlAction
+    ) {
+        guard let claim = speed?.abandoned() else { return }
+        queue.giveBack(claim.granted)
+        guard claim.isWaiting else { return }
+        queue.remove(transfer.id)
+        _ = continuing(&transfer.responseBuffer.state)
     }
 }
