@@ -66,7 +66,7 @@ actor TransferEngine: EventLoopClient {
         shared = LoopTurnState(configuration)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
         queue = RequestQueue(configuration.requestLimits)
-        limitsRequests = configuration.requestLimits != Session.Configuration.RequestLimits()
+        limitsRequests = queue != nil
         cookieAndHSTSStore = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }

@@ -114,17 +114,17 @@ struct TransferLimits: Equatable {
             next = min(next ?? end, end)
             return false
         }
-        if !isQueued, isOver(total, since: startedAt) { return .exceeded(.total) }
+        if case .queued(let since) = phase {
+            // Its other limits begin when it starts.
+            return !snapshot.isSuspended && isOver(queue, since: since) ? .exceeded(.queue) : .within(nextCheck: next)
+        }
+        if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
-        let waiting: RequestError.TimeoutStage? =
-            switch phase {
-            case .queued(let since): isOver(queue, since: since) ? .queue : nil
-            case .waiting(let since): isOver(pool, since: since) ? .pool : nil
-            case .connecting(let since): isOver(connect, since: since) ? .connect : nil
-            case .sent: nil
-            }
-        if let waiting { return .exceeded(waiting) }
-        guard !isQueued else { return .within(nextCheck: next) }
+        switch phase {
+        case .waiting(let since): if isOver(pool, since: since) { return .exceeded(.pool) }
+        case .connecting(let since): if isOver(connect, since: since) { return .exceeded(.connect) }
+        case .queued, .sent: break
+        }
         guard phase == .sent else {
             // The idle timeout starts when the request is sent, which only the next check reveals.
             if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
