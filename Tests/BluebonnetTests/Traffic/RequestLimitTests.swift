@@ -263,11 +263,12 @@ import Testing
         let session = session(.init(total: 1))
         async let held = session.request(server.url("/held")).serializingNothing().response
         _ = try await server.request(1)
-        let request = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .milliseconds(300)) }
+        let request = session.request(server.url("/")) { $0.timeouts = Timeouts(queue: .seconds(5)) }
         async let response = request.serializingNothing().response
+        // A busy machine may need seconds for this.
         try await Task.sleep(for: .milliseconds(50))
         request.suspend()
-        try await Task.sleep(for: .milliseconds(500))
+        try await Task.sleep(for: .milliseconds(5200))
         request.resume()
         gate.open()
         #expect(await response.error == nil)

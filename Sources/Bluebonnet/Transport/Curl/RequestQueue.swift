@@ -60,7 +60,9 @@ struct RequestQueue {
     private var running = 0
     private var hosts: [Origin: Host] = [:]
     private var waiting: [TransferID: Waiting] = [:]
-    /// The waiting exchanges whose hosts are not busy. A held exchange of such a host is not earlier than its ready one.
+    /// The waiting exchanges whose hosts are not busy.
+    ///
+    /// A held exchange of such a host is never to start before its ready one.
     private var ready = UrgencyQueues()
     /// An upper bound for the ended exchanges that are still in the queues.
     private var endedCount = 0

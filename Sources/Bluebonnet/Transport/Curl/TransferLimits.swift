@@ -65,7 +65,7 @@ struct TransferLimits: Equatable {
 
     /// Called when the transfer no longer waits for others, because it starts or is suspended.
     mutating func leftQueue(at now: Int64) {
-        guard isQueued else { return }
+        guard case .queued = phase else { return }
         waitedNanoseconds = waited(until: now)
         self = starting(at: now)
     }
@@ -102,8 +102,6 @@ struct TransferLimits: Equatable {
 
     /// The shortest interval between two checks, which also limits the check of the idle timeout.
     private static let shortestInterval: Int64 = 5_000_000
-
-    private var isQueued: Bool { if case .queued = phase { true } else { false } }
 
     func verdict(in snapshot: TransferSnapshot) -> Verdict {
         var next: Int64?
