@@ -33,8 +33,6 @@ struct ChatClient {
         var configuration = Session.Configuration()
         configuration.baseURL = baseURL
         configuration.headers.update(.authorization(bearerToken: key))
-        // A model may think for some time before its first word.
-        configuration.timeouts.idle = .seconds(120)
         session = Session(configuration: configuration)
     }
 
@@ -45,11 +43,17 @@ struct ChatClient {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    let request = session.streamRequest(
+                    var configuration = EventSource.Configuration()
+                    // An answer that was cut off throws an error.
+                    configuration.finalData = "[DONE]"
+                    let events = session.eventSource(
                         "chat/completions", method: .post, parameters: ChatRequest(model: "m-1", messages: messages),
-                        encoder: .json)
-                    for try await event in request.validate().streamTask().serverSentEvents {
-                        if event.data == "[DONE]" { break }
+                        encoder: .json, configuration: configuration
+                    ) {
+                        // A model may think for some time before its first word.
+                        $0.timeouts.idle = .seconds(120)
+                    }
+                    for try await event in events {
                         let chunk = try event.decodeData(as: Chunk.self)
                         for case let word? in chunk.choices.map(\.delta.content) { continuation.yield(word) }
                     }

@@ -16,7 +16,8 @@ import FoundationEssentials
 ///
 /// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when
 /// the server closes the connection, if ``Configuration/reconnects`` is `false`. A source whose method is not
-/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
+/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`. If
+/// ``Configuration/finalData`` is set, the end of such a connection is an error.
 ///
 /// The sequence throws an error in these cases:
 ///
@@ -27,6 +28,7 @@ import FoundationEssentials
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and the source does not reconnect.
+/// - The connection ends without ``Configuration/finalData``, and the source does not reconnect.
 ///
 /// Every `for try await` loop has its own connection. The source connects when the loop begins, and closes the
 /// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task is
