@@ -176,7 +176,7 @@ struct WaitingTransfersTableTests {
         init(perHost: Int?, total: Int? = nil, _ hosts: String) throws {
             var limits = Session.Configuration.ConnectionLimits()
             (limits.perHost, limits.total) = (perHost, total)
-            transfers = try #require(WaitingTransfers(limits, version: 0x07_58_01))
+            transfers = WaitingTransfers(limits)
             for (id, host) in hosts.enumerated() { add(TransferID(id), to: String(host)) }
         }
 
@@ -197,11 +197,6 @@ struct WaitingTransfersTableTests {
         }
 
         mutating func takeRetries() -> [TransferID] { transfers.takeRetries() }
-    }
-
-    @Test(arguments: [(0x08_0d_00, true), (0x08_0e_00, false), (0x08_0f_00, false), (0x08_10_00, true)])
-    func `only versions of libcurl that retry one transfer have a list`(version: UInt32, has: Bool) {
-        #expect((WaitingTransfers(Session.Configuration.ConnectionLimits(), version: version) != nil) == has)
     }
 
     @Test func `a released connection is for the oldest transfer to the same host`() throws {

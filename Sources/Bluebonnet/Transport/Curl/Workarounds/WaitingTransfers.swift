@@ -4,8 +4,9 @@ import FoundationEssentials
 /// The transfers that may have to wait for a connection, and which of them libcurl has to retry.
 ///
 /// Libcurl keeps one list of waiting transfers for all hosts. When a connection may have become usable, libcurl before
-/// 8.14 and since 8.16 retries only the first of them (8.14 and 8.15 retry all). If this transfer has to wait for
-/// another host, the connection remains unused until the next such event. The engine therefore adds a transfer that can
+/// 8.14 and since 8.16 retries only the first of them. If this transfer has to wait for another host, the connection
+/// remains unused until the next such event. 8.14 and 8.15 retry all, but not when the version of a connection becomes
+/// known that was opened for HTTP/1.1. The engine therefore adds a transfer that can
 /// use the connection to libcurl again, and libcurl retries it.
 ///
 /// A host's next transfer is retried when another one leaves libcurl, when one that was retried goes on, and when a
@@ -64,16 +65,9 @@ struct WaitingTransfers {
     /// With a total limit, the hosts with waiting transfers in the order in which they may use connections of others.
     private var turns: ArraySlice<Host> = []
 
-    /// Creates an empty list; returns `nil` if libcurl retries all transfers.
-    init?(_ limits: Session.Configuration.ConnectionLimits, version: UInt32 = Libcurl.version) {
-        guard Self.isNeeded(by: version) else { return nil }
+    init(_ limits: Session.Configuration.ConnectionLimits) {
         self.limits = limits
     }
-
-    private static func isNeeded(by version: UInt32) -> Bool { !(0x08_0e_00..<0x08_10_00).contains(version) }
-
-    /// Whether the installed libcurl requires a list.
-    static let isNeeded = isNeeded(by: Libcurl.version)
 
     /// Whether there are no transfers in the list.
     var isEmpty: Bool { hosts.isEmpty }
@@ -171,7 +165,6 @@ extension TransferOptions {
     /// Whether a transfer may have to wait for a connection, or may open a connection for which others wait until its
     /// HTTP version is known.
     func mayBeListed(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
-        guard WaitingTransfers.isNeeded else { return false }
         let url = transfer.request.url
         if limitsConnections || Self.isSecure(url) || upgrades(url, easy) { return true }
         return transfer.httpVersion == .http2PriorKnowledge && !CleartextHTTP2Streams.isGuarded
