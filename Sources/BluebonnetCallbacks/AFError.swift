@@ -118,6 +118,8 @@ public enum AFError: Error {
         case inputDataNilOrZeroLength
         /// The downloaded file cannot be read.
         case inputFileReadFailed(at: URL)
+        /// The download has no file.
+        case inputFileNil
         /// The body is not valid text in its encoding.
         ///
         /// The `encoding` is `nil` if Foundation does not know the name of the encoding.

@@ -51,7 +51,7 @@ extension CallbackRequestAdapter {
     /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
-        try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
+        try await CallbackInterception.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 }
 
@@ -78,7 +78,7 @@ extension CallbackRequestRetrier {
     /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
-        await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
+        await CallbackInterception.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
@@ -97,13 +97,13 @@ extension CallbackRequestInterceptor {
     /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
-        try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
+        try await CallbackInterception.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 
     /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
-        await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
+        await CallbackInterception.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
@@ -166,7 +166,7 @@ extension CallbackAuthenticator {
 
     /// Calls `refresh(_:for:completion:)`, and returns the credential that its completion handler receives.
     @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
-        try await Callbacks.value { refresh(credential, for: session, completion: $0) }
+        try await CallbackInterception.value { refresh(credential, for: session, completion: $0) }
     }
 
     /// Converts the request and the response to Foundation's types, and calls the `didRequest` method for these types.
@@ -211,7 +211,7 @@ extension Adapter {
             ) -> Void
     ) {
         self.init { request, state in
-            try await Callbacks.adapt(request) { adaptHandler($0, state.session, $1) }
+            try await CallbackInterception.adapt(request) { adaptHandler($0, state.session, $1) }
         }
     }
 }
@@ -229,7 +229,7 @@ extension Retrier {
             ) -> Void
     ) {
         self.init { request, session, error in
-            await Callbacks.retry(error) { retryHandler(request, session, $0, $1) }
+            await CallbackInterception.retry(error) { retryHandler(request, session, $0, $1) }
         }
     }
 }
@@ -298,28 +298,28 @@ extension RequestInterceptor where Self == Interceptor {
 }
 
 /// Calls user code with a completion handler, and waits for the value that the handler receives.
-private enum Callbacks {
+package enum CallbackInterception {
     /// The error for a completion handler that was released without a call.
     private struct CompletionNotCalled: Error, CustomStringConvertible {
         var description: String { "a completion handler was dropped and not called" }
     }
 
-    typealias Completion<Value> = @Sendable (Value) -> Void
+    package typealias Completion<Value> = @Sendable (Value) -> Void
 
-    nonisolated(nonsending) static func value<Value: Sendable>(
+    package nonisolated(nonsending) static func value<Value: Sendable>(
         _ ask: (@escaping Completion<Result<Value, any Error>>) -> Void
     ) async throws -> Value {
         try await CompletionWaiter.wait(fallback: .failure(CompletionNotCalled()), ask).get()
     }
 
-    nonisolated(nonsending) static func adapt(
+    package nonisolated(nonsending) static func adapt(
         _ request: HTTPRequest, _ ask: (URLRequest, @escaping Completion<Result<URLRequest, any Error>>) -> Void
     ) async throws -> HTTPRequest {
         let original = URLRequest(request)
         return try request.changed(from: original, to: await value { ask(original, $0) })
     }
 
-    nonisolated(nonsending) static func retry(
+    package nonisolated(nonsending) static func retry(
         _ error: any Error, _ ask: (any Error, @escaping Completion<RetryResult>) -> Void
     ) async -> RetryResult {
         await CompletionWaiter.wait(fallback: .doNotRetry) { ask(error.asAFError ?? error, $0) }

@@ -73,7 +73,7 @@ nonisolated extension DataStreamRequest {
     /// Calls a handler on a queue with a decoded value for each line of the body; see ``responseStream(on:stream:)``.
     ///
     /// Each line is decoded as a whole, even if it arrives in several pieces. If you pass a preprocessor, the body is
-    /// not divided into lines. Each received piece of the body is then preprocessed and decoded on its own. Use a
+    /// not divided into lines. Each received piece of the body is then preprocessed and decoded separately. Use a
     /// preprocessor only if each piece contains a whole value.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: (any DataDecoder)? = nil,

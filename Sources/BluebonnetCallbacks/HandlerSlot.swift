@@ -119,7 +119,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
 
 nonisolated extension Request {
     /// Attaches a serializer, and calls a handler with its response after all earlier handlers have returned.
-    func handle<Response: Sendable>(
+    package func handle<Response: Sendable>(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
     ) -> Self {
@@ -131,7 +131,7 @@ nonisolated extension Request {
     /// Runs a closure for each value of a sequence that ends when the request ends.
     ///
     /// A response handler that is added later is called after the closure has returned for the last value.
-    func forEach<Value: Sendable>(
+    package func forEach<Value: Sendable>(
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
         // The task starts before this method returns, so that no value is missed. The task does not retain the request.
@@ -147,7 +147,7 @@ nonisolated extension Request {
 ///
 /// Only the first call has an effect. If the handler is released without a call, the waiter returns a fallback value.
 /// Without this, the request would wait indefinitely.
-final class CompletionWaiter<Value: Sendable>: Sendable {
+package final class CompletionWaiter<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value, Never>?>
     private let fallback: Value
 
@@ -161,7 +161,7 @@ final class CompletionWaiter<Value: Sendable>: Sendable {
     private func give(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 
     /// Calls user code with a completion handler, and returns the value that the handler receives.
-    nonisolated(nonsending) static func wait(
+    package nonisolated(nonsending) static func wait(
         fallback: Value, _ ask: (@escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
         await withCheckedContinuation { continuation in

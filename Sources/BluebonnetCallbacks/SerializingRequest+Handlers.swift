@@ -201,6 +201,11 @@ private struct UnserializedBody: SynchronousResponseSerializer {
     func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
 }
 
+/// A serializer that returns the file, if there is one.
+private struct UnserializedFile: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) -> URL? { input.fileURL }
+}
+
 nonisolated extension DownloadRequest {
     /// Calls a handler on a queue with the response, whose value is the URL of the downloaded file.
     ///
@@ -209,7 +214,8 @@ nonisolated extension DownloadRequest {
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self {
         handle(on: queue, completionHandler) { answer in
-            serializingFile(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
+            serializingFile(using: UnserializedFile(), automaticallyCancelling: false)
+                .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// Calls a handler on the main queue with the response, whose value is the URL of the downloaded file; see

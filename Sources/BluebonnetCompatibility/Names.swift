@@ -1,80 +1,115 @@
-// These aliases give the protocols with completion handlers their Alamofire names. They apply in a module that imports
-// this module but does not import `Bluebonnet` itself. The article about migrating describes the imports.
+// These declarations give types their Alamofire names. They apply in a module that imports this module but does not
+// import `Bluebonnet` itself. The article about migrating describes the imports.
 @_exported public import BluebonnetCallbacks
 @_exported public import BluebonnetReachability
+public import Foundation
+public import FoundationNetworking
 
-/// An adapter that returns its result through a completion handler.
-public typealias RequestAdapter = CallbackRequestAdapter
+/// What was measured in an exchange, in place of Foundation's type, which only a `URLSession` can create.
+public typealias URLSessionTaskMetrics = TransferMetrics
 
-/// A retrier that returns its decision through a completion handler.
-public typealias RequestRetrier = CallbackRequestRetrier
-
-/// An interceptor that returns its results through completion handlers.
-public typealias RequestInterceptor = CallbackRequestInterceptor
-
-/// An authenticator that refreshes its credential with a completion handler.
-public typealias Authenticator = CallbackAuthenticator
-
-/// A serializer that receives a `URLRequest` and an `HTTPURLResponse`.
-public typealias ResponseSerializer = FoundationResponseSerializer
-
-/// An event monitor whose methods are called on a dispatch queue.
-public typealias EventMonitor = QueuedEventMonitor
-
-extension Session {
-    /// Creates a session; the queues are ignored.
-    ///
-    /// A session has no queues. It creates requests and serializes responses on the global executor. To select the
-    /// queue of a handler, pass the queue to the method that adds the handler.
-    ///
-    /// - Parameters:
-    ///   - rootQueue: Ignored.
-    ///   - requestQueue: Ignored.
-    ///   - serializationQueue: Ignored.
-    ///   - startRequestsImmediately: Whether a request starts when its first handler is added; `true` by default.
-    ///   - interceptor: An interceptor that adapts and retries all requests; none by default.
-    ///   - eventMonitors: The monitors that receive the events of every request; none by default.
-    @available(*, deprecated, message: "sessions have no queues; say where a handler is called when you add it")
-    public init(
-        rootQueue: DispatchQueue, requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
-        startRequestsImmediately: Bool = true, interceptor: (any Bluebonnet.RequestInterceptor)? = nil,
-        eventMonitors: [any RequestEventHandler] = []
-    ) {
-        self.init(
-            interceptor: interceptor, eventMonitors: eventMonitors,
-            startRequestsImmediately: startRequestsImmediately)
-    }
-
-    /// Cancels all requests created so far, and calls a closure on a queue when all of them have ended.
-    ///
-    /// This method does the same as `cancelAllRequests(completingOn:completion:)`.
-    ///
-    /// - Parameters:
-    ///   - queue: The queue on which the closure is called.
-    ///   - completion: The closure, which is called once.
-    @preconcurrency
-    public nonisolated func cancelAllRequests(
-        completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void
-    ) {
-        cancelAllRequests(completingOn: queue, completion: completion)
+extension TransferMetrics {
+    /// The time that the exchange took. It is placed as if the exchange had ended now.
+    public var taskInterval: DateInterval {
+        let duration = total / .seconds(1)
+        return DateInterval(start: Date(timeIntervalSinceNow: -duration), duration: duration)
     }
 }
 
-extension HTTPHeaders {
-    /// Sets the value of a field, and removes all other fields with the same name.
+/// The delegate of a session. It has no effect, because no `URLSession` is used.
+// Safety of `@unchecked`: the class has no properties; subclasses answer for their own.
+open class SessionDelegate: NSObject, @unchecked Sendable {
+    /// Creates a delegate.
     ///
-    /// This method does the same as `update(name:value:)`. Use `append(name:value:)` to keep existing fields with the
-    /// same name.
+    /// - Parameter fileManager: Ignored.
+    public init(fileManager: FileManager = .default) {}
+
+    /// Not available; a session has a `ServerTrustManager`, and a request has `authenticate(with:)`.
+    @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")
+    open func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {}
+
+    /// Not available; a session has a `RedirectHandler`.
+    @available(*, unavailable, message: "give the session a RedirectHandler")
+    open func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {}
+
+    /// Not available; a session has event monitors.
+    @available(*, unavailable, message: "give the session an EventMonitor")
+    open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {}
+
+    /// Not available; a session has a `CachedResponseHandler`.
+    @available(*, unavailable, message: "give the session a CachedResponseHandler")
+    open func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {}
+
+    /// Not available; use a stream request.
+    @available(*, unavailable, message: "use Session.streamRequest")
+    open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+}
+
+/// A manager that has an evaluator for each host.
+// Safety of `@unchecked`: the properties are constants; subclasses answer for their own.
+open class ServerTrustManager: @unchecked Sendable {
+    /// Whether servers without an evaluator are refused.
+    public let allHostsMustBeEvaluated: Bool
+    /// The evaluators by host.
+    public let evaluators: [String: any ServerTrustEvaluating]
+
+    /// Creates a manager.
     ///
     /// - Parameters:
-    ///   - name: The field's name.
-    ///   - value: The field's value.
-    public mutating func add(name: String, value: String) { update(name: name, value: value) }
+    ///   - allHostsMustBeEvaluated: Whether servers without an evaluator are refused; `true` by default.
+    ///   - evaluators: The evaluators by host, such as `api.example.com` or `*.example.com`.
+    public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
+        self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
+        self.evaluators = evaluators
+    }
 
-    /// Sets a header field, and removes all other fields with the same name.
+    /// Returns the evaluator of a host.
     ///
-    /// This method does the same as `update(_:)`. Use `append(_:)` to keep existing fields with the same name.
+    /// - Parameter host: The host.
+    /// - Returns: The evaluator; with `nil`, the system's certificates decide.
+    /// - Throws: `AFError.serverTrustEvaluationFailed` to refuse the server.
+    open func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
+        do {
+            return try byHost.serverTrustEvaluator(forHost: host)
+        } catch {
+            throw AFError(error)
+        }
+    }
+
+    private var byHost: Bluebonnet.ServerTrustManager {
+        Bluebonnet.ServerTrustManager(allHostsMustBeEvaluated: allHostsMustBeEvaluated, evaluators: evaluators)
+    }
+
+    var base: Bluebonnet.ServerTrustManager {
+        guard type(of: self) != ServerTrustManager.self else { return byHost }
+        return Bluebonnet.ServerTrustManager(allHostsMustBeEvaluated: allHostsMustBeEvaluated) { host in
+            try self.serverTrustEvaluator(forHost: host)
+        }
+    }
+}
+
+extension Error {
+    /// This error as an `AFError`; stops the program if it is none.
     ///
-    /// - Parameter header: The field to set.
-    public mutating func add(_ header: HTTPHeader) { update(header) }
+    /// - Parameters:
+    ///   - message: What the program says when it stops.
+    ///   - file: The file of the call.
+    ///   - line: The line of the call.
+    public func asAFError(
+        orFailWith message: @autoclosure () -> String, file: StaticString = #file, line: UInt = #line
+    ) -> AFError {
+        guard let error = asAFError else { fatalError(message(), file: file, line: line) }
+        return error
+    }
+
+    func asAFError(or other: @autoclosure () -> AFError) -> AFError { asAFError ?? other() }
 }

@@ -14,7 +14,7 @@ enum NameLookupResult: Hashable, Sendable {
 /// Looks up names with the system's resolver, on at most four threads, which end when no lookup is waiting.
 ///
 /// A lookup cannot be interrupted, and can take half a minute. With several threads, a slow lookup does not delay all
-/// others.
+/// other lookups.
 // Safety: the system's list is read before it is freed, and each address is read only up to its stated length.
 final class NameResolver: Sendable {
     static let shared = NameResolver()

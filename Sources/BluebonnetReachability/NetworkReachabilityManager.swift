@@ -80,7 +80,8 @@ public final class NetworkReachabilityManager: Sendable {
     /// addresses is reachable. An IP address and `localhost`, which is the machine itself, need no lookup.
     ///
     /// - Parameter host: The host's name, or its IPv4 or IPv6 address, without a scheme, a port or a path. An IPv6
-    ///   address may be in brackets, and may have a zone (`fe80::1%eth0`). The result is `nil` if the text is not a host.
+    ///   address may be in brackets, and may have a zone (`fe80::1%eth0`). The result is `nil` if the text is not a
+    ///   host.
     public convenience init?(host: String) {
         guard let destination = ReachabilityDestination(host: host) else { return nil }
         self.init(ReachabilityTarget(destination))

@@ -34,7 +34,7 @@ extension ConnectivityMonitoring {
 /// A failed request waits for a network if all of these conditions hold:
 ///
 /// - The request was not sent, because the host name was not resolved or no connection was made. It is therefore safe
-///   to retry the request, whatever its method is.
+///   to retry the request with any method.
 /// - The body, if there is one, can be sent again.
 /// - The request was retried fewer times than `retryLimit`, which is 5 by default.
 /// - The monitor reports that there is no network.

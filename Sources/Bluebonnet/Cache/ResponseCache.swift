@@ -169,7 +169,7 @@ public final class ResponseCache: Sendable {
     /// Returns the epoch of a key; a response to a request from an earlier epoch is not stored.
     func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
 
-    /// Stores a response, unless the key was forgotten after the epoch; blocks if there are files.
+    /// Stores a response, unless the epoch of the key has changed; blocks if there are files.
     func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
         guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
         changeMemory { _ = $0.store(entry, for: key) }

@@ -4,7 +4,7 @@ import FoundationEssentials
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: Data
-    /// The time at which the last request was sent whose response created or freshened this response.
+    /// The time of the last request whose response created or freshened this response.
     let requestTime: Date
     /// The time at which the response was complete.
     let responseTime: Date
@@ -70,7 +70,7 @@ final class StoredResponse: Sendable {
         return HTTPResponse(url: url, head: response.head.with(headers), keepsCoding: keepsCoding)
     }
 
-    /// Returns the head, as it is stored, for the request that validated the response.
+    /// Returns the stored head, for the request that validated the response.
     func validatedResponse(url: URL, keepsCoding: Bool) -> HTTPResponse {
         HTTPResponse(url: url, head: response.head, keepsCoding: keepsCoding)
     }

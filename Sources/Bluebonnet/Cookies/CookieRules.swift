@@ -30,8 +30,9 @@ extension Cookie {
 extension [Cookie] {
     /// The cookies in the order in which libcurl sends them; the array must be in the order in which they were set.
     ///
-    /// The cookie with the longest path comes first (RFC 6265 §5.4), then the longest domain, the longest name, and the
-    /// latest.
+    /// The cookie with the longest path comes first (RFC 6265 §5.4). Among cookies with equally long paths, the cookie
+    /// with the longest domain comes first. If the domains are also equally long, the cookie with the longest name
+    /// comes first, and otherwise the cookie that was set last.
     var inOrderOfSending: [Cookie] {
         enumerated()
             .sorted { left, right in
@@ -47,7 +48,7 @@ extension [Cookie] {
 struct CookieTarget {
     /// The host in lower case and in ASCII; an IPv6 address has no brackets.
     let host: String
-    /// The path as it is sent.
+    /// The path in the form in which it is sent.
     let path: String
     /// Whether secure cookies may be sent to the target: over `https`, or to the local machine as in libcurl.
     let isSecure: Bool
@@ -184,7 +185,7 @@ extension Cookie {
     }
 }
 
-/// Decides whether an exchange sends and stores cookies, as a pure value.
+/// Decides whether an exchange sends and stores cookies.
 struct CookieDecision {
     let policy: Session.Configuration.Cookies.Policy
     /// Returns the site of a host: the domain directly below a public suffix.

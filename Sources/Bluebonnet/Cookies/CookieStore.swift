@@ -139,7 +139,7 @@ extension CookieStore {
     /// Saves the cookies to a file in the Netscape format, which `curl -b` can also read.
     ///
     /// The file has the mode 0600, so only its owner can read the cookies. The method writes the file on the global
-    /// pool, and replaces an existing file atomically.
+    /// executor, and replaces an existing file atomically.
     ///
     /// - Parameters:
     ///   - file: The URL of the file; an existing file is replaced.

@@ -120,7 +120,8 @@ final class DownloadSink {
     /// - Parameter request: The request to send.
     /// - Returns: The fields that replace the request's fields with the same names. If the download can be resumed,
     ///   they request the rest of the body. They also refuse content codings, so that lengths and ranges refer to the
-    ///   bytes of the file. For the whole body, an `Accept-Encoding` field of the request is kept.
+    ///   bytes of the file. If the whole body is requested and the request has its own `Accept-Encoding` field, this
+    ///   field is sent unchanged.
     func fields(for request: HTTPRequest) -> HTTPHeaders {
         self.request = request
         (response, decision, pendingStart, end, total) = (nil, nil, nil, nil, nil)

@@ -173,7 +173,7 @@ public struct RequestError: Error, Sendable {
     /// Whether the server was not trusted, or TLS could not be set up.
     public var isTrustFailure: Bool { if case .trust = kind { true } else { false } }
 
-    /// The status code that validation refused; `nil` for all other failures.
+    /// The status code that a validator or an event source refused; `nil` for all other failures.
     public var statusCode: Int? {
         switch kind {
         case .validation(.unacceptableStatusCode(let code)), .eventSource(.unacceptableStatusCode(let code)): code

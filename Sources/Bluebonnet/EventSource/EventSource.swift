@@ -17,7 +17,8 @@ import FoundationEssentials
 /// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when
 /// the server closes the connection, if ``Configuration/reconnects`` is `false`. A source whose method is not
 /// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`. If
-/// ``Configuration/finalData`` is set, the end of such a connection is an error.
+/// ``Configuration/finalData`` is set and the source does not reconnect, it is an error if the server closes the
+/// connection before this data.
 ///
 /// The sequence throws an error in these cases:
 ///
@@ -127,8 +128,9 @@ extension EventSource {
 
         /// The time that the source waits before it reconnects.
         ///
-        /// The default is 3 seconds. The server can replace this time, but not by less than half a second, or than this
-        /// value if it is shorter. The maximum is 24 hours, both for this value and for the time that the server sets.
+        /// The default is 3 seconds. The server can set another time. The shortest time that the server can set is half
+        /// a second, or this value if this value is shorter. The maximum is 24 hours, both for this value and for the
+        /// time that the server sets.
         public var reconnectionTime: Duration
 
         /// The maximum time that the source waits after several failed attempts to connect.
@@ -162,7 +164,7 @@ extension EventSource {
         /// none.
         ///
         /// The event itself is not delivered. The source closes the connection, and does not reconnect. If the server
-        /// closes the connection before, and the source does not reconnect, it throws
+        /// closes the connection before it sends this event, and the source does not reconnect, it throws
         /// `.eventSource(.missingFinalData)`.
         public var finalData: String?
 

@@ -31,7 +31,7 @@ struct EventSourceState {
 
     /// The minimum delay that is doubled after failed attempts, which avoids a flood of requests to a failing server.
     static let shortestDelayAfterFailures = Duration.seconds(1)
-    /// The minimum delay that a server can set, unless the program's own is shorter.
+    /// The minimum delay that a server can set, unless the configured delay is shorter.
     static let shortestDelayOfServer = Duration.milliseconds(500)
     /// The maximum delay, which replaces longer delays.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
@@ -72,7 +72,7 @@ struct EventSourceState {
         reconnectionTime = max(time, min(configuration.reconnectionTime, Self.shortestDelayOfServer))
     }
 
-    /// The event was received that ends the sequence.
+    /// The event that ends the sequence was received.
     mutating func finalEventReceived() -> Action { closed(.finish) }
 
     /// The connection has ended, or the attempt to connect has failed.

@@ -116,7 +116,7 @@ struct Challenge: Equatable {
     }
 }
 
-/// Decides how the first challenge is handled, as a pure value.
+/// Decides how the first challenge is handled.
 ///
 /// Libcurl responds to challenges with the strongest scheme that is offered and allowed. This type detects challenges
 /// to which libcurl would respond incorrectly, and selects another scheme for them. Libcurl 7.88 has three flaws. It

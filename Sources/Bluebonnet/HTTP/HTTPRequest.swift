@@ -94,18 +94,18 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
-    /// The speed limits for the bodies of this request, besides those of the session; none by default.
+    /// The speed limits for the bodies of this request, in addition to the session's limits; none by default.
     public var speedLimits: SpeedLimits {
         get { parts.speedLimits ?? SpeedLimits() }
         set { parts.speedLimits = newValue.isEmpty ? nil : newValue }
     }
 
-    /// Whether the request has speed limits of its own.
+    /// Whether the request has its own speed limits.
     var hasSpeedLimits: Bool { if case .some = box.parts.speedLimits { true } else { false } }
 
     /// The values that the request carries to interceptors, event monitors and its response; none by default.
     ///
-    /// They are not sent. Redirected requests keep them.
+    /// The values are not sent. Redirected requests keep the values.
     public var tags: RequestTags {
         get { parts.tags }
         set { parts.tags = newValue }
@@ -314,9 +314,9 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     case http2PriorKnowledge
     /// HTTP/3 (RFC 9114) if a QUIC connection can be made, and otherwise the same as ``automatic``.
     ///
-    /// Libcurl opens a QUIC connection first. If it fails or is slow, libcurl also opens a TCP connection, and uses the
-    /// faster one. For `http` URLs, through a proxy and with a Unix domain socket, this case has the same effect as
-    /// ``automatic``.
+    /// Libcurl opens a QUIC connection first. If this connection fails or is slow, libcurl also opens a TCP connection,
+    /// and uses the connection that is ready first. For `http` URLs, through a proxy and with a Unix domain socket,
+    /// this case has the same effect as ``automatic``.
     ///
     /// The installed libcurl must support HTTP/3. Otherwise, the request fails with `.invalidRequest(.configuration)`.
     case http3
@@ -446,7 +446,7 @@ public struct Timeouts: Hashable, Sendable {
     }
 }
 
-/// Time limits on the heap, because most requests have none of their own.
+/// Time limits on the heap, because most requests have no time limits.
 final class TimeoutsBox: Sendable, Equatable {
     let value: Timeouts
 

@@ -9,16 +9,16 @@ extension HTTPResponse {
         /// The relation types in lower case, such as `next`.
         public let relations: [String]
 
-        /// The other parameters by their names in lower case; of several parameters with a name, the first.
+        /// The other parameters by their names in lower case; the first value if a name occurs several times.
         ///
-        /// Extended values, such as that of `title*` (RFC 8187), are not decoded.
+        /// Extended values, such as the value of `title*` (RFC 8187), are not decoded.
         public let parameters: [String: String]
     }
 
     /// The links of all `Link` fields, in the order received (RFC 8288).
     ///
     /// Relative targets are resolved against ``url``. Links without a relation type, links about another resource
-    /// (`anchor`) and malformed links are left out.
+    /// (`anchor`) and malformed links are omitted.
     public var links: [Link] {
         headers.values(for: "Link").flatMap { Self.links(in: $0, base: url) }
     }

@@ -88,15 +88,17 @@ public struct HTTPResponse: Sendable {
     ///
     /// The size is `nil` if the response does not state a valid size. The size is also `nil` if the body has a content
     /// coding that is decoded, because `Content-Length` then counts the encoded bytes. Without decoding
-    /// (``Session/Configuration/decodesContent``), the size is that of the encoded body.
+    /// (``Session/Configuration/decodesContent``), the size is the size of the encoded body.
     public var expectedContentLength: Int64? { answer.keepsCoding ? head.statedLength : head.contentLength }
 
     /// The header fields that followed the body (RFC 9110 §6.5), in the order received; empty if there were none.
     ///
-    /// They are known when the response is complete: in ``SerializedResponse/response`` and in ``Request/response``
-    /// after the end, but not in the head that a stream or a closure receives before the body. Responses from the cache
-    /// have no trailers. Their size is limited by ``Session/Configuration/maximumResponseHeadBytes``. With HTTP/1.1,
-    /// libcurl limits each trailer to about 4 KiB; otherwise, the request fails with `.invalidResponse(.malformed)`.
+    /// The trailers are known when the response is complete. ``SerializedResponse/response`` contains the trailers.
+    /// ``Request/response`` contains them after the end of the request. The head that a stream or a closure receives
+    /// before the body does not contain them. Responses from the cache have no trailers.
+    /// ``Session/Configuration/maximumResponseHeadBytes`` limits the size of all trailers together. With HTTP/1.1,
+    /// libcurl limits each trailer to about 4 KiB. If a trailer is longer, the request fails with
+    /// `.invalidResponse(.malformed)`.
     public var trailers: HTTPHeaders { answer.trailers ?? [:] }
 
     private var mediaType: MediaType? {

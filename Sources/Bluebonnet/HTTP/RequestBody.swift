@@ -51,19 +51,19 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from an open file descriptor, such as standard input, a pipe or a socket.
     ///
-    /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. While there are no
-    /// bytes, a thread of its own waits for them. The body has a copy of the descriptor, so the program may close its own.
-    /// The copy has the same position, and is closed when its bytes were read or the request that reads them has ended.
-    /// The descriptor can be blocking or non-blocking. If the request ends early, bytes
-    /// that were read are lost. No other program may read from a pipe or terminal at the same time.
+    /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. For each
+    /// descriptor, a separate thread waits for bytes. The body has a copy of the descriptor, so the program may close
+    /// its own descriptor. The copy has the same position. It is closed when its bytes have been read, or when the
+    /// request that reads them has ended. The descriptor can be blocking or non-blocking. If the request ends early,
+    /// bytes that were read are lost. No other program may read from a pipe or terminal at the same time.
     ///
     /// - Parameters:
     ///   - descriptor: The number of the descriptor; 0 is standard input.
     ///   - length: The number of bytes to read; `nil`, the default, for all bytes to the end. With `nil`, HTTP/1.1 uses
     ///     the chunked transfer coding (RFC 9112 §7.1). If there are fewer bytes, the request fails with
     ///     `.requestBody(.lengthMismatch)`. Further bytes stay in the descriptor.
-    /// - Returns: A body that can be sent once. If reading fails, the request fails with `.requestBody(.fileUnreadable)`
-    ///   and the path `/dev/fd/NUMBER`.
+    /// - Returns: A body that can be sent once. If reading fails, the request fails with
+    ///   `.requestBody(.fileUnreadable)` and the path `/dev/fd/NUMBER`.
     public static func fileDescriptor(_ descriptor: Int32, length: Int64? = nil) -> RequestBody {
         let pieces = DescriptorPieces(descriptor: descriptor, length: length)
         return RequestBody(storage: .source(SequenceSource(once: pieces, length: length)))
@@ -131,6 +131,20 @@ public struct RequestBody: Sendable {
         case .data: nil
         case .source(let source): try source.open()
         }
+    }
+}
+
+extension RequestBody {
+    /// The file that is sent; `nil` for other bodies.
+    package var fileURL: URL? {
+        if case .source(let source as FileBodySource) = storage { source.url } else { nil }
+    }
+
+    /// Returns the same body with a stated length, if this is a sequence and the length is known.
+    package func with(length: Int64?) -> RequestBody {
+        guard let length, case .source(var source as SequenceSource) = storage else { return self }
+        source.length = length
+        return RequestBody(storage: .source(source))
     }
 }
 

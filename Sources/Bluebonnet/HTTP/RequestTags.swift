@@ -6,7 +6,7 @@
 /// let request = session.request(url).tag(Screen.self, "home")
 /// ```
 ///
-/// Interceptors, event monitors and the response find the value in ``HTTPRequest/tags``. It is not sent.
+/// Interceptors, event monitors and the response find the value in ``HTTPRequest/tags``. The value is not sent.
 public protocol RequestTag {
     /// The type of the value.
     associatedtype Value: Sendable
@@ -14,7 +14,7 @@ public protocol RequestTag {
 
 /// The values that a request carries, by their keys.
 ///
-/// Values may contain secrets, so that no description of a request contains them.
+/// Values may contain secrets, so no description of a request contains them.
 public struct RequestTags: Sendable {
     private var values: [ObjectIdentifier: any Sendable] = [:]
 
@@ -51,7 +51,7 @@ extension RequestTags: SecretKeeping {
 extension Request {
     /// Adds a value that the request carries to interceptors, event monitors and its response.
     ///
-    /// Call this method before the request starts. It replaces an earlier value with the same key.
+    /// Call this method before the request starts. The value replaces an earlier value with the same key.
     ///
     /// - Parameters:
     ///   - key: The type that is the key.
@@ -64,4 +64,7 @@ extension Request {
         _ = core.machine.withLock { $0.setup.additions.tags.replace(identifier, with: value) }
         return self
     }
+
+    /// The values that ``tag(_:_:)`` has added so far.
+    package nonisolated var tags: RequestTags { core.machine.withLock { $0.setup.additions.tags } }
 }

@@ -41,7 +41,7 @@ public struct Interceptor: RequestInterceptor {
     /// - Parameters:
     ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global executor.
     ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
-    ///     pool.
+    ///     executor.
     public init(
         adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,
         retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
@@ -104,7 +104,7 @@ extension RequestInterceptor where Self == Interceptor {
     /// - Parameters:
     ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global executor.
     ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
-    ///     pool.
+    ///     executor.
     /// - Returns: An interceptor that calls the closures.
     package static func interceptor(
         adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,

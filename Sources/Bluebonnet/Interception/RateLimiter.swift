@@ -132,7 +132,9 @@ extension RequestAdapter where Self == RateLimiter {
     }
 }
 
-/// The limiter's logic as a value, which decides when requests may be sent to their hosts.
+/// Decides when requests may be sent to their hosts.
+///
+/// This is a value type without I/O and without a clock.
 struct RateLimiterState: Sendable {
     /// The requests that wait for a host, in order of arrival, and the host's token bucket.
     private struct HostQueue {
@@ -175,7 +177,7 @@ struct RateLimiterState: Sendable {
             lanes[host]
             ?? HostQueue(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
         defer { lanes[host] = lane }
-        // A new request never overtakes waiting ones.
+        // A new request never overtakes waiting requests.
         guard lane.waiting.isEmpty else {
             lane.waiting.append(id)
             return .wait
@@ -209,7 +211,7 @@ struct RateLimiterState: Sendable {
     }
 }
 
-/// A token bucket as a value.
+/// A token bucket.
 ///
 /// Tokens arrive at a steady rate, and each request takes one token.
 struct TokenBucket: Hashable, Sendable {
@@ -237,7 +239,7 @@ struct TokenBucket: Hashable, Sendable {
     private static let least = 1e-8
     private static let most = 1e9
 
-    /// Takes a token; returns whether one was available.
+    /// Takes a token; returns whether a token was available.
     mutating func take(now: Duration) -> Bool {
         update(now)
         guard isReady else { return false }

@@ -54,8 +54,8 @@ public struct TransferProgress: Hashable, Sendable {
 
 /// Measures the speed of a body transfer.
 ///
-/// The meter is a value that receives the time as a parameter. The event loop calls it in every turn, so it allocates
-/// no memory and computes the rate only once every 100 milliseconds.
+/// The meter is a value type that receives the time as a parameter. The event loop calls it in every turn, so it
+/// allocates no memory and computes the rate only once every 100 milliseconds.
 struct ProgressMeter: Hashable, Sendable {
     /// The time after which the weight of a measurement has decreased to 1/e, in nanoseconds.
     static let memory: Int64 = 3_000_000_000

@@ -22,7 +22,7 @@ extension Request {
 
     /// Adds validators for status codes from 200 to 299 and for the content types in the request's `Accept` field.
     ///
-    /// If the request has no `Accept` field of its own, every content type is accepted. The content type of a response
+    /// If the request itself has no `Accept` field, every content type is accepted. The content type of a response
     /// without a body is not checked.
     ///
     /// - Returns: This request, for chaining.

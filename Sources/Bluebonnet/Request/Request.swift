@@ -102,7 +102,7 @@ extension Request {
     /// The HTTP requests that were sent so far: the first request, and one request for each redirect and each retry.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
-    /// The decoder for values of the body, unless a call names another one.
+    /// The decoder for values of the body, unless you pass a decoder to a call.
     package nonisolated var sessionDecoder: any DataDecoder { core.context.configuration.decoder }
 
     /// The last HTTP request that was sent, or `nil` if no request was sent.
@@ -296,7 +296,7 @@ extension Request {
 
 /// The identifier of a request, which is unique within the process.
 public struct RequestID: Hashable, Sendable, Described {
-    let number: UInt64
+    package let number: UInt64
 
     private static let last = Atomic<UInt64>(0)
 

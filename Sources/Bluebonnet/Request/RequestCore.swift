@@ -7,7 +7,7 @@ import Synchronization
 /// lock is released. An ``AttemptLoop`` runs the request from its start to its result. One of these tasks runs the
 /// loop:
 ///
-/// - The task that awaits the result, if there is one. Most requests therefore need no task of their own.
+/// - The task that awaits the result, if there is one. Most requests therefore need no additional task.
 /// - Otherwise, a task that is created when the request has to be prepared or has received a response.
 ///
 /// If a request needs no preparation, the call that starts the request also sends it, without a task.

@@ -17,17 +17,17 @@ struct RequestSetup {
 
 /// The parts that are added to the HTTP request of each attempt.
 struct RequestAdditions {
-    /// The credential for attempts whose request has no credential of its own.
+    /// The credential for attempts whose request has no credential.
     var credential: Credential?
     /// The values that each attempt carries.
     var tags = RequestTags()
 
-    /// The speed limits that replace those of each attempt's request.
+    /// The speed limits that replace the speed limits of each attempt's request.
     var speedLimits = SpeedLimits()
 
     var isEmpty: Bool { credential == nil && tags.isEmpty && speedLimits.isEmpty }
 
-    /// Adds them to a request.
+    /// Adds the parts to a request.
     func complete(_ request: inout HTTPRequest) {
         if request.credential == nil, let credential { request.credential = credential }
         if !speedLimits.isEmpty { request.speedLimits = speedLimits.filled(from: request.speedLimits) }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The state of a request as a value.
+/// The state machine of a request, without I/O and without a clock.
 ///
 /// The state consists of the phase, the state that the user requested, and the record of the attempts. A lock of the
 /// request protects the machine. Each method reports an event, and returns the action that the caller must perform

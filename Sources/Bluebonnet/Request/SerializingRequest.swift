@@ -35,9 +35,9 @@ extension SerializingRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns a task that succeeds with any body, or with none.
+    /// Returns a task that succeeds with any body, or without a body.
     ///
-    /// Use it if only the success of the request matters. The body is received; it is available as
+    /// Use this method if only the success of the request matters. The body is received, and is available as
     /// ``SerializedResponse/data``.
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
@@ -99,7 +99,7 @@ extension SerializingRequest {
     ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
     ///     cancelled; `true` by default.
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
-    ///   - decoder: The decoder for the body; the session's by default.
+    ///   - decoder: The decoder for the body; the session's decoder by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task with the decoded value.
@@ -200,12 +200,13 @@ extension DownloadRequest: SerializingRequest {
     ///   cancelled; `true` by default.
     /// - Returns: A task whose value is a file URL.
     public nonisolated func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        task(PreparedSerializer(URLResponseSerializer()), automaticallyCancelling, readsFile: false)
+        serializingFile(using: URLResponseSerializer(), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns a task whose value is the file's URL as an optional, as for a request without a serializer in Alamofire.
-    package nonisolated func serializingFile(automaticallyCancelling: Bool) -> DownloadTask<URL?> {
-        let serializer = ClosureResponseSerializer { $0.fileURL }
-        return task(PreparedSerializer(serializer), automaticallyCancelling, readsFile: false)
+    /// Returns a task with a value that a serializer makes of the file, without reading the file into memory first.
+    package nonisolated func serializingFile<Serializer: ResponseSerializer>(
+        using serializer: Serializer, automaticallyCancelling: Bool
+    ) -> DownloadTask<Serializer.SerializedObject> {
+        task(PreparedSerializer(serializer), automaticallyCancelling, readsFile: false)
     }
 }

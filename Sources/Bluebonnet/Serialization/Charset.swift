@@ -19,7 +19,8 @@ enum Charset: Hashable, Sendable {
     case other(String.Encoding)
     /// An unknown name, or a charset for which the system has no module.
     ///
-    /// Text that is well-formed UTF-8 is almost certainly ASCII or UTF-8. Other text cannot be decoded.
+    /// Text that is well-formed UTF-8 is decoded as UTF-8, because it is almost certainly UTF-8. Other text cannot be
+    /// decoded.
     case unknown(String)
 
     enum ByteOrder: Hashable, Sendable { case big, little }
@@ -160,7 +161,7 @@ extension Charset {
         }
     }
 
-    /// Decodes bytes below 0x80 as ASCII, and the others with a closure.
+    /// Decodes bytes below 0x80 as ASCII, and other bytes with a closure.
     private static func decode(_ data: Data, _ scalar: (UInt8) -> Unicode.Scalar) -> String {
         let upper = (0x80...0xFF).map { Array(String(Character(scalar($0))).utf8) }
         let bytes = data.span

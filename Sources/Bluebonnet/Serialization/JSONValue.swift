@@ -10,8 +10,8 @@ public import FoundationEssentials
 /// The case of a number depends on its text:
 /// - A number without a fraction or an exponent is an ``integer(_:)``, except `-0`, which is a ``double(_:)``.
 /// - A number with a fraction or an exponent is a ``double(_:)``. The parser rounds the number to the nearest `Double`.
-/// - An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`, is a ``number(_:)``, which
-///   keeps all digits.
+/// - An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`, is a ``number(_:)``,
+///   which keeps all digits.
 ///
 /// Two values are equal if they have the same case and the same content, so `1` and `1.0` are not equal.
 public enum JSONValue: Hashable, Sendable {

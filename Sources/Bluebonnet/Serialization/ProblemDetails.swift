@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// ``SerializedResponse/problem`` contains the problem of a response whose media type is `application/problem+json`.
 public struct ProblemDetails: Hashable, Sendable {
-    /// The URI that identifies the type of the problem; `about:blank` if the problem has none.
+    /// The URI that identifies the type of the problem; `about:blank` if the problem has no type.
     ///
     /// A relative URI is not resolved.
     public let type: String
@@ -56,7 +56,7 @@ extension RequestError {
 extension SerializedResponse where Source == DataRequest {
     /// The problem that the server describes in the body (RFC 9457); `nil` if there is none.
     ///
-    /// The body must have the media type `application/problem+json`. The body of an error response is available if the
-    /// status code is validated, as well as if it is not.
+    /// The body must have the media type `application/problem+json`. The body of an error response is available with
+    /// and without validation of the status code.
     public var problem: ProblemDetails? { ProblemDetails(response, data) }
 }

@@ -32,7 +32,7 @@ extension Session {
     ///   - method: The method; GET by default. With a method that is not idempotent, such as POST, the source does not
     ///     reconnect unless ``EventSource/Configuration/repeatsNonIdempotentRequests`` is `true`.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's by default.
+    ///   - encoder: The parameter encoder; the session's encoder by default.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - configuration: The reconnection settings.
     ///   - requestModifier: A closure that changes the request of each connection, after the source has set all fields.

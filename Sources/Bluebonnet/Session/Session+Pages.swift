@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension Session {
-    /// Returns the pages of a resource, each of which names the next one.
+    /// Returns the pages of a resource, each of which contains the URL of the next page.
     ///
     /// ```swift
     /// for try await page in session.pages(of: [Issue].self, from: "https://api.example/issues") {
@@ -16,7 +16,7 @@ extension Session {
     ///   - type: The type of a page.
     ///   - convertible: The URL of the first page.
     ///   - headers: Header fields of all requests, which replace the session's fields of the same name.
-    ///   - decoder: The decoder for the bodies; the session's by default.
+    ///   - decoder: The decoder for the bodies; the session's decoder by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
     ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end. It runs in the task that
     ///     iterates. Relative URLs are resolved against the URL of the page.
@@ -34,12 +34,12 @@ extension Session {
     /// Returns the pages of a resource, beginning with a request.
     ///
     /// Each further page is requested with the same method, fields and options.
-    /// ``pages(of:from:headers:decoder:interceptor:next:)`` describes the rest.
+    /// ``pages(of:from:headers:decoder:interceptor:next:)`` describes the other rules.
     ///
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - convertible: The request for the first page.
-    ///   - decoder: The decoder for the bodies; the session's by default.
+    ///   - decoder: The decoder for the bodies; the session's decoder by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
     ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
@@ -55,12 +55,13 @@ extension Session {
     }
 }
 
-/// The pages of a resource, each of which names the next one.
+/// The pages of a resource, each of which contains the URL of the next page.
 ///
 /// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. The loop ends after a page
-/// without a next page. It throws the error of a failed request. It also throws `.invalidURL` if the next page belongs
-/// to another origin than the first, because the requests may contain credentials, and if the next page was already
-/// received, because the loop would not end.
+/// without a next page. It throws the error of a failed request. It also throws `.invalidURL` in two cases. The first
+/// case is a next page with a different origin from the first page, because the requests may contain credentials. A
+/// change from `http` to `https` is allowed, for the same host and the default ports. The second case is a next page
+/// that was already received, because the loop would not end.
 public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
     /// A closure that returns the URL of the page after a page, or `nil` at the end.
     public typealias Next = @Sendable (_ page: Page, _ response: HTTPResponse) throws -> URL?
@@ -144,7 +145,7 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
 }
 
 extension Origin {
-    /// Whether another origin is the same, or the same host with TLS, each with its default port.
+    /// Whether another origin is the same, or has the same host with TLS, both with their default ports.
     fileprivate func isSame(or other: Origin) -> Bool {
         self == other || isInsecure && !other.isInsecure && host == other.host && port == 80 && other.port == 443
     }
@@ -153,7 +154,7 @@ extension Origin {
 /// The request for a page.
 private struct PageRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
-    /// The URL of the page, if it is not the first.
+    /// The URL of the page; `nil` for the first page.
     let url: URL?
 
     func asHTTPRequest() throws -> HTTPRequest {

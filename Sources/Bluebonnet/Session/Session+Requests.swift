@@ -44,8 +44,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
-    ///     GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
+    ///     query for GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -117,8 +117,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
-    ///     GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
+    ///     query for GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
@@ -201,8 +201,8 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's by default, which writes a URL-encoded form to the query for
-    ///     GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
+    ///     query for GET, HEAD and DELETE, and to the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -270,9 +270,10 @@ extension Session {
 }
 
 extension Session {
-    /// Returns a closure that writes parameters with an encoder, or with the session's.
+    /// Returns a closure that writes parameters with an encoder, or with the session's encoder.
     ///
-    /// A GET or HEAD request must not have a body. The session's encoder is not used for it if it writes a body.
+    /// A GET or HEAD request must not have a body. If the session's encoder writes JSON or a property list, the default
+    /// encoder is used instead.
     nonisolated func encoding<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, by encoder: (any ParameterEncoder)?
     ) -> @Sendable (HTTPRequest) throws -> HTTPRequest {

@@ -10,7 +10,7 @@ extension Session {
         /// Without the slash at its end, the last part of the base URL's path is replaced: `users/1` then goes to
         /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https`
         /// URL, requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and
-        /// parameter encoders receive the relative URL, adapters the absolute URL.
+        /// parameter encoders receive the relative URL, and adapters receive the absolute URL.
         public var baseURL: URL? {
             get { urlDefaults.baseURL }
             set { urlDefaults.baseURL = newValue }
@@ -47,15 +47,17 @@ extension Session {
         /// The limits for the number of requests that run at the same time; none by default.
         public var requestLimits = RequestLimits()
 
-        /// The decoder for values of bodies, unless a call names another one; a `JSONDecoder` by default.
+        /// The decoder for values of bodies, unless you pass a decoder to a call; a `JSONDecoder` by default.
         ///
-        /// Requests, streams of JSON and pages use it. Its strategies for keys and dates thus apply to a whole client.
+        /// Requests, streams of JSON and pages use this decoder. Its strategies for keys and dates therefore apply to
+        /// all responses of the session.
         public var decoder: any DataDecoder = JSONDecoder()
 
-        /// The encoder for parameters, unless a call names another one; ``URLEncodedFormParameterEncoder`` by default.
+        /// The encoder for parameters, unless you pass an encoder to a call; ``URLEncodedFormParameterEncoder`` by
+        /// default.
         ///
-        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have
-        /// none, so their parameters are written to the query by the default encoder.
+        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have no
+        /// body, so the default encoder writes their parameters to the query.
         public var parameterEncoder: any ParameterEncoder = .urlEncodedForm
 
         /// The speed limits for the bodies of all requests together; none by default.

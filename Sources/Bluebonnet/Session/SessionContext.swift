@@ -133,7 +133,7 @@ private struct SessionReference {
     weak var session: Session?
 }
 
-/// The requests of a session that are running or awaited, and the tasks that wait for them to finish, as a value.
+/// The requests of a session that are running or awaited, and the tasks that wait for them to finish.
 private struct RequestRegistry {
     /// A task that waits for requests to finish.
     private struct Waiter {

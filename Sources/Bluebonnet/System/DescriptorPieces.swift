@@ -45,12 +45,12 @@ struct DescriptorPieces: AsyncSequence, Sendable {
     }
 }
 
-/// Reads a descriptor without keeping a thread of the pool while there are no bytes.
+/// Reads a descriptor without blocking a thread of the global executor while there are no bytes.
 private struct DescriptorSource: Sendable {
     let copy: OwnedDescriptor
     let interruption: OwnedDescriptor
 
-    /// Returns at most a number of bytes; no bytes at the end.
+    /// Returns at most `count` bytes; no bytes at the end.
     func read(_ count: Int) async throws(SystemError) -> Data {
         if let error = copy.error ?? interruption.error { throw error }
         if let piece = try ready(count, waiting: false) { return piece }
@@ -69,7 +69,7 @@ private struct DescriptorSource: Sendable {
         return try result.get()
     }
 
-    /// Reads bytes that are there; returns `nil` if there are none and the method does not wait.
+    /// Reads available bytes; returns `nil` if no bytes are available and `waiting` is `false`.
     private func ready(_ count: Int, waiting: Bool) throws(SystemError) -> Data? {
         while true {
             var states = [copy, interruption].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }

@@ -1,7 +1,7 @@
 import BluebonnetLibc
 
 /// An IPv4 or IPv6 address.
-// Safety: the system reads and writes only within the calls, and at most the size of the buffers.
+// Safety: the system uses the pointers only during the call, and at most the size of the buffers.
 package struct IPAddress: Hashable, Sendable {
     /// The 4 or 16 bytes of the address.
     package let bytes: [UInt8]

@@ -127,7 +127,7 @@ private struct PendingResult: Sendable {
         if let answer = slot.answer { return answer }
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
-            // The awaiting task runs the request if possible, so that the request needs no task of its own.
+            // The awaiting task runs the request if possible, so that the request needs no additional task.
             if var loop = request.core.claim() { await loop.run() }
             return await wait()
         } onCancel: {

@@ -28,7 +28,7 @@ public protocol Transport: Sendable {
     /// The method returns when the shutdown is complete. It may be called more than once.
     func shutDown() async
 
-    /// The executor on which the transport runs; `nil` if it has no executor of its own.
+    /// The executor on which the transport runs; `nil` if it has no executor.
     ///
     /// If a task prefers this executor (`withTaskExecutorPreference`), each request needs fewer thread switches.
     var executor: (any TaskExecutor)? { get }

@@ -28,7 +28,8 @@ struct RevocationDecision {
         note(status)
     }
 
-    /// Records the statuses by the lists: the server's certificate first, then all others except the root.
+    /// Records the statuses by the lists: of the server's certificate, and then of all other certificates except the
+    /// root.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
         isRevoked = isRevoked || statuses.contains(.revoked)
         listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
@@ -106,7 +107,8 @@ extension ServerTrust {
     /// The authenticated chain, or the verified part of the server's chain if the authenticated chain has only one
     /// certificate.
     ///
-    /// A trusted certificate may be no root. In this case, only the server's chain contains its issuer's certificate.
+    /// A trusted certificate does not have to be a root. If it is not a root, only the server's chain can contain the
+    /// certificate of its issuer.
     private var revocableChain: [X509Certificate] {
         let chain = authenticatedChain
         return (chain.count > 1 ? chain : shownChain).map(\.x509)

@@ -165,7 +165,8 @@ struct ChainSearch<Link: ChainLink> {
     /// The maximum number of signatures to check.
     static var checkLimit: Int { 100 }
 
-    /// The chain as far as it is verified, from the first certificate on; `nil` if it needs more checks than the limit.
+    /// The verified part of the chain, from the first certificate on; `nil` if the chain needs more checks than the
+    /// limit.
     private(set) var chain: [Link]?
     /// The number of signatures that were checked.
     private(set) var checks = 0

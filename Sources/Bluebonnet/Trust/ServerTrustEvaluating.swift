@@ -170,8 +170,8 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator that calls other evaluators.
     ///
     /// - Parameter evaluators: The evaluators, in the order in which they are called. After an evaluator has refused
-    ///   the server, the others are not called. The evaluators may be asynchronous. If the array is empty, all servers
-    ///   are refused.
+    ///   the server, the other evaluators are not called. The evaluators may be asynchronous. If the array is empty,
+    ///   all servers are refused.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
     }

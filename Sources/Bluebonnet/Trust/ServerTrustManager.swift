@@ -90,7 +90,7 @@ struct HostTable<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - entries: The values by host, without ports. A leading `*.` matches exactly one label. Upper and lower case
-    ///     are equal. A Unicode name is equal to its ASCII form.
+    ///     are not distinguished. A Unicode name is equal to its ASCII form.
     ///   - combine: Combines the values of two entries for the same host, in the sort order of their spellings.
     init(_ entries: [String: Value], combiningTwins combine: (Value, Value) -> Value) {
         for (host, value) in entries.sorted(by: { $0.key < $1.key }) {

@@ -83,7 +83,7 @@ extension ParameterValue: Encodable {
 }
 
 /// Copies values of any type to sendable values.
-enum ParameterCopy {
+package enum ParameterCopy {
     /// The error for a value that cannot be copied.
     struct UnsupportedValue: Error, CustomStringConvertible {
         let key: String
@@ -102,7 +102,7 @@ enum ParameterCopy {
     }
 
     /// Copies the parameters of a request; an error is stored and thrown when the request is created.
-    static func result(of parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
+    package static func result(of parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
         Result { () throws(RequestError) in try parameters.map { (it) throws(RequestError) in try copy(it) } }
     }
 

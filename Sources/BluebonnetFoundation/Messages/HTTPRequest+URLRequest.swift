@@ -52,7 +52,7 @@ extension URLRequest {
     ///
     /// The `timeoutInterval` is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. If
     /// both are `nil`, the `timeoutInterval` is ten years. A `URLRequest` cannot represent a credential, an HTTP
-    /// version, a proxy, a priority, or the timeouts `pool` and `total`. The conversion drops these values.
+    /// version, a proxy, a priority, or the timeouts `queue`, `pool` and `total`. The conversion drops these values.
     ///
     /// - Parameter request: The Bluebonnet request.
     public init(_ request: HTTPRequest) {

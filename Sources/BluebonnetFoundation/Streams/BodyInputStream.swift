@@ -217,3 +217,8 @@ private final class BodyBuffer: Sendable {
         return piece
     }
 }
+
+extension RequestBody {
+    /// A stream that reads the body.
+    package var inputStream: InputStream { BodyInputStream(pieces) }
+}

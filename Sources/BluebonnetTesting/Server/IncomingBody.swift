@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// The received part of a body that a route reads in pieces; a value without I/O.
+/// The received part of a body that a route reads in pieces; a value type without I/O.
 struct IncomingBody {
     /// The result of a read: bytes, `nil` at the end of the body, or a failure.
     typealias ReadResult = Result<Data?, LocalServer.Failure>

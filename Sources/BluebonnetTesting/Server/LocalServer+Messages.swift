@@ -248,12 +248,12 @@ extension LocalServer.Response {
 
     /// Creates a response whose body is written by a closure, in pieces.
     ///
-    /// If the client reads slowly, each write suspends until the client has read enough. The closure is not called for a
-    /// HEAD request.
+    /// If the client reads slowly, each write suspends until the client has read enough. The closure is not called for
+    /// a HEAD request.
     ///
     /// If there is no length, the server sends a chunked body. If the request is HTTP/1.0 and there is no length, the
-    /// server closes the connection at the end of the body. If the closure throws an error or writes fewer bytes than the length, the
-    /// server closes the connection, so that the client receives an incomplete body.
+    /// server closes the connection at the end of the body. If the closure throws an error or writes fewer bytes than
+    /// the length, the server closes the connection, so that the client receives an incomplete body.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.

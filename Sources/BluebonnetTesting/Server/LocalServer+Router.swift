@@ -4,9 +4,9 @@ extension LocalServer {
     /// The routes of a server, which create the responses to its requests.
     ///
     /// Each route has a path. The server compares this path with the percent-encoded path of the request, segment by
-    /// segment. The path of a route can contain two placeholders. A segment `:name` matches any segment that is not
-    /// empty. The route receives the value of this segment in ``Request/parameters``. A last segment `*` matches any
-    /// number of remaining segments, including zero.
+    /// segment. There are two kinds of placeholders. A segment `:name` matches any segment that is not empty. The route
+    /// receives the value of this segment in ``Request/parameters``. A last segment `*` matches any number of remaining
+    /// segments, including zero.
     ///
     /// - A path without placeholders takes precedence over a path with placeholders. If several paths with placeholders
     ///   match, the path that was added first takes precedence.

@@ -150,7 +150,7 @@ extension LocalServer.Script.Step {
     public static let serve = Self(kind: .serve)
 }
 
-/// The position in a script; a value without I/O.
+/// The position in a script; a value type without I/O.
 struct ScriptCursor {
     /// The next action on the connection.
     enum Action {

@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// Finds the endpoint for a method and a path; a value without I/O.
+/// Finds the endpoint for a method and a path; a value type without I/O.
 struct RouteTable<Endpoint: Sendable>: Sendable {
     enum Match {
         case found(Endpoint, parameters: [String: String])

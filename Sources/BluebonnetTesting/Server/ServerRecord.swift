@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The record of the requests and connections of a server; a value without I/O.
+/// The record of the requests and connections of a server; a value type without I/O.
 struct ServerRecord: Sendable {
     private let bodyLimit: Int
     private(set) var requests: RecentElements<LocalServer.Request>

@@ -374,7 +374,7 @@ extension StubTransport.Response {
     public static let never = Self(storage: .never)
 }
 
-/// Finds the stub for a request; a value without I/O.
+/// Finds the stub for a request; a value type without I/O.
 struct StubTable: Sendable {
     /// The source of the response to a request.
     enum StubOutcome: Sendable {

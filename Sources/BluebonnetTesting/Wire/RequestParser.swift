@@ -2,9 +2,9 @@ import Bluebonnet
 
 /// Parses the bytes of a connection to requests (RFC 9112) as the bytes arrive.
 ///
-/// The parser is a value without I/O. Its owner appends bytes, and then reads events until the parser needs more bytes.
-/// The parser is strict, because it also tests the client: it refuses malformed requests. After a failure, it returns
-/// only this failure.
+/// The parser is a value type without I/O. Its owner appends bytes, and then reads events until the parser needs more
+/// bytes. The parser is strict, because it also tests the client: it refuses malformed requests. After a failure, it
+/// returns only this failure.
 struct RequestParser {
     /// The next part of the input.
     enum Event: Equatable {

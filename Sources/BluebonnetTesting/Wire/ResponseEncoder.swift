@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Selects the framing of a response, and encodes its head; a value without I/O.
+/// Selects the framing of a response, and encodes its head; a value type without I/O.
 struct ResponseEncoder: Equatable {
     /// The framing of the body.
     enum Framing: Equatable {

@@ -23,7 +23,9 @@ final class CachingExchange: Exchange {
         var began = Date.distantPast
         /// Whether the observer receives the body itself; such a response cannot be stored.
         var isForwarded = false
-        /// The cache's epoch at the start of the exchange, which shows whether the key has been forgotten since then.
+        /// The epoch of the cache key when the fetch began.
+        ///
+        /// If the epoch has changed since then, the response is not stored.
         var epoch: UInt64 = 0
     }
 
@@ -116,7 +118,7 @@ final class CachingExchange: Exchange {
         handleEvents()
     }
 
-    /// Suspends or resumes the inner exchange until it agrees with the current state.
+    /// Suspends or resumes the inner exchange until it matches the state of this exchange.
     private func align() {
         while true {
             let (exchange, isSuspended) = state.withLock { ($0.inner, $0.isSuspended) }

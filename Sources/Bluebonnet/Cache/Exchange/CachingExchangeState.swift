@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// Decides how an exchange with a cache reacts to events, as a pure value.
+/// Decides how an exchange with a cache reacts to events.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// An exchange has one of two sequences of stages:
 ///
@@ -60,7 +62,7 @@ struct CachingExchangeState {
         return !isSuspended
     }
 
-    /// Returns the outcome to deliver; `nil` if it must wait or has been replaced.
+    /// Returns the outcome to deliver; `nil` if the exchange is suspended or has no outcome to deliver.
     mutating func delivering() -> ExchangeOutcome? {
         guard case .held(let outcome) = stage, !isSuspended else { return nil }
         stage = .ended

@@ -16,7 +16,8 @@ final class CachingTransport: Transport {
         var hasCookies = false
         /// Whether bodies keep their content coding.
         var keepsCoding = false
-        /// The settings that change the meaning of a URL, as text; empty for the default configuration.
+        /// The settings that determine the resource of a URL and the coding of its body, as text; empty for default
+        /// settings.
         var view = ""
     }
 
@@ -81,7 +82,8 @@ final class CachingTransport: Transport {
 }
 
 extension Session.Configuration {
-    /// The settings that change the meaning of a URL or the form of its bytes, as text; empty for default settings.
+    /// The settings that determine the resource of a URL and the coding of its body, as text; empty for default
+    /// settings.
     fileprivate var view: String {
         var parts = decodesContent ? [] : ["coded"]
         if let unixSocketPath { parts.append("socket \(unixSocketPath)") }

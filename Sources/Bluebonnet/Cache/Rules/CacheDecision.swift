@@ -127,8 +127,9 @@ enum Freshening {
 
     /// Whether a field of the stored response is kept.
     ///
-    /// The kept fields are the fields for framing and coding, which §3.2 excludes, and the entity tag. The media type
-    /// is kept too, because many servers send a wrong media type without content.
+    /// The kept fields are the fields of the connection and of proxies, the fields for framing and coding, and the
+    /// entity tag. §3.2 requires this, except for the entity tag. The media type is kept too, because many servers send
+    /// a wrong media type without content.
     private static func isKept(_ name: String) -> Bool {
         let name = name.lowercased()
         return kept.contains(name) || name.hasPrefix("proxy-")

@@ -17,7 +17,7 @@ struct CacheRequest: Sendable {
     private let identity: String?
     /// Whether libcurl may add cookies that are not in the request's header fields.
     private let hasHiddenCookies: Bool
-    /// The session's settings that change the meaning of the URL.
+    /// The session's settings that determine the resource of the URL and the coding of its body.
     private let view: String
     let keepsCoding: Bool
 
@@ -59,8 +59,8 @@ struct CacheRequest: Sendable {
 
     /// Returns a digest of the request's values of the fields that select a response.
     ///
-    /// The digest also includes the settings that change the meaning of the URL. The values may be secrets, so only
-    /// their digest is stored.
+    /// The digest also includes the settings that determine the resource of the URL and the coding of its body. The
+    /// values may be secrets, so only their digest is stored.
     func selector(for varyFields: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in varyFields.names {

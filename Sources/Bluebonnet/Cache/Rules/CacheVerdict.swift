@@ -70,7 +70,7 @@ enum Storability {
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
         guard request.method == .get, !request.control.noStore, !request.isPartial else { return false }
         let control = CacheControl(headers.value(for: "Cache-Control"))
-        // This cache does not combine partial responses (§3.3). A 304 response has no content of its own (§4.3.4).
+        // This cache does not combine partial responses (§3.3). A 304 response has no content (§4.3.4).
         guard (200...599).contains(statusCode), statusCode != 206, statusCode != 304 else { return false }
         if control.mustUnderstand {
             guard understood.contains(statusCode) else { return false }

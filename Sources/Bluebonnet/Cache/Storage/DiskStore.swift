@@ -4,8 +4,8 @@ import Synchronization
 /// Stores responses in files of a directory up to a number of bytes, and removes the least recently used files first.
 ///
 /// All calls block, so they must run on the global executor. Several processes may share a directory. Only the sizes of
-/// the files are kept in memory, so each process finds the responses of the others. A failure counts as a miss, and
-/// increases ``failures``. After a failure to replace or remove a response, the response is no longer used.
+/// the files are kept in memory, so each process finds the responses of the other processes. A failure counts as a
+/// miss, and increases ``failures``. After a failure to replace or remove a response, the response is no longer used.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int

@@ -127,8 +127,8 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
 
 /// Counts how often each key was forgotten.
 ///
-/// By the count, a response that was in transit when its key was forgotten is not stored. Many keys share a count, so a
-/// response may be rejected although only another key was forgotten.
+/// A response that was in transit when its key was forgotten is not stored. The changed count shows this. Many keys
+/// share a count, so a response may be rejected although only another key was forgotten.
 struct CacheEpochs {
     private var counts = [UInt64](repeating: 0, count: 256)
 

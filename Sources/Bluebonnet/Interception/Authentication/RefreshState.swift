@@ -1,10 +1,10 @@
 /// Decides when a credential is applied, awaited and refreshed.
 ///
-/// It is a value without a clock, tasks or continuations.
+/// This is a value type without a clock, tasks or continuations.
 ///
 /// At most one refresh is running. All changes of the credential and all uses of it are numbered in their order. The
-/// number of a use is the version of the request. By the version, later calls can determine whether the credential has
-/// been replaced since then, or a refresh has failed.
+/// number of a use is the version of the request. The version shows later calls whether the credential has been
+/// replaced since then, or a refresh has failed.
 struct RefreshState: Equatable {
     /// The action to take for a request.
     enum Action: Equatable {

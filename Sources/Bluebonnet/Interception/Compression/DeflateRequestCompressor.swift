@@ -82,7 +82,8 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     /// - Parameters:
     ///   - request: The request to adapt.
     ///   - state: The state of the request; the compressor does not use it.
-    /// - Returns: The request with a compressed body, or the original request if the compressor leaves the body unchanged.
+    /// - Returns: The request with a compressed body, or the original request if the compressor leaves the body
+    ///   unchanged.
     /// - Throws: ``DuplicateHeaderError``, `CancellationError` if the task is cancelled, or a ``RequestError`` if
     ///   there is not enough memory.
     @concurrent

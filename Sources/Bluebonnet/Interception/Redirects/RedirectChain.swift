@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Decides how a request follows a series of redirects.
 ///
-/// It is a value without tasks or locks.
+/// This is a value type without tasks or locks.
 struct RedirectChain: Sendable {
     /// The next step after a response.
     enum Action: Sendable {

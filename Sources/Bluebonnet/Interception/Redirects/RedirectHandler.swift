@@ -38,7 +38,7 @@ public struct Redirector: RedirectHandler {
         /// Send the request that a closure returns, or deliver the redirect response if the closure returns `nil`.
         ///
         /// The closure receives the request, the proposed next request and the redirect response. It runs on the global
-        /// pool.
+        /// executor.
         case modify(
             @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async ->
                 HTTPRequest?

@@ -24,7 +24,7 @@ extension RetryPolicy {
         return failure.kind.map(retryableErrorKinds.contains) == true && !failure.wasTriedByTransport
     }
 
-    /// The delay without a request by the server for a longer delay.
+    /// The computed delay, which a `Retry-After` field can extend.
     private func backoff(afterRetries count: Int, random: Double) -> Duration {
         let longest = maximumDelay / .seconds(1)
         let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
@@ -42,7 +42,7 @@ extension RetryPolicy {
 
 /// The properties of a failure on which the decision about a retry depends.
 struct RetryCase: Hashable, Sendable {
-    /// The methods of all requests that were sent, including redirected ones.
+    /// The methods of all requests that were sent, including redirected requests.
     var methods: Set<HTTPMethod> = [.get]
     /// Whether the bodies of all these requests can be sent again.
     var isReplayable = true

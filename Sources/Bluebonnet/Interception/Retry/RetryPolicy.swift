@@ -331,7 +331,9 @@ public final class RetryBudget: Sendable {
     package func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
 }
 
-/// The budget as a value; it counts in thousandths of a retry.
+/// The state of a budget, which counts in thousandths of a retry.
+///
+/// This is a value type without I/O and without a clock.
 struct RetryBudgetState: Hashable, Sendable {
     private let depositPerRequest: Int
     private let reserve: Int

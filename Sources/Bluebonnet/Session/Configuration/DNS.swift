@@ -7,7 +7,7 @@ extension Session.Configuration {
         ///
         /// The session does not look up the names of these hosts. With `["example.com:443": ["127.0.0.1", "::1"]]`,
         /// requests to `https://example.com` go to the local machine. TLS and the `Host` field still use the name in
-        /// the URL. An entry for the host `*` applies to all hosts that have no entry of their own.
+        /// the URL. An entry for the host `*` applies to all hosts without their own entry.
         public var overrides: [String: [String]] = [:]
 
         /// The hosts and ports to connect to instead of the original `host:port`; empty by default.
@@ -27,18 +27,21 @@ extension Session.Configuration {
         /// The URL of a server for DNS over HTTPS (RFC 8484); `nil`, the default, for lookups by the system.
         ///
         /// The system looks up only the host of this URL. If the server cannot be reached or does not know a name, the
-        /// request fails with `.connection(.nameNotResolved)`: the system is not asked instead. The time of a lookup
-        /// counts as part of ``Timeouts/connect``.
+        /// request fails with `.connection(.nameNotResolved)`. The system then does not look up the name. The time of a
+        /// lookup counts as part of ``Timeouts/connect``.
         ///
-        /// Libcurl connects to the server in its own way. It checks the server with the authorities of ``TLS/caFile`` or
-        /// of the system, and does not use the session's trust evaluators, versions and ciphers of TLS, interface and
-        /// address family. It does not use the session's proxy either, but the one that `https_proxy` or `all_proxy`
-        /// names in the environment, unless `no_proxy` excludes the server. The names of proxies are looked up in the
-        /// same way.
+        /// For connections to this server, libcurl does not use all settings of the session. It checks the server with
+        /// the session's authorities. It does not use the session's trust evaluators, TLS versions, ciphers, interface
+        /// and address family. Instead of the session's proxy, it uses the proxy in the environment variable
+        /// `https_proxy` or `all_proxy`, unless `no_proxy` excludes the server. The names of proxies are also looked up
+        /// with this server.
         ///
-        /// Requests fail with `.invalidRequest(.configuration)` if the URL is not an `https` URL or is a template
-        /// (`{?dns}`), with libcurl 8.5.0 to 8.8.0, which may crash, and with older versions if
-        /// ``ConnectionLimits/total`` is set.
+        /// Requests fail with `.invalidRequest(.configuration)` in these cases:
+        ///
+        /// - The URL is not an `https` URL, or is a template (`{?dns}`).
+        /// - The installed libcurl is 8.5.0 to 8.8.0, which may crash.
+        /// - The installed libcurl is older than 8.5.0, and ``ConnectionLimits/total`` is set.
+        /// - The file of authorities with which libcurl was built cannot be read.
         public var httpsServer: URL?
 
         /// Creates the default settings.

@@ -1,5 +1,5 @@
 extension Session.Configuration {
-    /// The settings of TCP keep-alive probes, which detect dead connections (RFC 9293 §3.8.4).
+    /// The settings of TCP keep-alive probes, which detect broken connections (RFC 9293 §3.8.4).
     ///
     /// ``idle`` and ``interval`` must each be from 1 to 32,767 seconds. Fractions of a second are ignored.
     public struct KeepAlive: Hashable, Sendable {

@@ -29,7 +29,7 @@ extension Session.Configuration {
             let given = Set(components.queryItems?.map(\.name) ?? [])
             let missing = URLComponents.encodedQuery(of: query.filter { !given.contains($0.name) })
             guard !missing.isEmpty else { return }
-            // The query of the request is kept as it is.
+            // The query of the request is not changed.
             let own = components.percentEncodedQuery.map { $0.isEmpty ? "" : $0 + "&" } ?? ""
             components.percentEncodedQuery = own + missing
             if let url = components.url { request.url = url }
@@ -47,7 +47,7 @@ extension URLComponents {
     fileprivate static func encodedQuery(of items: [URLQueryItem]) -> String {
         var components = URLComponents()
         components.queryItems = items
-        // In a form, which servers take a query for, a plus sign stands for a space.
+        // Servers parse a query as a form, in which a plus sign stands for a space.
         return components.percentEncodedQuery?.replacing("+", with: "%2B") ?? ""
     }
 }

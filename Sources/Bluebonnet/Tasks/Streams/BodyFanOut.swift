@@ -110,7 +110,7 @@ final class BodyFanOut: BodyReceiver {
 
     private func leave(_ change: (inout BodyFanOutState) -> BodyFanOutState.LeaveAction) {
         let (effect, _): ((@Sendable () -> Void)?, PieceQueue) = state.withLock { state in
-            // The pieces are released without the lock: a transport's bytes may have a deallocator of their own.
+            // The pieces are released without the lock, because the bytes of a transport may have a custom deallocator.
             let pieces = state.body.pieces
             return switch change(&state.body) {
             case .nothing: (nil, pieces)
@@ -206,7 +206,7 @@ struct BodyReading: Sendable {
 }
 
 extension DataStreamRequest {
-    /// A reader's own error with the request added; other errors already contain it.
+    /// Returns a reader's error with the request added; other errors already contain the request.
     nonisolated func error(_ error: RequestError) -> RequestError {
         error.url == nil ? error.during(request, attempts: retryCount + 1) : error
     }

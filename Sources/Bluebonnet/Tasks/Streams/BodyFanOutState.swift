@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The state of a streamed body and its readers, as a value.
+/// The state of a streamed body and its readers, without I/O and without a clock.
 ///
 /// Every reader receives the whole body. A reader may join until the first byte is delivered. A reserved place keeps
 /// the beginning of the body for a later reader. The transport pauses when the number of bytes that wait for the
@@ -150,7 +150,9 @@ struct BodyFanOutState {
         return nextID
     }
 
-    /// Whether the transport resumes for a reader that has joined: without readers, it has paused early.
+    /// Returns whether the transport resumes for a reader that has joined.
+    ///
+    /// If there was no reader, the transport has paused early.
     mutating func continuesForReader() -> Bool {
         guard isPaused, end == nil, !readers.isEmpty, heldBytes < highWatermark else { return false }
         isPaused = false

@@ -64,7 +64,7 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; the session's by default.
+    ///   - decoder: The decoder for each line; the session's decoder by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
@@ -83,7 +83,7 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; the session's by default.
+    ///   - decoder: The decoder for each line; the session's decoder by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.

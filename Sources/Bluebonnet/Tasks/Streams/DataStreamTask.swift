@@ -102,7 +102,8 @@ public struct DataStreamTask: Sendable {
             lifetime: lifetime)
     }
 
-    /// Ends the request when the task and its sequences are released, if the task started it and nobody read the body.
+    /// Ends the request when the task and its sequences are released, if the task started it and no reader read the
+    /// body.
     final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
@@ -151,7 +152,7 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; the session's by default.
+    ///   - decoder: The decoder for each line; the session's decoder by default.
     /// - Returns: The sequence of values.
     public func decodables<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil

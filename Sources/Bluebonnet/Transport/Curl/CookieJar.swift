@@ -287,7 +287,9 @@ private struct CookieLines: ~Copyable {
     }
 }
 
-/// Decides when the cookies of a jar must be counted, and how many cookies to remove, as a value.
+/// Decides when the cookies of a jar must be counted, and how many cookies to remove.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// The limits are like those of browsers: 180 cookies per site, and 3,300 in total. A site is the domain that is
 /// registered under a public suffix. If a limit is exceeded, the number is reduced to 150 per site, or 3,000 in total.

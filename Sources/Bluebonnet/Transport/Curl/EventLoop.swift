@@ -12,7 +12,7 @@ import Synchronization
 /// ```
 ///
 /// The loop runs the transfers of its sessions, their timers, and the tasks that prefer the loop. It also runs
-/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. No other code of yours runs on the loop.
+/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. None of your other code runs on the loop.
 /// Code on the loop must not block.
 ///
 /// The thread starts with the first exchange of a transport, and ends when all transports are shut down and no jobs are

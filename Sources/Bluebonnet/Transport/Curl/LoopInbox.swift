@@ -1,4 +1,6 @@
-/// Decides when the loop's thread is started, woken and ended, as a value.
+/// Decides when the loop's thread is started, woken and ended.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Its methods are called under the inbox's lock. The returned actions are performed after the lock is released.
 struct LoopInbox {

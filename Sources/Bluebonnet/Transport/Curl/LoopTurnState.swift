@@ -6,7 +6,7 @@ final class LoopTurnState {
     let reportedBytes = ReportedByteCounts()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
-    /// When the earliest connect limit ends of the connections that began in this turn.
+    /// The time at which the first connect limit ends, among the connections that began in this turn.
     var nextConnectCheck: Int64?
     /// The transfers that received or sent bytes in this turn.
     var progressed: [Transfer] = []

@@ -154,7 +154,7 @@ final class MultiHandle {
         // to another socket with the same number.
         loop.unwatch(socket)
         watched.insert(socket)
-        // Libcurl opens the sockets of its own lookups without the callback.
+        // For its own lookups, libcurl opens sockets without the callback.
         if !sockets.contains(socket) { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
         loop.watch(
             socket, for: interest, by: ObjectIdentifier(self),
@@ -246,8 +246,9 @@ final class MultiHandle {
         unwatch(socket)
     }
 
-    /// Closes the idle connections; since libcurl 8.16.0, later transfers use none of the other connections either, and
-    /// look up names again.
+    /// Closes the idle connections.
+    ///
+    /// With libcurl 8.16.0 and later, later transfers do not use the other connections either, and look up names again.
     func renewConnections() {
         if Libcurl.version >= 0x08_10_00 { set(bb_curlmopt_network_changed, bb_curlmnwc_clear) }
         for socket in idleConnections.idleSockets { endIdle(socket) }

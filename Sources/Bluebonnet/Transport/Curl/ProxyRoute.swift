@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The proxy options for libcurl, as a value.
+/// The proxy options for libcurl.
 struct ProxyRoute: Equatable {
     /// The proxy's URL; empty for no proxy, `nil` for the environment's proxy (see ``ProxyEnvironment``).
     var url: String?

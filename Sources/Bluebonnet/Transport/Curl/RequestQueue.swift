@@ -1,7 +1,9 @@
-/// Decides which exchanges run and which wait because of ``Session/Configuration/requestLimits``, as a value.
+/// Decides which exchanges run and which exchanges wait because of ``Session/Configuration/requestLimits``.
 ///
-/// Exchanges wait in the order of their urgency (RFC 9218 §4.1), and those of one urgency in the order of their
-/// arrival. An exchange whose host is busy is held, and lets the others pass.
+/// This is a value type without I/O and without a clock.
+///
+/// Exchanges wait in the order of their urgency (RFC 9218 §4.1). Exchanges with the same urgency wait in the order of
+/// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
 struct RequestQueue {
     private struct Waiting {
         let host: Origin
@@ -22,7 +24,7 @@ struct RequestQueue {
             queues[urgency].insert(id, at: low)
         }
 
-        /// Returns the first exchange that still waits, and forgets those before it.
+        /// Returns the first exchange that still waits, and removes the ended exchanges before it.
         mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
             for urgency in queues.indices {
                 while let id = queues[urgency].first {
@@ -51,7 +53,7 @@ struct RequestQueue {
     private struct Host {
         var running = 0
         var waiting = 0
-        /// The exchanges that wait until another one of the host ends.
+        /// The exchanges that wait until another exchange of the host ends.
         var held = UrgencyQueues()
     }
 
@@ -62,9 +64,9 @@ struct RequestQueue {
     private var waiting: [TransferID: Waiting] = [:]
     /// The waiting exchanges whose hosts are not busy.
     ///
-    /// A held exchange of such a host is never to start before its ready one.
+    /// A held exchange of such a host must not start before the ready exchange of the host.
     private var ready = UrgencyQueues()
-    /// An upper bound for the ended exchanges that are still in the queues.
+    /// An upper bound for the number of ended exchanges that are still in the queues.
     private var endedCount = 0
 
     /// Creates an empty queue; `nil` if there are no limits.
@@ -76,9 +78,9 @@ struct RequestQueue {
         perHost = max(1, limits.perHost ?? .max)
     }
 
-    /// Whether a new exchange runs at once; otherwise, it waits.
+    /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int) -> Bool {
-        // The host is removed meanwhile, so that its queues are not copied.
+        // The host is removed from the dictionary during the change, so that its queues are not copied.
         var state = hosts.removeValue(forKey: host) ?? Host()
         defer { hosts[host] = state }
         let isBusy = state.running >= perHost
@@ -93,7 +95,7 @@ struct RequestQueue {
         return false
     }
 
-    /// Returns a waiting exchange that runs from now on; `nil` if all that wait must go on waiting.
+    /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     mutating func next() -> TransferID? {
         guard running < total, !waiting.isEmpty else { return nil }
         while let (id, entry) = ready.popFirst(of: waiting) {
@@ -113,7 +115,7 @@ struct RequestQueue {
         return nil
     }
 
-    /// Called when an exchange has ended, which ran or waited.
+    /// Called when a running or waiting exchange has ended.
     mutating func left(_ id: TransferID, to host: Origin) {
         guard var state = hosts.removeValue(forKey: host) else { return }
         if waiting.removeValue(forKey: id) != nil {
@@ -134,7 +136,7 @@ struct RequestQueue {
         ready.insert(id, urgency: entry.urgency)
     }
 
-    /// Removes the exchanges that have ended from the queues when they are more than the others.
+    /// Removes the ended exchanges from the queues when there are more of them than waiting exchanges.
     private mutating func removeEnded() {
         guard endedCount > waiting.count + 64 else { return }
         endedCount = 0
@@ -145,7 +147,7 @@ struct RequestQueue {
 
 /// Holds exchanges back while the limits for running requests are reached.
 extension TransferEngine {
-    /// Whether an exchange may run; otherwise, it waits until others have ended.
+    /// Returns whether an exchange may run; otherwise, it waits until other exchanges have ended.
     func mayRun(_ transfer: Transfer) -> Bool {
         guard limitsRequests, transfer.place != .running else { return true }
         guard transfer.place == .outside else { return false }
@@ -172,7 +174,7 @@ extension TransferEngine {
         }
     }
 
-    /// Adds an exchange that may run, once its body is open.
+    /// Opens the body of an exchange that may run, and then adds the exchange to libcurl.
     func addWhenOpen(_ transfer: Transfer) {
         guard case .unopened(let open) = transfer.upload else { return add(transfer) }
         transfer.upload = .opening

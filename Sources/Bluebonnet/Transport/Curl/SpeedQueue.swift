@@ -1,14 +1,16 @@
-/// The bytes that a speed limit allows, as a value.
+/// Decides when a speed limit allows bytes.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Times are in nanoseconds on the monotonic clock.
 struct ByteAllowance: Equatable {
-    /// The longest pause that is made up for.
+    /// The maximum length of an earlier pause whose unused bytes are still allowed, in nanoseconds.
     private static let longestPause: Int64 = 50_000_000
     /// The maximum number of bytes that are allowed at once.
     static let largestBurst: Int64 = 512 * 1024
 
     let bytesPerSecond: Int64
-    /// The time until which the allowance is used.
+    /// The time until which the allowed bytes are used.
     private(set) var usedUntil: Int64
 
     /// Creates an allowance that begins at the given time.
@@ -17,18 +19,18 @@ struct ByteAllowance: Equatable {
         usedUntil = start
     }
 
-    /// Returns the time at which bytes are allowed that have been wanted since `start`.
+    /// Returns the time at which `count` bytes are allowed, if they have been wanted since `start`.
     func time(for count: Int, wantedSince start: Int64) -> Int64 {
         let pause = min(Self.longestPause, duration(of: Self.largestBurst))
         return max(usedUntil, start - pause) + duration(of: Int64(count))
     }
 
-    /// Uses bytes that have been wanted since `start`.
+    /// Uses `count` bytes that have been wanted since `start`.
     mutating func take(_ count: Int, wantedSince start: Int64) {
         usedUntil = time(for: count, wantedSince: start)
     }
 
-    /// Returns bytes that were not used after all.
+    /// Gives bytes back that were taken, but not used.
     mutating func giveBack(_ count: Int) {
         usedUntil -= duration(of: Int64(count))
     }
@@ -39,7 +41,9 @@ struct ByteAllowance: Equatable {
     }
 }
 
-/// The transfers that wait because of speed limits, in one direction and in the order of their arrival, as a value.
+/// The transfers that wait because of speed limits, in one direction and in the order of their arrival.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// The session's allowance goes to the first transfer whose own limit allows its bytes. The transfers thus take turns,
 /// because each of them waits for one part of its body at a time.
@@ -54,17 +58,19 @@ struct SpeedQueue {
     /// The allowance of the session; `nil` if it has no limit.
     private(set) var allowance: ByteAllowance?
     private var entries: [Entry] = []
-    /// When the next transfer may continue, or may have to be found; `nil` if none waits.
+    /// The time at which ``takeAdmitted(now:)`` must be called; `nil` if no transfer waits.
     private(set) var due: Int64?
 
     init(bytesPerSecond: Int64?, now: Int64) {
         allowance = bytesPerSecond.map { ByteAllowance(bytesPerSecond: $0, since: now) }
     }
 
-    /// Whether a transfer may pass bytes, which its own limit allows from `start` on; otherwise, it waits.
+    /// Returns whether a transfer may pass bytes now; otherwise, the transfer waits.
+    ///
+    /// The transfer's own limit allows the bytes from `start` on.
     mutating func admits(_ count: Int, of id: TransferID, from start: Int64, now: Int64) -> Bool {
         let entry = Entry(id: id, count: count, start: start)
-        // Transfers that wait for the session come first.
+        // Transfers that wait for the session's limit come first.
         let isContended = allowance != nil && entries.contains { $0.start <= now }
         if !isContended, take(entry, now: now) { return true }
         entries.append(entry)
@@ -85,7 +91,7 @@ struct SpeedQueue {
                     admitted.append(entry.id)
                     continue
                 }
-                // No other transfer may overtake one that waits for the session.
+                // No other transfer may overtake a transfer that waits for the session's limit.
                 isSpent = entry.start <= now
                 next = min(next ?? .max, time(for: entry))
             }
@@ -96,13 +102,13 @@ struct SpeedQueue {
         return admitted
     }
 
-    /// Removes a transfer that has ended; the next turn finds out which one is next.
+    /// Removes a transfer; the next turn determines which transfer may continue next.
     mutating func remove(_ id: TransferID) {
         entries.removeAll { $0.id == id }
         due = entries.isEmpty ? nil : 0
     }
 
-    /// Returns bytes to the session that a transfer did not use.
+    /// Gives bytes back to the session that a transfer did not use.
     mutating func giveBack(_ count: Int) { allowance?.giveBack(count) }
 
     private func time(for entry: Entry) -> Int64 {

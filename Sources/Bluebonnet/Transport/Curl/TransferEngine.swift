@@ -33,7 +33,7 @@ actor TransferEngine: EventLoopClient {
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
-    /// The exchanges that wait for others to end; `nil` without limits.
+    /// The exchanges that wait for other exchanges to end; `nil` if there are no limits.
     var queue: RequestQueue?
     let limitsRequests: Bool
     var pool: [EasyHandle] = []
@@ -473,7 +473,8 @@ extension TransferEngine {
         case .within(let time):
             if let time { nextCheck = min(nextCheck ?? time, time) }
         case .exceeded(let stage):
-            // The connection may be dead, and libcurl would use it for the next request if it carries several.
+            // The connection may be broken. If it is an HTTP/2 or HTTP/3 connection, libcurl would use it for the next
+            // request.
             if stage == .idle || (transfer.wasSent && transfer.responseBuffer.head == nil) { transfer.forbidReuse() }
             finish(transfer, with: error(.timedOut(stage), transfer.limits.message(for: stage), of: transfer))
         }

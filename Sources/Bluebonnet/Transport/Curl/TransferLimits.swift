@@ -1,7 +1,9 @@
-/// Decides which of a transfer's time limits has been exceeded, as a value.
+/// Decides which time limit of a transfer has been exceeded.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Times are in nanoseconds on the monotonic clock. Libcurl has its own time limits, but they do not apply while a
-/// transfer waits for a connection. They also start again when a transfer is added again.
+/// transfer waits for a connection. Libcurl's limits also start again when the transfer is added to libcurl again.
 struct TransferLimits: Equatable {
     /// The state of the transfer when its limits are checked.
     struct TransferSnapshot: Equatable {
@@ -19,7 +21,7 @@ struct TransferLimits: Equatable {
 
     /// The phase of the transfer before it is first added to libcurl, or since it was last added.
     private enum Phase: Equatable {
-        /// The transfer waits for others to end.
+        /// The transfer waits for other transfers to end.
         case queued(since: Int64)
         /// The transfer waits for a free connection.
         case waiting(since: Int64)
@@ -31,7 +33,7 @@ struct TransferLimits: Equatable {
     private(set) var startedAt: Int64
     /// The time before the transfer was last added to libcurl, which libcurl does not count.
     private(set) var uncounted = Duration.zero
-    /// The time that the transfer waited for others to end, in all; `nil` if it did not wait.
+    /// The total time that the transfer waited for other transfers to end; `nil` if it did not wait.
     private(set) var waitedNanoseconds: Int64?
     private var phase: Phase
     /// The limits in nanoseconds.
@@ -60,17 +62,17 @@ struct TransferLimits: Equatable {
         return limits
     }
 
-    /// Called when the transfer has to wait for others to end.
+    /// Called when the transfer has to wait for other transfers to end.
     mutating func queued(at now: Int64) { phase = .queued(since: now) }
 
-    /// Called when the transfer no longer waits for others, because it starts or is suspended.
+    /// Called when the transfer no longer waits for other transfers, because it starts or is suspended.
     mutating func leftQueue(at now: Int64) {
         guard case .queued = phase else { return }
         waitedNanoseconds = waited(until: now)
         self = starting(at: now)
     }
 
-    /// The time that the transfer has waited for others; `nil` if it did not wait.
+    /// The time that the transfer has waited for other transfers; `nil` if it did not wait.
     func queueTime(at now: Int64) -> Duration? { waited(until: now).map { .nanoseconds($0) } }
 
     private func waited(until now: Int64) -> Int64? {
@@ -89,8 +91,10 @@ struct TransferLimits: Equatable {
     /// Called when the transfer, which still waits, was added to libcurl again.
     mutating func retried(at now: Int64) { uncounted = .nanoseconds(now - startedAt) }
 
-    /// Called when a connection is looked up or opened for the transfer, also after the request was sent on another;
-    /// returns the time of the next check, if that is earlier than before.
+    /// Called when a connection is looked up or opened for the transfer, even if the request was sent on another
+    /// connection.
+    ///
+    /// Returns the time of the next check, if it is earlier than before.
     mutating func connectionBegan(at now: Int64) -> Int64? {
         if case .connecting = phase { return nil }
         phase = .connecting(since: now)
@@ -113,7 +117,7 @@ struct TransferLimits: Equatable {
             return false
         }
         if case .queued(let since) = phase {
-            // Its other limits begin when it starts.
+            // The other limits begin when the transfer starts.
             return !snapshot.isSuspended && isOver(queue, since: since) ? .exceeded(.queue) : .within(nextCheck: next)
         }
         if isOver(total, since: startedAt) { return .exceeded(.total) }

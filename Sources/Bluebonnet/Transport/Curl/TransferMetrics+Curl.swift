@@ -1,7 +1,7 @@
 import CCurl
 
 extension TransferMetrics {
-    /// The measurements of a transfer that ended while it waited for others; `nil` for a transfer that did not wait.
+    /// The measurements of a transfer that ended while it waited for other transfers; `nil` if it did not wait.
     init?(ofQueued transfer: Transfer, now: Int64) {
         guard let time = transfer.limits.queueTime(at: now) else { return nil }
         self.init()

@@ -273,7 +273,7 @@ final class TransferOptions {
         }
     }
 
-    /// Sets the connect limit; the engine checks the others.
+    /// Sets the connect limit; the engine checks the other limits.
     private func applyConnectLimit(_ timeouts: Timeouts, to easy: EasyHandle) {
         let connect = PendingConnectTime.isLeftToLibcurl(mayWait: limitsConnections) ? timeouts.connect : nil
         // 0 would select libcurl's default of 300 seconds.

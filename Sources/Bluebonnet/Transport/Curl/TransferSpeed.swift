@@ -1,22 +1,24 @@
 import CCurl
 
-/// The speed limits of one transfer in one direction, as a value.
+/// The speed limits of one transfer in one direction.
+///
+/// This is a value type without I/O and without a clock.
 struct TransferSpeed {
-    /// The first portion of a body that can be divided.
+    /// The size in bytes of the first portion of a request's body.
     private static let firstPortion = 1024
 
     /// The transfer's own allowance; `nil` if only the session has a limit.
     private var allowance: ByteAllowance?
-    /// The bytes that may be passed.
+    /// The number of bytes that may be passed.
     private(set) var granted = 0
-    /// The bytes for which the transfer waits.
+    /// The number of bytes for which the transfer waits; `nil` if it does not wait.
     private(set) var wanted: Int?
-    /// The bytes that are asked for at once, which grow while the body lasts.
+    /// The number of bytes in one portion, which grows during the body.
     private var portion = 0
-    /// The largest portion, which lasts 25 milliseconds.
+    /// The maximum number of bytes in one portion, which the slowest limit allows in 25 milliseconds.
     private let largestPortion: Int
 
-    /// Creates the limits; `nil` if neither the transfer nor the session has one.
+    /// Creates the limits; `nil` if neither the transfer nor the session has a limit.
     init?(own: Int64?, session: Int64?, now: Int64) {
         guard let slowest = [own, session].compactMap(\.self).min() else { return nil }
         allowance = own.map { ByteAllowance(bytesPerSecond: $0, since: now) }
@@ -25,14 +27,14 @@ struct TransferSpeed {
 
     /// Returns whether a whole piece may pass; otherwise, the transfer waits in the queue.
     ///
-    /// Each wait costs a pause of libcurl, which may copy what it has stored. A transfer therefore waits for more than
-    /// one piece if its body is long.
+    /// Libcurl is paused for each wait, and may then copy the bytes that it has stored. If a body is long, the transfer
+    /// therefore waits for more than one piece.
     mutating func allows(_ count: Int, of id: TransferID, in queue: inout SpeedQueue, now: Int64) -> Bool {
         guard granted < count else { return true }
         return asks(for: max(count - granted, min(portion, largestPortion)), of: id, in: &queue, now: now)
     }
 
-    /// The number of bytes that may be sent of `limit`; `nil` if the transfer must wait.
+    /// Returns how many bytes may be sent, at most `limit`; `nil` if the transfer must wait.
     mutating func sendable(_ limit: Int, of id: TransferID, in queue: inout SpeedQueue, now: Int64) -> Int? {
         if granted == 0 {
             let count = min(max(portion, Self.firstPortion), largestPortion, limit)
@@ -61,7 +63,7 @@ struct TransferSpeed {
         granted += wanted.take() ?? 0
     }
 
-    /// Called when the transfer has ended or is suspended; returns what it has claimed.
+    /// Called when the transfer has ended or is suspended; returns its unused bytes, and whether it waits for more.
     mutating func abandoned() -> (granted: Int, isWaiting: Bool) {
         defer { (granted, wanted) = (0, nil) }
         allowance?.giveBack(granted + (wanted ?? 0))
@@ -74,8 +76,8 @@ struct TransferSpeed {
 
 /// Keeps a transfer's bodies within the speed limits.
 ///
-/// Libcurl has limits of its own, but none for several transfers together. Until 8.5.0, a whole body that has arrived
-/// passes its limit at once.
+/// Libcurl has its own speed limits, but no limit for several transfers together. Until 8.5.0, if a whole body has
+/// arrived, libcurl delivers it immediately, regardless of the limit.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
     /// The limits of both directions.
@@ -146,9 +148,9 @@ extension TransferEngine {
         }
     }
 
-    /// Ends the waits of a transfer that has ended or is suspended, and returns what it did not use to the session.
+    /// Ends the waits of a transfer that has ended or is suspended, and gives its unused bytes back to the session.
     ///
-    /// A suspended transfer asks again when it is resumed.
+    /// A suspended transfer requests bytes again when it is resumed.
     func leaveSpeedQueues(_ transfer: Transfer) {
         guard let speed = transfer.speed else { return }
         leave(&shared.downloads, &speed.download, of: transfer) { $0.speedAllowed() }

@@ -1,4 +1,6 @@
-/// Tracks the parts of an exchange's messages that are in progress, as a value.
+/// Tracks the parts of an exchange's messages that are in progress.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Libcurl's callbacks report the progress. Upload and download are independent, because a server may send its whole
 /// response while the body is still being sent.
@@ -7,7 +9,7 @@ struct TransferState: Equatable {
     enum Upload: Equatable {
         /// There is no body, or libcurl holds all of it.
         case nothingToSend
-        /// Libcurl requests more bytes as it can send them.
+        /// Libcurl requests more bytes whenever it can send them.
         case sending(sent: Int64)
         /// All bytes have been passed to libcurl.
         case sent
@@ -17,7 +19,7 @@ struct TransferState: Equatable {
 
     /// The progress of the response.
     enum Download: Equatable {
-        /// No head has arrived, or only informational ones (RFC 9110 §15.2).
+        /// No head has arrived, or only informational heads have arrived (RFC 9110 §15.2).
         case awaitingHead
         /// Part of a head with the given size in bytes has arrived.
         case receivingHead(bytes: Int)

@@ -17,7 +17,7 @@ enum UploadBody {
     ///
     /// A large body is passed on request, so that it is in memory only once. A body that must not be sent twice is also
     /// passed on request, because libcurl then calls a callback before it sends the body again, and the callback can
-    /// refuse this. So is a body whose speed is limited.
+    /// refuse this. A body whose speed is limited is also passed on request.
     init(_ data: Data?, of request: HTTPRequest, isLimited: Bool) {
         let data = data ?? Data()
         let isAskedFor =
@@ -106,7 +106,7 @@ final class UploadChannel: Sendable {
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: The number of stored bytes from which the reader waits.
     ///   - lowWatermark: The number of stored bytes up to which the reader continues.
-    ///   - wakeLoop: Called on the reading task when a loop that received `.wait` may try again.
+    ///   - wakeLoop: A closure that is called in the reading task when the loop has received `.wait` and may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
         lowWatermark: Int = 512 * 1024,
@@ -222,7 +222,9 @@ final class UploadChannel: Sendable {
     }
 }
 
-/// Controls the bytes of a request's body between the reading task and the loop, as a value.
+/// Controls the bytes of a request's body between the reading task and the loop.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// At the high watermark, the reader must wait. It continues when the loop has taken enough bytes to reach the low
 /// watermark.

@@ -137,7 +137,7 @@ extension ServerTrust.Verdict {
 }
 
 /// Creates stores of authorities, and attaches them to OpenSSL's contexts.
-// Safety: the initializer that creates a store also fills it; contexts add references of their own.
+// Safety: the initializer that creates a store also fills it; contexts add their own references.
 extension TrustStore {
     /// Reads the files and directories of a configuration.
     ///

@@ -1,11 +1,11 @@
 /// Finds the fields whose cookies libcurl accepts although their names are not allowed.
 ///
-/// Libcurl before 7.87.0, 8.14.1 and 8.23.0 distinguish `__SECURE-` from `__Secure-`. They therefore accept cookies that must not be
-/// set without TLS (RFC 6265bis §5.7). 8.14.1 also accepts cookies without a name (RFC 6265 §5.2). Such cookies are
-/// removed again.
+/// Libcurl 8.14.1, 8.23.0 and versions before 7.87.0 distinguish `__SECURE-` from `__Secure-`. They therefore accept
+/// cookies that must not be set without TLS (RFC 6265bis §5.7). Libcurl 8.14.1 also accepts cookies without a name (RFC
+/// 6265 §5.2). Such cookies are removed again.
 ///
-/// 8.14.1 does not accept a `__HOST-` cookie with a path from a list, even to expire the cookie. In this case, all
-/// cookies are deleted, and all other cookies are set again byte for byte.
+/// Libcurl 8.14.1 does not accept a `__HOST-` cookie with a path from a list, even to expire the cookie. In this case,
+/// all cookies are deleted, and all other cookies are set again byte for byte.
 enum CookieNames {
     static let isGuarded = !(0x07_57_00...0x07_58_01).contains(Libcurl.version)
 

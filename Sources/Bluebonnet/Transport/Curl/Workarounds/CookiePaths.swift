@@ -78,7 +78,7 @@ struct CookiePaths: Equatable {
         }
         if let cookie = alike.first(where: { $0.path == attribute }) { return cookie }
         guard var cookie = alike.first(where: { $0.path == pathTaken(from: attribute) }) else { return nil }
-        // 7.88 keeps a cookie for the root separate from a cookie with an invalid path.
+        // Libcurl 7.88 keeps a cookie for the root separate from a cookie with an invalid path.
         if !attribute.hasPrefix("/"), cookie.path == "/" { cookie.path = "-" }
         return cookie
     }

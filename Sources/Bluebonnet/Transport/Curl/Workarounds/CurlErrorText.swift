@@ -48,7 +48,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .hostMismatch, text: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
-        // 8.14.1 and 8.23.0 use this message for an address.
+        // Libcurl 8.14.1 and 8.23.0 use this message for an address.
         MessagePattern(
             meaning: .hostMismatch, text: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_01_00..<UInt32.max),

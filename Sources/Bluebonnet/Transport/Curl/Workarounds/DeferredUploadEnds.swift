@@ -4,12 +4,12 @@ import CSystem
 /// Defers the end of an upload so that another body on the connection does not lose bytes.
 ///
 /// When a body of unknown length ends over HTTP/2, libcurl before 8.1.0 processes the bytes that have arrived on the
-/// connection. If bytes of another stream wait for room at that time, they are lost. Libcurl may have read them just
-/// before. The end therefore waits until libcurl has no work left, and is sent only if no bytes have been read since
-/// then.
+/// connection. If bytes of another stream wait for room at that time, they are lost. Libcurl may have read these bytes
+/// just before. The end therefore waits until libcurl has no work left, and is sent only if no bytes have been read
+/// since then.
 ///
-/// Over HTTP/3, all tested versions, 8.14.1 and 8.23.0, send the end only when they send something else. They are made
-/// to send it.
+/// Over HTTP/3, all tested versions, 8.14.1 and 8.23.0, send the end only when they send something else. After the end
+/// of the body, the engine therefore calls libcurl once more, so that libcurl sends the end.
 struct DeferredUploadEnds {
     /// Whether the installed libcurl has the defect.
     static let costBytes = Libcurl.version < 0x08_01_00

@@ -13,8 +13,8 @@ import Synchronization
 /// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
 ///
 /// - The call has used 50 ms of processor time.
-/// - The call has read 128 KiB from one socket, and with 8.1 to 8.6 10 MiB more for each of at most 25 transfers. These versions store
-///   the bytes of all HTTP/2 streams while one transfer reads.
+/// - The call has read 128 KiB from one socket. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of at most
+///   25 transfers. These versions store the bytes of all HTTP/2 streams while one transfer reads.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.

@@ -11,9 +11,11 @@
 enum FoldedFirstField: Equatable {
     /// A field is stored, or the installed libcurl does not have the defect.
     case stored
-    /// The write callback next receives the start of a head line.
+    /// The next call of the write callback receives the start of a head line.
     case awaited
-    /// The write callback next receives the rest of a head line; it has received the given number of bytes of the line.
+    /// The next call of the write callback receives the rest of a head line.
+    ///
+    /// The earlier calls have received the given number of bytes of the line.
     case withinLine(bytes: Int)
     /// The request is sent over HTTP/2.
     ///

@@ -14,8 +14,8 @@ import FoundationEssentials
 ///   next request (RFC 9112 §6.3).
 /// - All tested versions, 7.88 to 8.23, use an idle HTTP/2 connection with an unread frame, even if the peer has closed
 ///   the connection after this frame.
-/// - 8.23.0 does not check a connection that was used a short time before. If sending fails on this connection, it does
-///   not send the body again.
+/// - Libcurl 8.23.0 does not check a connection that was used a short time before. If sending fails on this connection,
+///   it does not send the body again.
 ///
 /// The loop reports idle sockets that became readable, without an additional system call. If a connection is certainly
 /// unusable, it is ended immediately, or libcurl is prevented from using it. With TLS, bytes on an HTTP/1.1 connection
@@ -36,7 +36,7 @@ struct IdleConnections {
     /// How to handle an idle connection.
     enum Action: Equatable {
         case nothing
-        /// Make the connection look dead.
+        /// Replace the socket, so that libcurl treats the connection as closed.
         case end
         /// Check the connection before the next request is sent on it.
         case inspectBeforeUse
@@ -304,7 +304,7 @@ extension EasyHandle {
 }
 
 /// Identifies a TCP connection among all open connections; several connections may have the same local port.
-// Safety: the system reads and writes within the calls.
+// Safety: the system uses the pointers only during the call.
 struct ConnectionEndpoints: Hashable {
     private let localPort: UInt16
     private let remotePort: UInt16

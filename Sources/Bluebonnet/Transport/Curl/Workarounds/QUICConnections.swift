@@ -5,8 +5,8 @@ import CSystem
 /// Recognizes QUIC connections, whose TLS connection libcurl before 8.15.0 does not reveal.
 ///
 /// `CURLINFO_TLS_SSL_PTR` finds only TLS over TCP in these versions. The protocol of a QUIC connection and the policy
-/// that evaluated its server are therefore determined without OpenSSL. These versions also use a connection again that
-/// the server has closed: each request fails until the idle limit of the connection.
+/// that evaluated its server are therefore determined without OpenSSL. These versions also reuse a connection that the
+/// server has closed. Each request on this connection fails, until the idle limit of the connection.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.

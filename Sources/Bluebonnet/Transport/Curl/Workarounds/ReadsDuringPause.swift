@@ -3,10 +3,10 @@ import CSystem
 
 /// Keeps libcurl 8.5.0 from reading a response whose transfer is paused.
 ///
-/// Libcurl 8.5.0 waits for the socket of a connection on which all transfers are paused. With HTTP/1.1, it reads from the
-/// socket and stores up to 64 MiB, after which the transfer fails. If the connection ends before the transfer continues,
-/// the stored bytes are lost. With HTTP/2, it may not read, and is called again and again. 8.4.0 and 8.6.0 do not wait
-/// for the socket.
+/// Libcurl 8.5.0 waits for the socket of a connection on which all transfers are paused. With HTTP/1.1, it reads from
+/// the socket and stores up to 64 MiB, after which the transfer fails. If the connection ends before the transfer
+/// continues, the stored bytes are lost. With HTTP/2, libcurl may not read, and is called again and again. Libcurl
+/// 8.4.0 and 8.6.0 do not wait for the socket.
 enum ReadsDuringPause {
     /// Whether the installed libcurl has the defect.
     static let occur = Libcurl.version == 0x08_05_00

@@ -1,4 +1,6 @@
-/// Decides whether libcurl may send a request again, as a value.
+/// Decides whether libcurl may send a request again.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Libcurl sends a request again if an idle connection turns out to be closed. It also does so if the server refuses
 /// the HTTP/2 stream without processing it (REFUSED_STREAM, RFC 9113 §8.7). In both cases, it makes up to five

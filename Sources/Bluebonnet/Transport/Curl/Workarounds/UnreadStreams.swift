@@ -1,7 +1,9 @@
-/// Decides when libcurl must check for HTTP/2 bytes that it has left unread, as a value.
+/// Decides when libcurl must check for HTTP/2 bytes that it has left unread.
+///
+/// This is a value type without I/O and without a clock.
 ///
 /// Before 8.1.0, a stream whose bytes libcurl has already read may wait until the connection's socket is ready again.
-/// This never happens if these bytes were the last ones. The cause is `data->state.drain` in `http2.c`: libcurl
+/// This never happens if these bytes were the last bytes. The cause is `data->state.drain` in `http2.c`: libcurl
 /// delivers a head without another check for its body. Libcurl must therefore check its sockets once after bytes of a
 /// stream have arrived, and again while further bytes arrive.
 struct UnreadStreams {

@@ -1,22 +1,25 @@
 import CCurl
 import FoundationEssentials
 
-/// The transfers that may have to wait for a connection, and which of them libcurl has to retry.
+/// Records the transfers that may have to wait for a connection, and decides which of them libcurl has to retry.
 ///
 /// Libcurl keeps one list of waiting transfers for all hosts. When a connection may have become usable, libcurl before
-/// 8.14 and since 8.16 retries only the first of them. If this transfer has to wait for another host, the connection
-/// remains unused until the next such event. 8.14 and 8.15 retry all, but not when the version of a connection becomes
-/// known that was opened for HTTP/1.1. The engine therefore adds a transfer that can
-/// use the connection to libcurl again, and libcurl retries it.
+/// 8.14 and since 8.16 retries only the first of these transfers. If this transfer has to wait for another host, the
+/// connection remains unused until the next such event. Libcurl 8.14 and 8.15 retry all waiting transfers, with one
+/// exception: if a connection was opened for a request that allows only HTTP/1.1, they retry no transfer when the
+/// version of the connection becomes known. The engine therefore adds a transfer that can use the connection to libcurl
+/// again, and libcurl retries it.
 ///
-/// A host's next transfer is retried when another one leaves libcurl, when one that was retried goes on, and when a
-/// request is sent on a new connection, whose HTTP version is known then. So each use of a retry leads to the next.
-/// Libcurl does not report that a transfer waits again after its request was sent, so such a transfer is not retried.
+/// The next transfer of a host is retried in three cases: a transfer that is not waiting leaves libcurl, a retried
+/// transfer gets a connection, or a request is sent on a new connection, whose HTTP version is then known. Each
+/// successful retry therefore leads to the next retry. Libcurl does not report that a transfer waits again after its
+/// request was sent, so such a transfer is not retried.
 struct WaitingTransfers {
     /// Whether a transfer is in the list; stored in the transfer.
     enum Membership {
         case none
-        /// The transfer is listed if it is not sent in its first turn, so that the others cost nothing.
+        /// The transfer is listed only if its request is not sent in its first turn, because most transfers need no
+        /// entry.
         case candidate(usesConnection: Bool)
         case listed(Entry)
     }
@@ -36,11 +39,13 @@ struct WaitingTransfers {
     /// The transfers to one destination.
     fileprivate final class Host {
         let destination: ConnectionDestination
-        /// The waiting transfers, oldest first, and possibly some that no longer wait.
+        /// The waiting transfers, oldest first.
+        ///
+        /// The queue may also contain transfers that no longer wait.
         var queue: ArraySlice<Entry> = []
         var waitingCount = 0
         var activeCount = 0
-        /// How many of the waiting transfers can be retried.
+        /// The number of waiting transfers that can be retried.
         var chances = 0
         /// Whether the host is in ``WaitingTransfers/turns``.
         var isInTurns = false
@@ -51,7 +56,9 @@ struct WaitingTransfers {
             waitingCount > 0 && count > 0 ? Array(queue.lazy.filter(\.isWaiting).prefix(count)) : []
         }
 
-        /// Removes transfers that no longer wait from the queue, when they are at its beginning or more than the others.
+        /// Called when a transfer no longer waits; removes such transfers from the queue.
+        ///
+        /// They are removed if they are at the beginning of the queue, or if they are more than half of it.
         func endWait() {
             waitingCount -= 1
             while let first = queue.first, !first.isWaiting { queue.removeFirst() }
@@ -62,7 +69,8 @@ struct WaitingTransfers {
     private let limits: Session.Configuration.ConnectionLimits
     private var hosts: [ConnectionDestination: Host] = [:]
     private var hostsWithChances: [Host] = []
-    /// With a total limit, the hosts with waiting transfers in the order in which they may use connections of others.
+    /// With a total limit, the hosts with waiting transfers, in the order in which they may use the connections of
+    /// other hosts.
     private var turns: ArraySlice<Host> = []
 
     init(_ limits: Session.Configuration.ConnectionLimits) {
@@ -162,8 +170,8 @@ enum ConnectionDestination: Hashable {
 }
 
 extension TransferOptions {
-    /// Whether a transfer may have to wait for a connection, or may open a connection for which others wait until its
-    /// HTTP version is known.
+    /// Whether a transfer may have to wait for a connection, or may open a connection for which other transfers wait
+    /// until its HTTP version is known.
     func mayBeListed(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
         let url = transfer.request.url
         if limitsConnections || Self.isSecure(url) || upgrades(url, easy) { return true }
@@ -197,7 +205,7 @@ extension TransferEngine {
 
     /// Called when a transfer is about to leave its multi handle.
     func leaveMulti(_ transfer: Transfer) {
-        // A transfer that was never listed may release a connection for one that is.
+        // A transfer that was never listed may release a connection for a listed transfer.
         if shared.waiting?.isEmpty == false { list(transfer) }
         transfer.multiIsLeft()
     }

@@ -1,0 +1,197 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// A request whose response's body is kept in memory.
+public class DataRequest: Request, @unchecked Sendable {
+    /// A closure that decides whether a response is valid. It gets the request, the head and the body.
+    public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
+
+    let dataBase: Bluebonnet.DataRequest
+
+    init(_ base: Bluebonnet.DataRequest) {
+        dataBase = base
+        super.init(base)
+    }
+
+    /// What the request was created from.
+    public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
+
+    /// The body of the response; `nil` if nothing was received.
+    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// Adds a closure that decides whether a response is valid.
+    ///
+    /// - Parameter validation: The closure.
+    @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
+        dataBase.validate { request, response, data in
+            validation(request.map { URLRequest($0) }, response.urlResponse, data)
+        }
+        return self
+    }
+
+    /// Calls a closure with the head of each response, and asks it whether the request goes on.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure, which calls its completion handler once.
+    @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main,
+        perform handler:
+            @escaping @Sendable (
+                _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
+            ) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
+
+    /// Calls a closure with the head of each response.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure.
+    @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
+
+    // MARK: Responses
+
+    /// Calls a closure with the response, whose body is not serialized.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func response(
+        queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
+    ) -> Self { respond(queue, DataTask(dataBase, BodySerializer()), completionHandler) }
+
+    /// Calls a closure with the response, with a value that a serializer has made.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - responseSerializer: The serializer. It is also called if the request has failed.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func response<Serializer: DataResponseSerializerProtocol>(
+        queue: DispatchQueue = .main, responseSerializer: Serializer,
+        completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self { respond(queue, DataTask(dataBase, bridging: responseSerializer), completionHandler) }
+
+    /// Calls a closure with the response, with its body.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseData(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<Data>) -> Void
+    ) -> Self {
+        let serializer = DataResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+    }
+
+    /// Calls a closure with the response, with its body as text.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseString(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
+        emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<String>) -> Void
+    ) -> Self {
+        let serializer = StringResponseSerializer(
+            dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+    }
+
+    /// Calls a closure with the response, with its body as parsed JSON.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseJSON(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
+        completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
+    ) -> Self {
+        let serializer = JSONResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods, options: options)
+        return respond(queue, DataTask(dataBase, serializer.base)) { completionHandler($0.map { $0 }) }
+    }
+
+    /// Calls a closure with the response, with its decoded body.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value; usually, the compiler infers it.
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<Value>) -> Void
+    ) -> Self {
+        let serializer = DecodableResponseSerializer<Value>(
+            dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+    }
+
+    private func respond<Value: Sendable>(
+        _ queue: DispatchQueue, _ task: @autoclosure () -> DataTask<Value>,
+        _ handler: @escaping @Sendable (AFDataResponse<Value>) -> Void
+    ) -> Self {
+        _ = dataBase.handle(on: queue, handler) { task().onCompletion($0) }
+        return self
+    }
+}
+
+/// A request that sends a body.
+public final class UploadRequest: DataRequest, @unchecked Sendable {
+    /// The body of an upload.
+    public enum Uploadable {
+        /// Data in memory.
+        case data(Data)
+        /// A file. It is never removed.
+        case file(URL, shouldRemove: Bool)
+        /// The content of a stream, or of a form.
+        case stream(InputStream)
+    }
+}
+
+extension UploadRequest.Uploadable {
+    init(_ body: RequestBody) {
+        if let data = body.data {
+            self = .data(data)
+        } else if let url = body.fileURL {
+            self = .file(url, shouldRemove: false)
+        } else {
+            self = .stream(body.inputStream)
+        }
+    }
+}
+
+/// A serializer that returns the body, or nothing if it is empty.
+struct BodySerializer: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
+}

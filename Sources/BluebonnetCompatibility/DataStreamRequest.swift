@@ -1,0 +1,200 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// A request whose response's body is handed on piece by piece.
+public final class DataStreamRequest: Request, @unchecked Sendable {
+    /// A closure that gets the elements of a stream. If it throws, the request is cancelled.
+    public typealias Handler<Success: Sendable, Failure: Error> = @Sendable (Stream<Success, Failure>) throws -> Void
+    /// A closure that decides whether a response is valid. It gets the request and the head.
+    public typealias Validation = @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse) -> ValidationResult
+
+    let streamBase: Bluebonnet.DataStreamRequest
+
+    init(_ base: Bluebonnet.DataStreamRequest) {
+        streamBase = base
+        super.init(base)
+    }
+
+    /// What the request was created from.
+    public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
+
+    /// Whether the request is cancelled when an element of the stream can't be serialized.
+    public var automaticallyCancelOnStreamError: Bool { streamBase.automaticallyCancelOnStreamError }
+
+    /// Adds a closure that decides whether a response is valid.
+    ///
+    /// - Parameter validation: The closure.
+    @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
+        streamBase.validate { validation($0.map { URLRequest($0) }, $1.urlResponse) }
+        return self
+    }
+
+    /// Calls a closure with the head of each response, and asks it whether the request goes on.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure, which calls its completion handler once.
+    @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main,
+        perform handler:
+            @escaping @Sendable (
+                _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
+            ) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
+
+    /// Calls a closure with the head of each response.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure.
+    @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
+
+    /// Starts the request, and returns a stream from which its body can be read.
+    ///
+    /// - Parameter bufferSize: The size of the buffer in bytes; 1,024 by default.
+    public func asInputStream(bufferSize: Int = 1_024) -> InputStream? {
+        streamBase.asInputStream(bufferSize: bufferSize)
+    }
+
+    // MARK: Streams
+
+    /// Calls a closure with each piece of the body, and with the completion.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - stream: The closure.
+    @discardableResult @preconcurrency
+    public func responseStream(on queue: DispatchQueue = .main, stream: @escaping Handler<Data, Never>) -> Self {
+        streamBase.responseStream(on: queue) { try stream(Stream($0)) }
+        return self
+    }
+
+    /// Calls a closure with a value of each piece of the body, and with the completion.
+    ///
+    /// - Parameters:
+    ///   - serializer: The serializer that makes the values.
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - stream: The closure.
+    @discardableResult @preconcurrency public func responseStream<Serializer: DataStreamSerializer>(
+        using serializer: Serializer, on queue: DispatchQueue = .main,
+        stream: @escaping Handler<Serializer.SerializedObject, AFError>
+    ) -> Self {
+        streamBase.responseStream(using: serializer, on: queue) { try stream(Stream($0)) }
+        return self
+    }
+
+    /// Calls a closure with each piece of the body as text, and with the completion.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - stream: The closure.
+    @discardableResult @preconcurrency
+    public func responseStreamString(on queue: DispatchQueue = .main, stream: @escaping Handler<String, Never>) -> Self
+    {
+        streamBase.responseStreamString(on: queue) { try stream(Stream($0)) }
+        return self
+    }
+
+    /// Calls a closure with each value of a body of JSON values, and with the completion.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values; usually, the compiler infers it.
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - preprocessor: The preprocessor of each value; by default, it changes nothing.
+    ///   - stream: The closure.
+    @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, on queue: DispatchQueue = .main, using decoder: any DataDecoder = JSONDecoder(),
+        preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
+    ) -> Self {
+        streamBase.responseStreamDecodable(of: type, on: queue, using: decoder, preprocessor: preprocessor) {
+            try stream(Stream($0))
+        }
+        return self
+    }
+}
+
+extension DataStreamRequest {
+    /// An element of a stream: a value, an error, or the completion.
+    public struct Stream<Success: Sendable, Failure: Error>: Sendable {
+        /// The element.
+        public let event: Event<Success, Failure>
+        /// The token that cancels the request.
+        public let token: CancellationToken
+
+        /// The value or the error; `nil` for the completion.
+        public var result: Result<Success, Failure>? {
+            if case .stream(let result) = event { result } else { nil }
+        }
+        /// The value, if this is one.
+        public var value: Success? { result?.success }
+        /// The error, if this is one.
+        public var error: Failure? { result?.failure }
+        /// The completion, if this is it.
+        public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
+
+        /// Cancels the request.
+        public func cancel() { token.cancel() }
+
+        init(_ base: Bluebonnet.DataStreamRequest.Stream<Success, Failure>) {
+            event = Event(base.event) { $0 }
+            token = CancellationToken(base)
+        }
+
+        init<Other>(
+            _ base: Bluebonnet.DataStreamRequest.Stream<Success, Other>, mapError: (Other) -> Failure
+        ) {
+            event = Event(base.event, mapError: mapError)
+            token = CancellationToken(base)
+        }
+    }
+
+    /// What an element of a stream contains.
+    public enum Event<Success: Sendable, Failure: Error>: Sendable {
+        /// A value or an error.
+        case stream(Result<Success, Failure>)
+        /// The end of the stream.
+        case complete(Completion)
+
+        init<Other>(_ base: Bluebonnet.DataStreamRequest.Event<Success, Other>, mapError: (Other) -> Failure) {
+            switch base {
+            case .stream(let result): self = .stream(result.mapError(mapError))
+            case .complete(let completion): self = .complete(Completion(completion))
+            }
+        }
+    }
+
+    /// The end of a stream.
+    public struct Completion: Sendable {
+        /// The latest request that was made.
+        public let request: URLRequest?
+        /// The head of the latest response.
+        public let response: HTTPURLResponse?
+        /// What was measured in the latest exchange.
+        public let metrics: URLSessionTaskMetrics?
+        /// The error of the request; `nil` if the body is complete.
+        public let error: AFError?
+
+        init(_ base: Bluebonnet.DataStreamRequest.Completion) {
+            request = base.request.map { URLRequest($0) }
+            response = base.response?.urlResponse
+            metrics = base.metrics
+            error = base.error.map { AFError($0) }
+        }
+    }
+
+    /// A token that cancels the request of a stream.
+    public struct CancellationToken: Sendable {
+        private let action: @Sendable () -> Void
+
+        fileprivate init<Success, Failure>(_ base: Bluebonnet.DataStreamRequest.Stream<Success, Failure>) {
+            action = { base.cancel() }
+        }
+
+        /// Cancels the request.
+        public func cancel() { action() }
+    }
+}

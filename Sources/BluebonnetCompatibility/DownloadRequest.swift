@@ -1,0 +1,203 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// A request whose response's body is stored in a file.
+public final class DownloadRequest: Request, @unchecked Sendable {
+    /// How a file is put into its place.
+    public typealias Options = Bluebonnet.DownloadRequest.Options
+    /// A closure that decides where the file of a download is put.
+    public typealias Destination =
+        @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: Options)
+    /// A closure that decides whether a response is valid. It gets the request, the head and the file.
+    public typealias Validation =
+        @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
+
+    let downloadBase: Bluebonnet.DownloadRequest
+
+    init(_ base: Bluebonnet.DownloadRequest) {
+        downloadBase = base
+        super.init(base)
+    }
+
+    /// The file; `nil` as long as there is none.
+    public var fileURL: URL? { downloadBase.fileURL }
+
+    /// The data with which a new download can continue this one; `nil` if it can't.
+    public var resumeData: Data? { downloadBase.resumeData ?? error?.downloadResumeData }
+
+    /// Returns a destination in one of the user's directories, with the file name that the response suggests.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory; the user's documents by default.
+    ///   - domain: The domain of the directory; the user's home directory by default.
+    ///   - options: How the file is put into its place.
+    public class func suggestedDownloadDestination(
+        for directory: FileManager.SearchPathDirectory = .documentDirectory,
+        in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
+    ) -> Destination {
+        { temporaryURL, response in
+            let folder = FileManager.default.urls(for: directory, in: domain).first
+            let name = HTTPResponse(response)?.suggestedFilename ?? temporaryURL.lastPathComponent
+            return (folder?.appendingPathComponent(name) ?? temporaryURL, options)
+        }
+    }
+
+    /// Cancels the request. Its response has resume data if the server supports it.
+    @discardableResult override public func cancel() -> Self { cancel(producingResumeData: false) }
+
+    /// Cancels the request.
+    ///
+    /// - Parameter shouldProduceResumeData: Whether the response has resume data, if the server supports it.
+    @discardableResult public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
+        downloadBase.cancel(producingResumeData: shouldProduceResumeData)
+        return self
+    }
+
+    /// Cancels the request, and calls a closure with the resume data.
+    ///
+    /// - Parameter completionHandler: The closure, which is called once, with `nil` if there is no resume data.
+    @discardableResult @preconcurrency public func cancel(
+        byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void
+    ) -> Self {
+        downloadBase.cancel(byProducingResumeData: completionHandler)
+        return self
+    }
+
+    /// Adds a closure that decides whether a response is valid.
+    ///
+    /// - Parameter validation: The closure.
+    @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
+        downloadBase.validate { request, response, fileURL in
+            validation(request.map { URLRequest($0) }, response.urlResponse, fileURL)
+        }
+        return self
+    }
+
+    // MARK: Responses
+
+    /// Calls a closure with the response, with the file.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func response(
+        queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
+    ) -> Self { respond(queue, DownloadTask(downloadBase, FileSerializer(), readsFile: false), completionHandler) }
+
+    /// Calls a closure with the response, with a value that a serializer has made.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - responseSerializer: The serializer. It is also called if the request has failed.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func response<Serializer: DownloadResponseSerializerProtocol>(
+        queue: DispatchQueue = .main, responseSerializer: Serializer,
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self { respond(queue, DownloadTask(downloadBase, bridging: responseSerializer), completionHandler) }
+
+    /// Calls a closure with the response, with the file.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseURL(
+        queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
+    ) -> Self { respond(queue, DownloadTask(downloadBase, URLResponseSerializer(), readsFile: false), completionHandler) }
+
+    /// Calls a closure with the response, with the file's content.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseData(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Data>) -> Void
+    ) -> Self {
+        let serializer = DataResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+    }
+
+    /// Calls a closure with the response, with the file's content as text.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseString(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
+        emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<String>) -> Void
+    ) -> Self {
+        let serializer = StringResponseSerializer(
+            dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+    }
+
+    /// Calls a closure with the response, with the file's content as parsed JSON.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseJSON(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
+    ) -> Self {
+        let serializer = JSONResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods, options: options)
+        return respond(queue, DownloadTask(downloadBase, serializer.base)) { completionHandler($0.map { $0 }) }
+    }
+
+    /// Calls a closure with the response, with the file's decoded content.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value; usually, the compiler infers it.
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
+    ) -> Self {
+        let serializer = DecodableResponseSerializer<Value>(
+            dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+    }
+
+    private func respond<Value: Sendable>(
+        _ queue: DispatchQueue, _ task: @autoclosure () -> DownloadTask<Value>,
+        _ handler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
+    ) -> Self {
+        _ = downloadBase.handle(on: queue, handler) { task().onCompletion($0) }
+        return self
+    }
+}
+
+/// A serializer that returns the file, if there is one.
+private struct FileSerializer: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) -> URL? { input.fileURL }
+}

@@ -1,0 +1,53 @@
+import BluebonnetCallbacks
+import Foundation
+import FoundationNetworking
+
+/// A `URLSessionTask` that describes an exchange of a request.
+///
+/// No `URLSession` knows it. It can be suspended, resumed and cancelled, which does the same to the request.
+//
+// Safety of `@unchecked`: all stored properties are constants of `Sendable` types, as the superclass demands.
+final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
+    private let base: any Bluebonnet.Request
+    private let number: Int
+    private let sent: URLRequest
+    private let received: HTTPURLResponse?
+
+    init(of base: any Bluebonnet.Request, number: Int? = nil, request: HTTPRequest, response: HTTPResponse? = nil) {
+        self.base = base
+        self.number = number ?? max(base.requests.count - 1, 0)
+        sent = URLRequest(request)
+        received = response?.urlResponse
+        super.init()
+    }
+
+    override var taskIdentifier: Int { Int(truncatingIfNeeded: base.id.number) * 256 + number }
+    override var originalRequest: URLRequest? { sent }
+    override var currentRequest: URLRequest? { sent }
+    override var response: URLResponse? { received ?? base.response?.urlResponse }
+    override var error: (any Error)? { base.error.map(\.systemError) }
+    override var countOfBytesReceived: Int64 { base.downloadProgress.completed }
+    override var countOfBytesExpectedToReceive: Int64 { base.downloadProgress.total ?? -1 }
+    override var countOfBytesSent: Int64 { base.uploadProgress.completed }
+    override var countOfBytesExpectedToSend: Int64 { base.uploadProgress.total ?? -1 }
+    override var state: URLSessionTask.State {
+        switch base.state {
+        case .initialized, .suspended: .suspended
+        case .resumed: .running
+        case .cancelled: .canceling
+        case .finished: .completed
+        }
+    }
+
+    override func resume() { base.resume() }
+    override func suspend() { base.suspend() }
+    override func cancel() { base.cancel() }
+}
+
+extension RequestError {
+    /// The error as Foundation would tell it, if it has one for it.
+    var systemError: any Error {
+        if let urlError { return urlError }
+        return self
+    }
+}

@@ -1,0 +1,313 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// What an adapter knows of the request that it adapts.
+public struct RequestAdapterState: Sendable {
+    /// The identifier of the request.
+    public let requestID: UUID
+    /// The session of the request.
+    public let session: Session
+}
+
+/// A type that changes requests before they are made.
+public protocol RequestAdapter: Sendable {
+    /// Changes a request.
+    ///
+    /// - Parameters:
+    ///   - urlRequest: The request.
+    ///   - session: The session of the request.
+    ///   - completion: The closure to call once, with the changed request or an error.
+    func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+
+    /// Changes a request; by default, calls `adapt(_:for:completion:)`.
+    ///
+    /// - Parameters:
+    ///   - urlRequest: The request.
+    ///   - state: What is known of the request.
+    ///   - completion: The closure to call once, with the changed request or an error.
+    func adapt(
+        _ urlRequest: URLRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+}
+
+/// A type that decides whether failed requests are made again.
+public protocol RequestRetrier: Sendable {
+    /// Decides whether a failed request is made again.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: The session of the request.
+    ///   - error: The error, usually an `AFError`.
+    ///   - completion: The closure to call once, with the decision.
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void)
+}
+
+/// A type that changes requests, and decides whether failed requests are made again.
+public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
+
+extension RequestAdapter {
+    /// Calls `adapt(_:for:completion:)`.
+    public func adapt(
+        _ urlRequest: URLRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) { adapt(urlRequest, for: state.session, completion: completion) }
+}
+
+extension RequestInterceptor {
+    /// Changes nothing.
+    public func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) { completion(.success(urlRequest)) }
+
+    /// Decides against it.
+    public func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) { completion(.doNotRetry) }
+}
+
+/// A closure that changes a request.
+public typealias AdaptHandler =
+    @Sendable (
+        _ request: URLRequest, _ session: Session,
+        _ completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) -> Void
+
+/// A closure that decides whether a failed request is made again.
+public typealias RetryHandler =
+    @Sendable (
+        _ request: Request, _ session: Session, _ error: any Error,
+        _ completion: @escaping @Sendable (RetryResult) -> Void
+    ) -> Void
+
+/// An adapter that calls a closure.
+// Safety of `@unchecked`: the only property is a constant; subclasses answer for their own.
+open class Adapter: RequestInterceptor, @unchecked Sendable {
+    private let adaptHandler: AdaptHandler
+
+    /// Creates an adapter.
+    ///
+    /// - Parameter adaptHandler: The closure.
+    @preconcurrency public init(_ adaptHandler: @escaping AdaptHandler) { self.adaptHandler = adaptHandler }
+
+    /// Calls the closure.
+    open func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) { adaptHandler(urlRequest, session, completion) }
+}
+
+/// A retrier that calls a closure.
+// Safety of `@unchecked`: the only property is a constant; subclasses answer for their own.
+open class Retrier: RequestInterceptor, @unchecked Sendable {
+    private let retryHandler: RetryHandler
+
+    /// Creates a retrier.
+    ///
+    /// - Parameter retryHandler: The closure.
+    @preconcurrency public init(_ retryHandler: @escaping RetryHandler) { self.retryHandler = retryHandler }
+
+    /// Calls the closure.
+    open func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) { retryHandler(request, session, error, completion) }
+}
+
+/// An interceptor that calls several adapters and retriers.
+///
+/// The adapters run in their order. The first retrier that does not answer `.doNotRetry` decides.
+// Safety of `@unchecked`: the properties are constants; subclasses answer for their own.
+open class Interceptor: RequestInterceptor, @unchecked Sendable {
+    /// The adapters.
+    public let adapters: [any RequestAdapter]
+    /// The retriers.
+    public let retriers: [any RequestRetrier]
+
+    /// Creates an interceptor from closures.
+    ///
+    /// - Parameters:
+    ///   - adaptHandler: The closure that changes requests.
+    ///   - retryHandler: The closure that decides about retries.
+    @preconcurrency public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
+        adapters = [Adapter(adaptHandler)]
+        retriers = [Retrier(retryHandler)]
+    }
+
+    /// Creates an interceptor from an adapter and a retrier.
+    ///
+    /// - Parameters:
+    ///   - adapter: The adapter.
+    ///   - retrier: The retrier.
+    public init(adapter: any RequestAdapter, retrier: any RequestRetrier) {
+        adapters = [adapter]
+        retriers = [retrier]
+    }
+
+    /// Creates an interceptor from adapters, retriers and interceptors.
+    ///
+    /// - Parameters:
+    ///   - adapters: The adapters, which run first.
+    ///   - retriers: The retriers, which are asked first.
+    ///   - interceptors: The interceptors, which come after the others.
+    public init(
+        adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
+        interceptors: [any RequestInterceptor] = []
+    ) {
+        self.adapters = adapters + interceptors
+        self.retriers = retriers + interceptors
+    }
+
+    /// Calls the adapters in their order.
+    open func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) { Self.adapt(urlRequest, with: adapters[...], { $0.adapt($1, for: session, completion: $2) }, completion) }
+
+    /// Calls the adapters in their order.
+    open func adapt(
+        _ urlRequest: URLRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) { Self.adapt(urlRequest, with: adapters[...], { $0.adapt($1, using: state, completion: $2) }, completion) }
+
+    /// Asks the retriers in their order.
+    open func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) { Self.retry(retriers[...], { $0.retry(request, for: session, dueTo: error, completion: $1) }, completion) }
+
+    private typealias Completion = @Sendable (Result<URLRequest, any Error>) -> Void
+
+    private static func adapt(
+        _ request: URLRequest, with adapters: ArraySlice<any RequestAdapter>,
+        _ call: @escaping @Sendable (any RequestAdapter, URLRequest, @escaping Completion) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        guard let next = adapters.first else { return completion(.success(request)) }
+        call(next, request) { result in
+            guard case .success(let adapted) = result else { return completion(result) }
+            adapt(adapted, with: adapters.dropFirst(), call, completion)
+        }
+    }
+
+    private static func retry(
+        _ retriers: ArraySlice<any RequestRetrier>,
+        _ call: @escaping @Sendable (any RequestRetrier, @escaping @Sendable (RetryResult) -> Void) -> Void,
+        _ completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        guard let next = retriers.first else { return completion(.doNotRetry) }
+        call(next) { result in
+            guard case .doNotRetry = result else { return completion(result) }
+            retry(retriers.dropFirst(), call, completion)
+        }
+    }
+}
+
+extension RequestAdapter where Self == Adapter {
+    /// An adapter that calls a closure.
+    @preconcurrency public static func adapter(using closure: @escaping AdaptHandler) -> Adapter { Adapter(closure) }
+}
+
+extension RequestRetrier where Self == Retrier {
+    /// A retrier that calls a closure.
+    @preconcurrency public static func retrier(using closure: @escaping RetryHandler) -> Retrier { Retrier(closure) }
+}
+
+extension RequestInterceptor where Self == Interceptor {
+    /// An interceptor that calls closures.
+    @preconcurrency public static func interceptor(
+        adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler
+    ) -> Interceptor { Interceptor(adaptHandler: adapter, retryHandler: retrier) }
+
+    /// An interceptor that calls an adapter and a retrier.
+    public static func interceptor(adapter: any RequestAdapter, retrier: any RequestRetrier) -> Interceptor {
+        Interceptor(adapter: adapter, retrier: retrier)
+    }
+
+    /// An interceptor that calls adapters, retriers and interceptors.
+    public static func interceptor(
+        adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
+        interceptors: [any RequestInterceptor] = []
+    ) -> Interceptor { Interceptor(adapters: adapters, retriers: retriers, interceptors: interceptors) }
+}
+
+// MARK: In Bluebonnet
+
+/// An interceptor of `Bluebonnet` that calls an adapter and a retrier of the user.
+struct InterceptorBridge: Bluebonnet.RequestInterceptor {
+    let adapter: (any RequestAdapter)?
+    let retrier: (any RequestRetrier)?
+
+    init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
+        self.adapter = adapter
+        self.retrier = retrier
+    }
+
+    init(_ interceptor: any RequestInterceptor) {
+        self.init(adapter: interceptor, retrier: interceptor)
+    }
+
+    @concurrent
+    func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
+        guard let adapter else { return request }
+        if let adapter = adapter as? any AsyncInterceptor { return try await adapter.native.adapt(request, using: state) }
+        let own = RequestAdapterState(requestID: UUID(state.requestID), session: Session.of(state.session))
+        let adapted = try await CallbackInterception.adapt(request) { adapter.adapt($0, using: own, completion: $1) }
+        if request.body == nil, adapted.body != nil, adapted.method == .get {
+            throw AFError.urlRequestValidationFailed(reason: .bodyDataInGETRequest)
+        }
+        return adapted
+    }
+
+    @concurrent
+    func retry(
+        _ request: any Bluebonnet.Request, for session: Bluebonnet.Session, dueTo error: any Error
+    ) async -> RetryResult {
+        guard let retrier else { return .doNotRetry }
+        if let retrier = retrier as? any AsyncInterceptor {
+            return await retrier.native.retry(request, for: session, dueTo: error)
+        }
+        return await CallbackInterception.retry(error) {
+            retrier.retry(Request.of(request), for: Session.of(session), dueTo: $0, completion: $1)
+        }
+    }
+}
+
+/// An interceptor that an interceptor of `Bluebonnet` implements.
+protocol AsyncInterceptor: RequestInterceptor {
+    var native: any Bluebonnet.RequestInterceptor { get }
+}
+
+extension AsyncInterceptor {
+    /// Changes the request.
+    public func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+    ) {
+        Task { [native] in
+            let state = Bluebonnet.RequestAdapterState(session: session.base)
+            do {
+                completion(.success(URLRequest(try await native.adapt(HTTPRequest(urlRequest), using: state))))
+            } catch {
+                completion(.failure(error))
+            }
+        }
+    }
+
+    /// Decides whether the request is made again.
+    public func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        Task { [native] in
+            let cause = error.asAFError?.requestError ?? error
+            completion(await native.retry(request.base, for: session.base, dueTo: cause))
+        }
+    }
+}

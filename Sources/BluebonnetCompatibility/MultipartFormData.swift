@@ -1,0 +1,102 @@
+import BluebonnetCallbacks
+public import Foundation
+
+/// A form with parts, which is encoded as `multipart/form-data` (RFC 7578).
+open class MultipartFormData {
+    /// The size above which Alamofire encodes forms into files. It has no effect: forms are encoded while they are sent.
+    public static let encodingMemoryThreshold: UInt64 = 10_000_000
+
+    /// The text between the parts.
+    public var boundary: String { base.boundary }
+    /// The `Content-Type` of the form.
+    open var contentType: String { base.contentType }
+    /// The size of the form in bytes; 0 if it is not known.
+    public var contentLength: UInt64 { UInt64(base.contentLength ?? 0) }
+
+    private(set) var base: Bluebonnet.MultipartFormData
+
+    /// Creates a form without parts.
+    ///
+    /// - Parameters:
+    ///   - fileManager: Ignored.
+    ///   - boundary: The text between the parts; random by default.
+    public init(fileManager: FileManager = .default, boundary: String? = nil) {
+        base = boundary.map { Bluebonnet.MultipartFormData(boundary: $0) } ?? Bluebonnet.MultipartFormData()
+    }
+
+    /// Appends data.
+    ///
+    /// - Parameters:
+    ///   - data: The content of the part.
+    ///   - name: The name of the part.
+    ///   - fileName: The file name of the part; none by default.
+    ///   - mimeType: The type of the part; none by default.
+    public func append(_ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil) {
+        base.append(data, withName: name, fileName: fileName, mimeType: mimeType)
+    }
+
+    /// Appends a file, with its name and the type of its extension.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file, which is read while the form is sent.
+    ///   - name: The name of the part.
+    public func append(_ fileURL: URL, withName name: String) { base.append(fileURL, withName: name) }
+
+    /// Appends a file.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file, which is read while the form is sent.
+    ///   - name: The name of the part.
+    ///   - fileName: The file name of the part.
+    ///   - mimeType: The type of the part.
+    public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
+        base.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
+    }
+
+    /// Appends the content of a stream.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream, which only this form reads.
+    ///   - length: The number of bytes in the stream.
+    ///   - name: The name of the part.
+    ///   - fileName: The file name of the part.
+    ///   - mimeType: The type of the part.
+    public func append(
+        _ stream: sending InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
+    ) { base.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType) }
+
+    /// Not available; pass the name, the file name and the type.
+    @available(*, unavailable, message: "pass name:, fileName: and mimeType: in place of headers:")
+    public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {}
+
+    /// Encodes the form in memory. The calling thread waits for its files and streams.
+    ///
+    /// - Returns: The bytes of the form.
+    /// - Throws: `AFError.multipartEncodingFailed`.
+    public func encode() throws -> Data { try Self.waiting { [base] in try await base.encode() } }
+
+    /// Encodes the form into a new file. The calling thread waits for its files and streams.
+    ///
+    /// - Parameter fileURL: The file, which must not exist.
+    /// - Throws: `AFError.multipartEncodingFailed`.
+    public func writeEncodedData(to fileURL: URL) throws {
+        try Self.waiting { [base] in try await base.write(to: fileURL) }
+    }
+
+    /// The thread on which forms are encoded, so that a waiting caller takes no thread from others.
+    private static let encoder = EventLoop(name: "bluebonnet-form")
+
+    private static func waiting<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
+        let result = Locked<Result<Value, any Error>?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        Task(executorPreference: encoder) {
+            let value: Result<Value, any Error>
+            do { value = .success(try await work()) } catch { value = .failure(error.asAFError ?? error) }
+            _ = result.withLock { exchange(&$0, with: value) }
+            isDone.signal()
+        }
+        isDone.wait()
+        guard let value = result.withLock({ $0 }) else { throw AFError.explicitlyCancelled }
+        return try value.get()
+    }
+}

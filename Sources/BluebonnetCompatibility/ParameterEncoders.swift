@@ -1,0 +1,47 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// A type that encodes parameters into requests.
+public protocol ParameterEncoder: Sendable {
+    /// Encodes parameters.
+    ///
+    /// - Parameters:
+    ///   - parameters: The parameters; nothing is encoded without them.
+    ///   - request: The request.
+    /// - Returns: The request with the parameters.
+    func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters?, into request: URLRequest
+    ) throws -> URLRequest
+}
+
+extension JSONParameterEncoder: ParameterEncoder {}
+extension URLEncodedFormParameterEncoder: ParameterEncoder {}
+extension PropertyListParameterEncoder: ParameterEncoder {}
+
+extension ParameterEncoder where Self == JSONParameterEncoder {
+    /// An encoder of JSON bodies.
+    public static var json: JSONParameterEncoder { JSONParameterEncoder() }
+
+    /// An encoder of JSON bodies.
+    ///
+    /// - Parameter encoder: The encoder of the values.
+    public static func json(encoder: JSONEncoder) -> JSONParameterEncoder { JSONParameterEncoder(encoder: encoder) }
+}
+
+extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
+    /// An encoder of queries and forms.
+    public static var urlEncodedForm: URLEncodedFormParameterEncoder { URLEncodedFormParameterEncoder() }
+
+    /// An encoder of queries and forms.
+    ///
+    /// - Parameters:
+    ///   - encoder: The encoder of the values.
+    ///   - destination: Where the parameters are put; by default, the method decides.
+    public static func urlEncodedForm(
+        encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
+        destination: URLEncodedFormParameterEncoder.Destination = .methodDependent
+    ) -> URLEncodedFormParameterEncoder {
+        URLEncodedFormParameterEncoder(encoder: encoder, destination: destination)
+    }
+}

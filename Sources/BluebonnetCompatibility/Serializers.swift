@@ -1,0 +1,248 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// A type that makes a value of the response of a `DataRequest`.
+public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
+    /// The type of the value.
+    associatedtype SerializedObject: Sendable
+
+    /// Makes a value of a response, or throws.
+    ///
+    /// - Parameters:
+    ///   - request: The latest request that was made.
+    ///   - response: The head of the response.
+    ///   - data: The body; `nil` if it is empty.
+    ///   - error: The error of the request. Serializers usually throw it.
+    func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> SerializedObject
+}
+
+/// A type that makes a value of the file of a `DownloadRequest`.
+public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
+    /// The type of the value.
+    associatedtype SerializedObject: Sendable
+
+    /// Makes a value of a file, or throws.
+    ///
+    /// - Parameters:
+    ///   - request: The latest request that was made.
+    ///   - response: The head of the response.
+    ///   - fileURL: The file with the body.
+    ///   - error: The error of the request. Serializers usually throw it.
+    func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> SerializedObject
+}
+
+/// A type that makes a value of any response.
+public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
+    DownloadResponseSerializerProtocol
+{
+    /// The preprocessor of the body.
+    var dataPreprocessor: any DataPreprocessor { get }
+    /// The methods whose responses may have an empty body.
+    var emptyRequestMethods: Set<HTTPMethod> { get }
+    /// The status codes with which a response may have an empty body.
+    var emptyResponseCodes: Set<Int> { get }
+}
+
+extension ResponseSerializer {
+    /// The default preprocessor, which changes nothing.
+    public static var defaultDataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
+    /// The default methods whose responses may have an empty body: `HEAD`.
+    public static var defaultEmptyRequestMethods: Set<HTTPMethod> { [.head] }
+    /// The default status codes with which a response may have an empty body: 204 and 205.
+    public static var defaultEmptyResponseCodes: Set<Int> { [204, 205] }
+
+    /// The preprocessor of the body; by default, it changes nothing.
+    public var dataPreprocessor: any DataPreprocessor { Self.defaultDataPreprocessor }
+    /// The methods whose responses may have an empty body; `HEAD` by default.
+    public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
+    /// The status codes with which a response may have an empty body; 204 and 205 by default.
+    public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
+
+    /// Whether the response of a request may have an empty body; `nil` without a request.
+    public func requestAllowsEmptyResponseData(_ request: URLRequest?) -> Bool? {
+        request?.method.map { emptyRequestMethods.contains($0) }
+    }
+
+    /// Whether a response may have an empty body; `nil` without a response.
+    public func responseAllowsEmptyResponseData(_ response: HTTPURLResponse?) -> Bool? {
+        response.map { emptyResponseCodes.contains($0.statusCode) }
+    }
+
+    /// Whether the body may be empty, because of the request or because of the response.
+    public func emptyResponseAllowed(forRequest request: URLRequest?, response: HTTPURLResponse?) -> Bool {
+        requestAllowsEmptyResponseData(request) == true || responseAllowsEmptyResponseData(response) == true
+    }
+}
+
+extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {
+    /// Reads the file, and serializes its content.
+    public func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> SerializedObject {
+        if let error { throw error }
+        guard let fileURL else { throw AFError.responseSerializationFailed(reason: .inputFileNil) }
+        guard let data = try? Data(contentsOf: fileURL) else {
+            throw AFError.responseSerializationFailed(reason: .inputFileReadFailed(at: fileURL))
+        }
+        return try serialize(request: request, response: response, data: data.isEmpty ? nil : data, error: nil)
+    }
+}
+
+// MARK: Built-in serializers
+
+extension DataResponseSerializer: ResponseSerializer {}
+extension StringResponseSerializer: ResponseSerializer {}
+extension DecodableResponseSerializer: ResponseSerializer {}
+
+extension URLResponseSerializer: DownloadResponseSerializerProtocol {
+    /// Returns the file, or throws the error of the request.
+    public func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> URL {
+        if let error { throw error }
+        guard let fileURL else { throw AFError.responseSerializationFailed(reason: .inputFileNil) }
+        return fileURL
+    }
+}
+
+/// A serializer of JSON that makes dictionaries, arrays, strings and numbers.
+public struct JSONResponseSerializer: ResponseSerializer {
+    /// The preprocessor of the body.
+    public var dataPreprocessor: any DataPreprocessor { base.dataPreprocessor }
+    /// The methods whose responses may have an empty body.
+    public var emptyRequestMethods: Set<HTTPMethod> { base.emptyRequestMethods }
+    /// The status codes with which a response may have an empty body.
+    public var emptyResponseCodes: Set<Int> { base.emptyResponseCodes }
+    /// The options of the parser.
+    public var options: JSONSerialization.ReadingOptions { base.options }
+
+    let base: JSONObjectSerializer
+
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which a response may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    public init(
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), emptyResponseCodes: Set<Int> = [204, 205],
+        emptyRequestMethods: Set<HTTPMethod> = [.head], options: JSONSerialization.ReadingOptions = .fragmentsAllowed
+    ) {
+        base = JSONObjectSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods, options: options)
+    }
+
+    /// Parses the body, or throws the error of the request.
+    public func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> any Sendable {
+        try base.serialize(request: request, response: response, data: data, error: error)
+    }
+}
+
+extension ResponseSerializer where Self == DataResponseSerializer {
+    /// A serializer that returns the body.
+    public static var data: DataResponseSerializer { DataResponseSerializer() }
+}
+
+extension ResponseSerializer where Self == StringResponseSerializer {
+    /// A serializer that returns the body as text.
+    public static var string: StringResponseSerializer { StringResponseSerializer() }
+}
+
+extension ResponseSerializer {
+    /// A serializer that decodes the body.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - decoder: The decoder; JSON by default.
+    public static func decodable<T: Decodable>(
+        of type: T.Type, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        decoder: any DataDecoder = JSONDecoder()
+    ) -> Self where Self == DecodableResponseSerializer<T> {
+        DecodableResponseSerializer(dataPreprocessor: dataPreprocessor, decoder: decoder)
+    }
+}
+
+extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer {
+    /// A serializer that returns the file.
+    public static var url: URLResponseSerializer { URLResponseSerializer() }
+}
+
+// MARK: In Bluebonnet
+
+/// A serializer of `Bluebonnet` that calls a serializer of the user.
+struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousResponseSerializer {
+    let serializer: Serializer
+
+    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
+        try serializer.serialize(
+            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+            data: input.data.isEmpty ? nil : input.data, error: nil)
+    }
+
+    /// The result for a response; a request that failed before its response was serialized asks the serializer as well.
+    func response(
+        _ answer: SerializedResponse<Bluebonnet.DataRequest, Serializer.SerializedObject, RequestError>
+    ) -> AFDataResponse<Serializer.SerializedObject> {
+        let response = AFDataResponse(answer, result: answer.result.mapError(AFError.init))
+        guard let error = answer.error, !error.isFromSerializer else { return response }
+        return AFDataResponse(
+            answer,
+            result: AFError.catching(error) {
+                try serializer.serialize(
+                    request: response.request, response: response.response, data: response.data, error: $0)
+            })
+    }
+}
+
+/// A serializer of `Bluebonnet` that calls a serializer of files of the user.
+struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: SynchronousResponseSerializer {
+    let serializer: Serializer
+
+    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
+        try serializer.serializeDownload(
+            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+            fileURL: input.fileURL, error: nil)
+    }
+
+    /// The result for a response; a request that failed before its response was serialized asks the serializer as well.
+    func response(
+        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Serializer.SerializedObject, RequestError>
+    ) -> AFDownloadResponse<Serializer.SerializedObject> {
+        let response = AFDownloadResponse(answer, result: answer.result.mapError(AFError.init))
+        guard let error = answer.error, !error.isFromSerializer else { return response }
+        return AFDownloadResponse(
+            answer,
+            result: AFError.catching(error) {
+                try serializer.serializeDownload(
+                    request: response.request, response: response.response, fileURL: response.fileURL, error: $0)
+            })
+    }
+}
+
+extension RequestError {
+    /// Whether a serializer has thrown this error, and is not asked again.
+    fileprivate var isFromSerializer: Bool { if case .serialization = kind { true } else { false } }
+}
+
+extension AFError {
+    fileprivate static func catching<Value>(
+        _ error: RequestError, _ serialize: (any Error) throws -> Value
+    ) -> Result<Value, AFError> {
+        do {
+            return .success(try serialize(AFError(error)))
+        } catch {
+            return .failure(
+                error.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+public import BluebonnetCallbacks
+public import Foundation
+import FoundationNetworking
+
+extension Session {
+    /// Creates a request that sends data.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: The URL.
+    ///   - method: The method; `POST` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    ///   - requestModifier: A closure that changes the request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload({ _ in .data(data) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
+    }
+
+    /// Creates a request that sends data.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: The request, whose body is replaced.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ data: Data, with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+    ) -> UploadRequest { upload({ _ in .data(data) }, convertible, interceptor) }
+
+    /// Creates a request that sends a file.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file, which is read while it is sent.
+    ///   - convertible: The URL.
+    ///   - method: The method; `POST` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    ///   - requestModifier: A closure that changes the request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload({ _ in .file(fileURL) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
+    }
+
+    /// Creates a request that sends a file.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file, which is read while it is sent.
+    ///   - convertible: The request, whose body is replaced.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ fileURL: URL, with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+    ) -> UploadRequest { upload({ _ in .file(fileURL) }, convertible, interceptor) }
+
+    /// Creates a request that sends the content of a stream.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream, which only this request reads. A `Content-Length` field tells its length.
+    ///   - convertible: The URL.
+    ///   - method: The method; `POST` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    ///   - requestModifier: A closure that changes the request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ stream: sending InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(Self.body(of: stream), Converted.url(convertible, method, headers, requestModifier), interceptor)
+    }
+
+    /// Creates a request that sends the content of a stream.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream, which only this request reads. A `Content-Length` field tells its length.
+    ///   - convertible: The request, whose body is replaced.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        _ stream: sending InputStream, with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+    ) -> UploadRequest { upload(Self.body(of: stream), convertible, interceptor) }
+
+    /// Creates a request that sends a form.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: A closure that adds the parts of the form. It is called at once.
+    ///   - convertible: The URL.
+    ///   - method: The method; `POST` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    ///   - requestModifier: A closure that changes the request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        multipartFormData: @escaping (MultipartFormData) -> Void, to convertible: any URLConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(Self.body(of: Self.form(multipartFormData)), Converted.url(convertible, method, headers, requestModifier), interceptor)
+    }
+
+    /// Creates a request that sends a form.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: A closure that adds the parts of the form. It is called at once.
+    ///   - convertible: The request, whose body is replaced.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        multipartFormData: @escaping (MultipartFormData) -> Void, with convertible: any URLRequestConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+       
+        interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+    ) -> UploadRequest { upload(Self.body(of: Self.form(multipartFormData)), convertible, interceptor) }
+
+    /// Creates a request that sends a form.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form, as it is now.
+    ///   - convertible: The URL.
+    ///   - method: The method; `POST` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    ///   - requestModifier: A closure that changes the request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        multipartFormData: MultipartFormData, to convertible: any URLConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(Self.body(of: multipartFormData), Converted.url(convertible, method, headers, requestModifier), interceptor)
+    }
+
+    /// Creates a request that sends a form.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form, as it is now.
+    ///   - convertible: The request, whose body is replaced.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - fileManager: Ignored.
+    /// - Returns: The request, which starts with its first response handler.
+    public func upload(
+        multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+       
+        interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+    ) -> UploadRequest { upload(Self.body(of: multipartFormData), convertible, interceptor) }
+
+    private typealias Body = @Sendable (HTTPRequest) -> RequestBody
+
+    private func upload(
+        _ body: @escaping Body, _ convertible: any URLRequestConvertible, _ interceptor: (any RequestInterceptor)?
+    ) -> UploadRequest {
+        UploadRequest(
+            base.request(
+                Upload(body: body, convertible: convertible), interceptor: interceptor.map { InterceptorBridge($0) }))
+    }
+
+    private static func form(_ append: (MultipartFormData) -> Void) -> MultipartFormData {
+        let form = MultipartFormData()
+        append(form)
+        return form
+    }
+
+    private static func body(of form: MultipartFormData) -> Body {
+        let base = form.base
+        return { _ in .multipart(base) }
+    }
+
+    private static func body(of stream: sending InputStream) -> Body {
+        let given = RequestBody.inputStream(stream)
+        return { given.with(length: $0.headers["Content-Length"].flatMap { Int64($0) }) }
+    }
+}
+
+/// A request with a body of its own.
+private struct Upload: URLRequestConvertible {
+    let body: @Sendable (HTTPRequest) -> RequestBody
+    let convertible: any URLRequestConvertible
+
+    func asURLRequest() throws -> URLRequest { try convertible.asURLRequest() }
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try HTTPRequest(asURLRequest())
+        request.body = body(request)
+        return request
+    }
+}

@@ -1,0 +1,439 @@
+public import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+/// The session that the global requests use, as in `AF.request(…)`.
+public let AF = Session.default
+
+/// A session with Alamofire's interface.
+///
+/// A `Bluebonnet.Session` does the work. Requests live as long as they run, even if nobody holds them or the session.
+//
+// Safety of `@unchecked`: all stored properties are constants of `Sendable` types, or immutable. The compiler does not
+// check classes that are open.
+open class Session: @unchecked Sendable {
+    /// A closure that changes a `URLRequest` before its parameters are encoded.
+    public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
+
+    /// The configuration of a session of `Bluebonnet`.
+    public typealias Configuration = Bluebonnet.Session.Configuration
+
+    /// The session that `AF` uses; it is also the default session of `Bluebonnet`.
+    public static let `default` = Session(Bluebonnet.Session.default)
+
+    /// The session of `Bluebonnet` that makes the requests.
+    public let base: Bluebonnet.Session
+    /// The configuration with which the session was created. Changes to it have no effect.
+    public let sessionConfiguration: URLSessionConfiguration
+    /// The delegate, which has no effect.
+    public let delegate: SessionDelegate
+    /// A queue, which has no effect: requests are not created on queues.
+    public let rootQueue: DispatchQueue
+    /// A queue, which has no effect: requests are not created on queues.
+    public let requestQueue: DispatchQueue
+    /// A queue, which has no effect: responses are serialized on the global executor.
+    public let serializationQueue: DispatchQueue
+    /// The interceptor of all requests.
+    public let interceptor: (any RequestInterceptor)?
+    /// The manager that evaluates servers.
+    public let serverTrustManager: ServerTrustManager?
+    /// The handler of redirects, for requests that have none of their own.
+    public let redirectHandler: (any RedirectHandler)?
+    /// The handler of responses that can be cached, for requests that have none of their own.
+    public let cachedResponseHandler: (any CachedResponseHandler)?
+    /// The monitors of all requests.
+    public let eventMonitors: [any EventMonitor]
+
+    /// Whether a request starts when its first response handler is added.
+    public var startRequestsImmediately: Bool { base.startRequestsImmediately }
+
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration, which is read once. Its `protocolClasses` make every request fail.
+    ///   - delegate: Ignored; libcurl has no delegates.
+    ///   - rootQueue: Ignored; a session has no queues.
+    ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
+    ///   - requestQueue: Ignored.
+    ///   - serializationQueue: Ignored.
+    ///   - interceptor: The interceptor of all requests; none by default.
+    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
+    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
+    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
+    ///   - eventMonitors: The monitors of all requests.
+    public convenience init(
+        configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+        delegate: SessionDelegate = SessionDelegate(),
+        rootQueue: DispatchQueue = DispatchQueue(label: "bluebonnet.session.rootQueue"),
+        startRequestsImmediately: Bool = true, requestQueue: DispatchQueue? = nil,
+        serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any EventMonitor] = []
+    ) {
+        let parts = Parts(
+            interceptor: interceptor, serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
+        self.init(
+            parts.session(
+                Configuration(configuration), refusal: StubRefusal(configuration),
+                startRequestsImmediately: startRequestsImmediately), parts, configuration, delegate: delegate,
+            rootQueue: rootQueue, requestQueue: requestQueue, serializationQueue: serializationQueue)
+    }
+
+    /// Creates a session with everything that a configuration of `Bluebonnet` offers.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
+    ///   - interceptor: The interceptor of all requests; none by default.
+    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
+    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
+    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
+    ///   - eventMonitors: The monitors of all requests.
+    ///   - transport: The transport that makes the exchanges, such as a stub in a test; libcurl by default.
+    @_disfavoredOverload  // `.default` means Foundation's configuration
+    public convenience init(
+        configuration: Configuration = .default, startRequestsImmediately: Bool = true,
+        interceptor: (any RequestInterceptor)? = nil, serverTrustManager: ServerTrustManager? = nil,
+        redirectHandler: (any RedirectHandler)? = nil, cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        eventMonitors: [any EventMonitor] = [], transport: (any Transport)? = nil
+    ) {
+        let parts = Parts(
+            interceptor: interceptor, serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
+        self.init(
+            parts.session(
+                configuration, startRequestsImmediately: startRequestsImmediately, transport: transport), parts)
+    }
+
+    /// Creates a session whose requests are made by a session of `Bluebonnet`.
+    ///
+    /// - Parameter base: The session that makes the requests.
+    public convenience init(_ base: Bluebonnet.Session) {
+        self.init(base, Parts())
+    }
+
+    private init(
+        _ base: Bluebonnet.Session, _ parts: Parts, _ configuration: URLSessionConfiguration = .af.default,
+        delegate: SessionDelegate = SessionDelegate(), rootQueue: DispatchQueue = .global(),
+        requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil
+    ) {
+        self.base = base
+        self.delegate = delegate
+        self.rootQueue = rootQueue
+        self.requestQueue = requestQueue ?? rootQueue
+        self.serializationQueue = serializationQueue ?? rootQueue
+        sessionConfiguration = configuration
+        interceptor = parts.interceptor
+        serverTrustManager = parts.serverTrustManager
+        redirectHandler = parts.redirectHandler
+        cachedResponseHandler = parts.cachedResponseHandler
+        eventMonitors = parts.eventMonitors
+        Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self) }
+    }
+
+    deinit {
+        Self.known.withLock { known in
+            // A newer session for the same base may have taken the place.
+            if known[ObjectIdentifier(base)]?.session == nil { known[ObjectIdentifier(base)] = nil }
+        }
+    }
+
+    /// Does something with all requests that run or have not been started.
+    ///
+    /// - Parameter action: The closure, which is called once, on an arbitrary thread.
+    @preconcurrency public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
+        base.withAllRequests(perform: { action(Set($0.map(Request.of))) })
+    }
+
+    /// Cancels all requests created so far, and calls a closure when all of them have ended.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue on which the closure is called; the main queue by default.
+    ///   - completion: The closure, which is called once.
+    @preconcurrency public func cancelAllRequests(
+        completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
+    ) {
+        base.cancelAllRequests(completingOn: queue) { completion?() }
+    }
+
+    // MARK: request
+
+    /// Creates a request whose response is kept in memory.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters; none by default.
+    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
+    open func request(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+        encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        let parameters = Result<Parameters?, RequestError>.success(parameters)
+        return data(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try encoding.encode($0, with: parameters.get())
+            }, interceptor)
+    }
+
+    /// Creates a request whose response is kept in memory.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters.
+    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    @_disfavoredOverload  // for parameters whose values are not known to be `Sendable`
+    open func request(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
+        encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        let parameters = ParameterCopy.result(of: parameters)
+        return data(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try encoding.encode($0, with: parameters.get())
+            }, interceptor)
+    }
+
+    /// Creates a request whose response is kept in memory.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters.
+    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    open func request<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        data(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
+            }, interceptor)
+    }
+
+    /// Creates a request whose response is kept in memory.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request.
+    ///   - interceptor: An interceptor of this request; none by default.
+    /// - Returns: The request, which starts with its first response handler.
+    open func request(
+        _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil
+    ) -> DataRequest { data(convertible, interceptor) }
+
+    // MARK: download
+
+    /// Creates a request whose response is stored in a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters; none by default.
+    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    ///   - destination: Where the file is put; in the temporary directory by default.
+    /// - Returns: The request, which starts with its first response handler.
+    @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
+    open func download(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+        encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        let parameters = Result<Parameters?, RequestError>.success(parameters)
+        return download(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try encoding.encode($0, with: parameters.get())
+            }, interceptor, destination)
+    }
+
+    /// Creates a request whose response is stored in a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters.
+    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    ///   - destination: Where the file is put; in the temporary directory by default.
+    /// - Returns: The request, which starts with its first response handler.
+    @_disfavoredOverload  // for parameters whose values are not known to be `Sendable`
+    open func download(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
+        encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        let parameters = ParameterCopy.result(of: parameters)
+        return download(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try encoding.encode($0, with: parameters.get())
+            }, interceptor, destination)
+    }
+
+    /// Creates a request whose response is stored in a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters.
+    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    ///   - destination: Where the file is put; in the temporary directory by default.
+    /// - Returns: The request, which starts with its first response handler.
+    open func download<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        download(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
+            }, interceptor, destination)
+    }
+
+    /// Creates a request whose response is stored in a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - destination: Where the file is put; in the temporary directory by default.
+    /// - Returns: The request, which starts with its first response handler.
+    open func download(
+        _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest { download(convertible, interceptor, destination) }
+
+    // MARK: streamRequest
+
+    /// Creates a request whose response is handed on piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - parameters: The parameters.
+    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - headers: The header fields; none by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    /// - Returns: The request, which starts with its first handler.
+    open func streamRequest<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataStreamRequest {
+        stream(
+            Converted.url(convertible, method, headers, requestModifier) {
+                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
+            }, interceptor, automaticallyCancelOnStreamError)
+    }
+
+    /// Creates a request whose response is handed on piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL.
+    ///   - method: The method; `GET` by default.
+    ///   - headers: The header fields; none by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    /// - Returns: The request, which starts with its first handler.
+    open func streamRequest(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataStreamRequest {
+        stream(Converted.url(convertible, method, headers, requestModifier), interceptor, automaticallyCancelOnStreamError)
+    }
+
+    /// Creates a request whose response is handed on piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - interceptor: An interceptor of this request; none by default.
+    /// - Returns: The request, which starts with its first handler.
+    open func streamRequest(
+        _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil
+    ) -> DataStreamRequest { stream(convertible, interceptor, automaticallyCancelOnStreamError) }
+
+    /// Creates a request that continues a download.
+    ///
+    /// - Parameters:
+    ///   - data: The resume data of the earlier download.
+    ///   - interceptor: An interceptor of this request; none by default.
+    ///   - destination: Where the file is put; in the temporary directory by default.
+    /// - Returns: The request, which starts with its first response handler.
+    open func download(
+        resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        DownloadRequest(
+            base.download(
+                resumingWith: data, interceptor: interceptor.map { InterceptorBridge($0) },
+                to: .calling(destination)))
+    }
+
+    private func data(_ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?) -> DataRequest
+    {
+        DataRequest(base.request(convertible, interceptor: interceptor.map { InterceptorBridge($0) }))
+    }
+
+    private func stream(
+        _ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?, _ cancels: Bool
+    ) -> DataStreamRequest {
+        DataStreamRequest(
+            base.streamRequest(
+                convertible, automaticallyCancelOnStreamError: cancels,
+                interceptor: interceptor.map { InterceptorBridge($0) }))
+    }
+
+    private func download(
+        _ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?,
+        _ destination: DownloadRequest.Destination?
+    ) -> DownloadRequest {
+        DownloadRequest(
+            base.download(
+                convertible, interceptor: interceptor.map { InterceptorBridge($0) }, to: .calling(destination)))
+    }
+
+    // MARK: Sessions by base
+
+    private struct Weak: Sendable {
+        weak let session: Session?
+    }
+
+    private static let known = Locked<[ObjectIdentifier: Weak]>([:])
+
+    /// Returns the session that was created for a session of `Bluebonnet`.
+    static func of(_ base: Bluebonnet.Session) -> Session {
+        known.withLock { $0[ObjectIdentifier(base)]?.session } ?? Session(base)
+    }
+}

@@ -1,0 +1,78 @@
+import BluebonnetCallbacks
+import Foundation
+import FoundationNetworking
+
+extension Session {
+    /// The handlers with which a session is created.
+    struct Parts {
+        var interceptor: (any RequestInterceptor)?
+        var serverTrustManager: ServerTrustManager?
+        var redirectHandler: (any RedirectHandler)?
+        var cachedResponseHandler: (any CachedResponseHandler)?
+        var eventMonitors: [any EventMonitor] = []
+
+        func session(
+            _ configuration: Configuration, refusal: StubRefusal? = nil, startRequestsImmediately: Bool,
+            transport: (any Transport)? = nil
+        ) -> Bluebonnet.Session {
+            let own = interceptor.map { InterceptorBridge($0) }
+            return Bluebonnet.Session(
+                configuration: configuration, interceptor: refusal ?? own,
+                serverTrustManager: serverTrustManager?.base,
+                redirectHandler: redirectHandler.map { RedirectBridge(handler: $0) },
+                cachedResponseHandler: cachedResponseHandler.map { CacheBridge(handler: $0) },
+                eventMonitors: eventMonitors.map { MonitorBridge(monitor: $0) },
+                startRequestsImmediately: startRequestsImmediately, transport: transport)
+        }
+    }
+}
+
+/// An interceptor that fails every request of a session whose `URLProtocol` classes would be ignored.
+struct StubRefusal: Bluebonnet.RequestInterceptor, Error, CustomStringConvertible {
+    private let classes: String
+
+    init?(_ configuration: URLSessionConfiguration) {
+        let system = (URLSessionConfiguration.default.protocolClasses ?? []).map { ObjectIdentifier($0) }
+        let own = (configuration.protocolClasses ?? []).filter { !system.contains(ObjectIdentifier($0)) }
+        guard !own.isEmpty else { return nil }
+        classes = own.map { "\($0)" }.joined(separator: ", ")
+    }
+
+    var description: String {
+        "URLProtocol classes (\(classes)) are not called; use a StubTransport of BluebonnetTesting"
+    }
+
+    func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
+        throw self
+    }
+}
+
+extension Bluebonnet.DownloadRequest.Destination {
+    static func calling(_ destination: DownloadRequest.Destination?) -> Self {
+        destination.map { choose in .custom { choose($0, $1.urlResponse) } } ?? .temporary
+    }
+}
+
+/// A request that a closure creates.
+struct Converted: URLRequestConvertible {
+    let make: @Sendable () throws -> URLRequest
+
+    func asURLRequest() throws -> URLRequest { try make() }
+
+    /// A request of a URL, whose parameters a closure encodes.
+    static func url(
+        _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?, _ modify: Session.RequestModifier?,
+        encode: @escaping @Sendable (URLRequest) throws -> URLRequest = { $0 }
+    ) -> Converted {
+        Converted {
+            var request = try URLRequest(url: url, method: method, headers: headers)
+            try modify?(&request)
+            return try encode(request)
+        }
+    }
+
+    /// What a request of `Bluebonnet` was created from.
+    static func of(_ convertible: any HTTPRequestConvertible) -> any URLRequestConvertible {
+        convertible as? any URLRequestConvertible ?? Converted { URLRequest(try convertible.asHTTPRequest()) }
+    }
+}
