@@ -61,7 +61,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - completionHandler: The closure, which is called once.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
-    ) -> Self { respond(queue, DataTask(dataBase, BodySerializer()), completionHandler) }
+    ) -> Self { respond(queue, BodySerializer(), completionHandler) }
 
     /// Calls a closure with the response, with a value that a serializer has made.
     ///
@@ -72,7 +72,12 @@ public class DataRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency public func response<Serializer: DataResponseSerializerProtocol>(
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-    ) -> Self { respond(queue, DataTask(dataBase, bridging: responseSerializer), completionHandler) }
+    ) -> Self {
+        let bridge = DataBridge(serializer: responseSerializer)
+        return respond(
+            queue, dataBase.serializingResponse(using: bridge, automaticallyCancelling: false), bridge.response,
+            completionHandler)
+    }
 
     /// Calls a closure with the response, with its body.
     ///
@@ -90,7 +95,7 @@ public class DataRequest: Request, @unchecked Sendable {
         let serializer = DataResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
     /// Calls a closure with the response, with its body as text.
@@ -111,7 +116,7 @@ public class DataRequest: Request, @unchecked Sendable {
         let serializer = StringResponseSerializer(
             dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
     /// Calls a closure with the response, with its body as parsed JSON.
@@ -132,7 +137,7 @@ public class DataRequest: Request, @unchecked Sendable {
         let serializer = JSONResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods, options: options)
-        return respond(queue, DataTask(dataBase, serializer.base)) { completionHandler($0.map { $0 }) }
+        return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
 
     /// Calls a closure with the response, with its decoded body.
@@ -154,15 +159,30 @@ public class DataRequest: Request, @unchecked Sendable {
         let serializer = DecodableResponseSerializer<Value>(
             dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DataTask(dataBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
-    private func respond<Value: Sendable>(
-        _ queue: DispatchQueue, _ task: @autoclosure () -> DataTask<Value>,
+    private func respond<Raw: Sendable, Value>(
+        _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DataRequest, Raw>,
+        _ finish: @escaping @Sendable (SerializedResponse<Bluebonnet.DataRequest, Raw, RequestError>) ->
+            AFDataResponse<Value>,
         _ handler: @escaping @Sendable (AFDataResponse<Value>) -> Void
     ) -> Self {
-        _ = dataBase.handle(on: queue, handler) { task().onCompletion($0) }
+        _ = dataBase.handle(on: queue) { (response: Handed<AFDataResponse<Value>>) in
+            handler(response.value)
+        } _: { answer in
+            task().onCompletion { answer(Handed(value: finish($0))) }
+        }
         return self
+    }
+
+    private func respond<Serializer: Bluebonnet.ResponseSerializer>(
+        _ queue: DispatchQueue, _ serializer: Serializer,
+        _ handler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self {
+        respond(
+            queue, dataBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDataResponse($0) { $0 } }, handler)
     }
 }
 

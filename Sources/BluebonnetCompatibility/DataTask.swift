@@ -4,13 +4,11 @@ import FoundationNetworking
 
 /// A data request whose response is awaited.
 public struct DataTask<Value: Sendable>: Sendable {
-    fileprivate typealias Answer = SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>
-
-    private let task: SerializingTask<Bluebonnet.DataRequest, Value>
-    private let finish: @Sendable (Answer) -> AFDataResponse<Value>
+    let request: Bluebonnet.DataRequest
+    let answer: @Sendable () async -> AFDataResponse<Value>
 
     /// The response, once the request has ended.
-    public var response: DataResponse<Value, AFError> { get async { finish(await task.response) } }
+    public var response: DataResponse<Value, AFError> { get async { await answer() } }
 
     /// The result, once the request has ended.
     public var result: Result<Value, AFError> { get async { await response.result } }
@@ -19,31 +17,22 @@ public struct DataTask<Value: Sendable>: Sendable {
     public var value: Value { get async throws { try await response.result.get() } }
 
     /// Cancels the request.
-    public func cancel() { task.cancel() }
+    public func cancel() { request.cancel() }
 
     /// Starts the request, or continues it after `suspend()`.
-    public func resume() { task.resume() }
+    public func resume() { request.resume() }
 
     /// Suspends the request.
-    public func suspend() { task.suspend() }
+    public func suspend() { request.suspend() }
 
-    init<Serializer: Bluebonnet.ResponseSerializer>(
-        _ request: Bluebonnet.DataRequest, _ serializer: Serializer, automaticallyCancelling: Bool = false
-    ) where Serializer.SerializedObject == Value {
-        task = request.serializingResponse(using: serializer, automaticallyCancelling: automaticallyCancelling)
-        finish = { AFDataResponse($0, result: $0.result.mapError(AFError.init)) }
+    init(request: Bluebonnet.DataRequest, answer: @escaping @Sendable () async -> AFDataResponse<Value>) {
+        self.request = request
+        self.answer = answer
     }
 
-    init<Serializer: DataResponseSerializerProtocol>(
-        _ request: Bluebonnet.DataRequest, bridging serializer: Serializer, automaticallyCancelling: Bool = false
-    ) where Serializer.SerializedObject == Value {
-        let bridge = DataBridge(serializer: serializer)
-        task = request.serializingResponse(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        finish = { bridge.response($0) }
-    }
-
-    func onCompletion(_ handler: @escaping @Sendable (AFDataResponse<Value>) -> Void) {
-        task.onCompletion { [finish] in handler(finish($0)) }
+    init(_ request: Bluebonnet.DataRequest, _ task: SerializingTask<Bluebonnet.DataRequest, Value>) {
+        self.request = request
+        answer = { AFDataResponse(await task.response) { $0 } }
     }
 }
 
@@ -61,9 +50,10 @@ extension DataRequest {
     ) -> DataTask<Data> {
         DataTask(
             dataBase,
-            DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            dataBase.serializingResponse(
+                using: DataResponseSerializer(
+                    dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with its body as text.
@@ -81,9 +71,10 @@ extension DataRequest {
     ) -> DataTask<String> {
         DataTask(
             dataBase,
-            StringResponseSerializer(
-                dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            dataBase.serializingResponse(
+                using: StringResponseSerializer(
+                    dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with its decoded body.
@@ -102,9 +93,10 @@ extension DataRequest {
     ) -> DataTask<Value> {
         DataTask(
             dataBase,
-            DecodableResponseSerializer<Value>(
-                dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            dataBase.serializingResponse(
+                using: DecodableResponseSerializer<Value>(
+                    dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with a value that a serializer has made.
@@ -114,7 +106,9 @@ extension DataRequest {
     ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
     public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
-    ) -> DataTask<Serializer.SerializedObject> {
-        DataTask(dataBase, bridging: serializer, automaticallyCancelling: automaticallyCancelling)
+    ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+        let bridge = DataBridge(serializer: serializer)
+        let task = dataBase.serializingResponse(using: bridge, automaticallyCancelling: automaticallyCancelling)
+        return DataTask(request: dataBase) { bridge.response(await task.response) }
     }
 }

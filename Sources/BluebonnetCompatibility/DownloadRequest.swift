@@ -83,7 +83,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - completionHandler: The closure, which is called once.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
-    ) -> Self { respond(queue, DownloadTask(downloadBase, FileSerializer(), readsFile: false), completionHandler) }
+    ) -> Self { response(queue: queue, responseSerializer: FileSerializer(), completionHandler: completionHandler) }
 
     /// Calls a closure with the response, with a value that a serializer has made.
     ///
@@ -94,7 +94,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency public func response<Serializer: DownloadResponseSerializerProtocol>(
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
-    ) -> Self { respond(queue, DownloadTask(downloadBase, bridging: responseSerializer), completionHandler) }
+    ) -> Self {
+        let bridge = DownloadBridge(serializer: responseSerializer)
+        return respond(
+            queue, downloadBase.serializingFile(using: bridge, automaticallyCancelling: false), bridge.response,
+            completionHandler)
+    }
 
     /// Calls a closure with the response, with the file.
     ///
@@ -103,7 +108,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - completionHandler: The closure, which is called once.
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
-    ) -> Self { respond(queue, DownloadTask(downloadBase, URLResponseSerializer(), readsFile: false), completionHandler) }
+    ) -> Self { response(queue: queue, responseSerializer: URLResponseSerializer(), completionHandler: completionHandler) }
 
     /// Calls a closure with the response, with the file's content.
     ///
@@ -121,7 +126,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let serializer = DataResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
     /// Calls a closure with the response, with the file's content as text.
@@ -142,7 +147,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let serializer = StringResponseSerializer(
             dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
     /// Calls a closure with the response, with the file's content as parsed JSON.
@@ -163,7 +168,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let serializer = JSONResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods, options: options)
-        return respond(queue, DownloadTask(downloadBase, serializer.base)) { completionHandler($0.map { $0 }) }
+        return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
 
     /// Calls a closure with the response, with the file's decoded content.
@@ -185,19 +190,39 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let serializer = DecodableResponseSerializer<Value>(
             dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return respond(queue, DownloadTask(downloadBase, serializer), completionHandler)
+        return respond(queue, serializer, completionHandler)
     }
 
-    private func respond<Value: Sendable>(
-        _ queue: DispatchQueue, _ task: @autoclosure () -> DownloadTask<Value>,
+    private func respond<Raw: Sendable, Value>(
+        _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DownloadRequest, Raw>,
+        _ finish: @escaping @Sendable (SerializedResponse<Bluebonnet.DownloadRequest, Raw, RequestError>) ->
+            AFDownloadResponse<Value>,
         _ handler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
     ) -> Self {
-        _ = downloadBase.handle(on: queue, handler) { task().onCompletion($0) }
+        _ = downloadBase.handle(on: queue) { (response: Handed<AFDownloadResponse<Value>>) in
+            handler(response.value)
+        } _: { answer in
+            task().onCompletion { answer(Handed(value: finish($0))) }
+        }
         return self
+    }
+
+    private func respond<Serializer: Bluebonnet.ResponseSerializer>(
+        _ queue: DispatchQueue, _ serializer: Serializer,
+        _ handler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self {
+        respond(
+            queue, downloadBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDownloadResponse($0) { $0 } }, handler)
     }
 }
 
 /// A serializer that returns the file, if there is one.
-private struct FileSerializer: SynchronousResponseSerializer {
-    func serialize(_ input: SerializerInput) -> URL? { input.fileURL }
+private struct FileSerializer: DownloadResponseSerializerProtocol {
+    func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> URL? {
+        if let error { throw error }
+        return fileURL
+    }
 }

@@ -4,13 +4,11 @@ import FoundationNetworking
 
 /// A download request whose response is awaited.
 public struct DownloadTask<Value: Sendable>: Sendable {
-    private typealias Answer = SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>
-
-    private let task: SerializingTask<Bluebonnet.DownloadRequest, Value>
-    private let finish: @Sendable (Answer) -> AFDownloadResponse<Value>
+    let request: Bluebonnet.DownloadRequest
+    let answer: @Sendable () async -> AFDownloadResponse<Value>
 
     /// The response, once the request has ended.
-    public var response: DownloadResponse<Value, AFError> { get async { finish(await task.response) } }
+    public var response: DownloadResponse<Value, AFError> { get async { await answer() } }
 
     /// The result, once the request has ended.
     public var result: Result<Value, AFError> { get async { await response.result } }
@@ -19,35 +17,22 @@ public struct DownloadTask<Value: Sendable>: Sendable {
     public var value: Value { get async throws { try await response.result.get() } }
 
     /// Cancels the request.
-    public func cancel() { task.cancel() }
+    public func cancel() { request.cancel() }
 
     /// Starts the request, or continues it after `suspend()`.
-    public func resume() { task.resume() }
+    public func resume() { request.resume() }
 
     /// Suspends the request.
-    public func suspend() { task.suspend() }
+    public func suspend() { request.suspend() }
 
-    init<Serializer: Bluebonnet.ResponseSerializer>(
-        _ request: Bluebonnet.DownloadRequest, _ serializer: Serializer, readsFile: Bool = true,
-        automaticallyCancelling: Bool = false
-    ) where Serializer.SerializedObject == Value {
-        task =
-            readsFile
-            ? request.serializingResponse(using: serializer, automaticallyCancelling: automaticallyCancelling)
-            : request.serializingFile(using: serializer, automaticallyCancelling: automaticallyCancelling)
-        finish = { AFDownloadResponse($0, result: $0.result.mapError(AFError.init)) }
+    init(request: Bluebonnet.DownloadRequest, answer: @escaping @Sendable () async -> AFDownloadResponse<Value>) {
+        self.request = request
+        self.answer = answer
     }
 
-    init<Serializer: DownloadResponseSerializerProtocol>(
-        _ request: Bluebonnet.DownloadRequest, bridging serializer: Serializer, automaticallyCancelling: Bool = false
-    ) where Serializer.SerializedObject == Value {
-        let bridge = DownloadBridge(serializer: serializer)
-        task = request.serializingFile(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        finish = { bridge.response($0) }
-    }
-
-    func onCompletion(_ handler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void) {
-        task.onCompletion { [finish] in handler(finish($0)) }
+    init(_ request: Bluebonnet.DownloadRequest, _ task: SerializingTask<Bluebonnet.DownloadRequest, Value>) {
+        self.request = request
+        answer = { AFDownloadResponse(await task.response) { $0 } }
     }
 }
 
@@ -65,9 +50,10 @@ extension DownloadRequest {
     ) -> DownloadTask<Data> {
         DownloadTask(
             downloadBase,
-            DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            downloadBase.serializingResponse(
+                using: DataResponseSerializer(
+                    dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with its body as text.
@@ -85,9 +71,10 @@ extension DownloadRequest {
     ) -> DownloadTask<String> {
         DownloadTask(
             downloadBase,
-            StringResponseSerializer(
-                dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            downloadBase.serializingResponse(
+                using: StringResponseSerializer(
+                    dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with its decoded body.
@@ -106,9 +93,10 @@ extension DownloadRequest {
     ) -> DownloadTask<Value> {
         DownloadTask(
             downloadBase,
-            DecodableResponseSerializer<Value>(
-                dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+            downloadBase.serializingResponse(
+                using: DecodableResponseSerializer<Value>(
+                    dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
     }
 
     /// Awaits the response, with a value that a serializer has made.
@@ -118,15 +106,16 @@ extension DownloadRequest {
     ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
     public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
-    ) -> DownloadTask<Serializer.SerializedObject> {
-        DownloadTask(downloadBase, bridging: serializer, automaticallyCancelling: automaticallyCancelling)
+    ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+        let bridge = DownloadBridge(serializer: serializer)
+        let task = downloadBase.serializingFile(using: bridge, automaticallyCancelling: automaticallyCancelling)
+        return DownloadTask(request: downloadBase) { bridge.response(await task.response) }
     }
 
     /// Awaits the response, with its file.
     ///
     /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
     public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        DownloadTask(
-            downloadBase, URLResponseSerializer(), readsFile: false, automaticallyCancelling: automaticallyCancelling)
+        DownloadTask(downloadBase, downloadBase.serializingURL(automaticallyCancelling: automaticallyCancelling))
     }
 }

@@ -11,7 +11,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     public private(set) var fields: Bluebonnet.HTTPHeaders
 
     /// The fields that every session adds: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
-    public static let `default` = HTTPHeaders(Bluebonnet.HTTPHeaders.default)
+    public static let `default` = HTTPHeaders(fields: Bluebonnet.HTTPHeaders.default)
 
     /// Creates an empty collection.
     public init() {
@@ -36,7 +36,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     /// Creates a collection from the fields that `Bluebonnet` uses.
     ///
     /// - Parameter fields: The fields. Repeated fields are kept.
-    public init(_ fields: Bluebonnet.HTTPHeaders) {
+    public init(fields: Bluebonnet.HTTPHeaders) {
         self.fields = fields
     }
 
@@ -73,7 +73,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     public mutating func sort() { fields.sort() }
 
     /// Returns the fields, sorted by name.
-    public func sorted() -> HTTPHeaders { HTTPHeaders(fields.sorted()) }
+    public func sorted() -> HTTPHeaders { HTTPHeaders(fields: fields.sorted()) }
 
     /// Returns the value of a field.
     ///

@@ -114,7 +114,7 @@ extension SerializedResponse: MonitoredOutcome {
         if let answer = self as? SerializedResponse<Bluebonnet.DataRequest, Success, RequestError>,
             let request = request as? DataRequest
         {
-            let response = AFDataResponse(answer, result: answer.result.mapError(AFError.init))
+            let response = AFDataResponse(answer) { $0 }
             if let response = response as? AFDataResponse<Data?> {
                 monitor.request(request, didParseResponse: response)
             } else {
@@ -123,7 +123,7 @@ extension SerializedResponse: MonitoredOutcome {
         } else if let answer = self as? SerializedResponse<Bluebonnet.DownloadRequest, Success, RequestError>,
             let request = request as? DownloadRequest
         {
-            let response = AFDownloadResponse(answer, result: answer.result.mapError(AFError.init))
+            let response = AFDownloadResponse(answer) { $0 }
             if let response = response as? AFDownloadResponse<URL?> {
                 monitor.request(request, didParseResponse: response)
             } else {

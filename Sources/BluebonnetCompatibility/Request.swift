@@ -30,6 +30,12 @@ public class Request: @unchecked Sendable {
         base.tag(Origin.self, Origin(request: self, isUpload: self is UploadRequest))
     }
 
+    /// A queue for the user's own work. Requests do not use it.
+    public var underlyingQueue: DispatchQueue { Self.queue }
+    /// A queue for the user's own work. Requests do not use it.
+    public var serializationQueue: DispatchQueue { Self.queue }
+    private static let queue = DispatchQueue(label: "bluebonnet.request")
+
     // MARK: State
 
     /// The state of the request.

@@ -225,6 +225,12 @@ extension Result {
 
 extension DataResponse where Failure == AFError {
     init<Value>(
+        _ answer: SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>, value: (Value) -> Success
+    ) {
+        self.init(answer, result: answer.result.map(value).mapError(AFError.init))
+    }
+
+    init<Value>(
         _ answer: SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>, result: Result<Success, AFError>
     ) {
         let data = answer.data
@@ -235,6 +241,12 @@ extension DataResponse where Failure == AFError {
 }
 
 extension DownloadResponse where Failure == AFError {
+    init<Value>(
+        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>, value: (Value) -> Success
+    ) {
+        self.init(answer, result: answer.result.map(value).mapError(AFError.init))
+    }
+
     init<Value>(
         _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>,
         result: Result<Success, AFError>

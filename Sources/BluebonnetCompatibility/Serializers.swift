@@ -5,7 +5,7 @@ public import FoundationNetworking
 /// A type that makes a value of the response of a `DataRequest`.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject: Sendable
+    associatedtype SerializedObject
 
     /// Makes a value of a response, or throws.
     ///
@@ -22,7 +22,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
 /// A type that makes a value of the file of a `DownloadRequest`.
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject: Sendable
+    associatedtype SerializedObject
 
     /// Makes a value of a file, or throws.
     ///
@@ -40,11 +40,11 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
 public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
     DownloadResponseSerializerProtocol
 {
-    /// The preprocessor of the body.
+    /// The preprocessor of the body; by default, it changes nothing.
     var dataPreprocessor: any DataPreprocessor { get }
-    /// The methods whose responses may have an empty body.
+    /// The methods whose responses may have an empty body; `HEAD` by default.
     var emptyRequestMethods: Set<HTTPMethod> { get }
-    /// The status codes with which a response may have an empty body.
+    /// The status codes with which a response may have an empty body; 204 and 205 by default.
     var emptyResponseCodes: Set<Int> { get }
 }
 
@@ -56,11 +56,11 @@ extension ResponseSerializer {
     /// The default status codes with which a response may have an empty body: 204 and 205.
     public static var defaultEmptyResponseCodes: Set<Int> { [204, 205] }
 
-    /// The preprocessor of the body; by default, it changes nothing.
+    /// The preprocessor of the body, which changes nothing.
     public var dataPreprocessor: any DataPreprocessor { Self.defaultDataPreprocessor }
-    /// The methods whose responses may have an empty body; `HEAD` by default.
+    /// The methods whose responses may have an empty body: `HEAD`.
     public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
-    /// The status codes with which a response may have an empty body; 204 and 205 by default.
+    /// The status codes with which a response may have an empty body: 204 and 205.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
     /// Whether the response of a request may have an empty body; `nil` without a request.
@@ -95,9 +95,19 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
 
 // MARK: Built-in serializers
 
-extension DataResponseSerializer: ResponseSerializer {}
-extension StringResponseSerializer: ResponseSerializer {}
-extension DecodableResponseSerializer: ResponseSerializer {}
+extension DataResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
+extension StringResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
+extension DecodableResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
+
+/// The defaults of the built-in serializers, which both of their protocols declare.
+public protocol DefaultsOfSerializers: ResponseSerializer, Bluebonnet.ResponseSerializer {}
+
+extension DefaultsOfSerializers {
+    /// The default methods whose responses may have an empty body: `HEAD`.
+    public static var defaultEmptyRequestMethods: Set<HTTPMethod> { [.head] }
+    /// The default status codes with which a response may have an empty body: 204 and 205.
+    public static var defaultEmptyResponseCodes: Set<Int> { [204, 205] }
+}
 
 extension URLResponseSerializer: DownloadResponseSerializerProtocol {
     /// Returns the file, or throws the error of the request.
@@ -142,7 +152,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
     /// Parses the body, or throws the error of the request.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-    ) throws -> any Sendable {
+    ) throws -> Any {
         try base.serialize(request: request, response: response, data: data, error: error)
     }
 }
@@ -179,21 +189,28 @@ extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer
 
 // MARK: In Bluebonnet
 
+/// A value that is handed on once, from the serializer that has made it to the handler that gets it.
+// Safety of `@unchecked`: only the handler has the value.
+struct Handed<Value>: @unchecked Sendable {
+    let value: Value
+}
+
 /// A serializer of `Bluebonnet` that calls a serializer of the user.
 struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousResponseSerializer {
     let serializer: Serializer
 
-    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
-        try serializer.serialize(
-            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-            data: input.data.isEmpty ? nil : input.data, error: nil)
+    func serialize(_ input: SerializerInput) throws -> Handed<Serializer.SerializedObject> {
+        Handed(
+            value: try serializer.serialize(
+                request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+                data: input.data.isEmpty ? nil : input.data, error: nil))
     }
 
-    /// The result for a response; a request that failed before its response was serialized asks the serializer as well.
+    /// Makes the response. A serializer that was not called, because the request has failed, gets the error.
     func response(
-        _ answer: SerializedResponse<Bluebonnet.DataRequest, Serializer.SerializedObject, RequestError>
+        _ answer: SerializedResponse<Bluebonnet.DataRequest, Handed<Serializer.SerializedObject>, RequestError>
     ) -> AFDataResponse<Serializer.SerializedObject> {
-        let response = AFDataResponse(answer, result: answer.result.mapError(AFError.init))
+        let response = AFDataResponse(answer) { $0.value }
         guard let error = answer.error, !error.isFromSerializer else { return response }
         return AFDataResponse(
             answer,
@@ -208,17 +225,18 @@ struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousRespon
 struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: SynchronousResponseSerializer {
     let serializer: Serializer
 
-    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
-        try serializer.serializeDownload(
-            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-            fileURL: input.fileURL, error: nil)
+    func serialize(_ input: SerializerInput) throws -> Handed<Serializer.SerializedObject> {
+        Handed(
+            value: try serializer.serializeDownload(
+                request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+                fileURL: input.fileURL, error: nil))
     }
 
-    /// The result for a response; a request that failed before its response was serialized asks the serializer as well.
+    /// Makes the response. A serializer that was not called, because the request has failed, gets the error.
     func response(
-        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Serializer.SerializedObject, RequestError>
+        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Handed<Serializer.SerializedObject>, RequestError>
     ) -> AFDownloadResponse<Serializer.SerializedObject> {
-        let response = AFDownloadResponse(answer, result: answer.result.mapError(AFError.init))
+        let response = AFDownloadResponse(answer) { $0.value }
         guard let error = answer.error, !error.isFromSerializer else { return response }
         return AFDownloadResponse(
             answer,

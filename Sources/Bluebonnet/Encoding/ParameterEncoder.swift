@@ -43,7 +43,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
     /// An encoder that sorts the keys of objects.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
-    private let encoder: JSONEncoder
+    public let encoder: JSONEncoder
 
     /// Creates an encoder.
     ///
@@ -109,7 +109,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     /// An encoder for binary property lists.
     public static let binary = PropertyListParameterEncoder(format: .binary)
 
-    private let encoder: PropertyListEncoder
+    public let encoder: PropertyListEncoder
 
     /// Creates an encoder.
     ///
@@ -184,10 +184,10 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     public static let `default` = URLEncodedFormParameterEncoder()
 
     /// The encoder that creates the pairs.
-    package let encoder: URLEncodedFormEncoder
+    public let encoder: URLEncodedFormEncoder
 
     /// The destination of the pairs.
-    package let destination: Destination
+    public let destination: Destination
 
     /// Creates an encoder.
     ///

@@ -90,7 +90,7 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     public let dataPreprocessor: any DataPreprocessor
 
     /// The encoding to use regardless of the response, or `nil` to detect the encoding from the response.
-    package let encoding: String.Encoding?
+    public let encoding: String.Encoding?
 
     /// The methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
@@ -213,7 +213,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     public let dataPreprocessor: any DataPreprocessor
 
     /// The decoder for the body.
-    package let decoder: any DataDecoder
+    public let decoder: any DataDecoder
 
     /// The methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>

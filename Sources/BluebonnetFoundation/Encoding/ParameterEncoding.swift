@@ -63,13 +63,13 @@ public struct URLEncoding: ParameterEncoding {
     public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
     /// The part of the request into which the parameters are written.
-    package let destination: URLEncodedFormParameterEncoder.Destination
+    public let destination: URLEncodedFormParameterEncoder.Destination
 
     /// The format of the keys of array elements.
-    package let arrayEncoding: URLEncodedFormEncoder.ArrayEncoding
+    public let arrayEncoding: URLEncodedFormEncoder.ArrayEncoding
 
     /// The format of a `Bool`.
-    package let boolEncoding: URLEncodedFormEncoder.BoolEncoding
+    public let boolEncoding: URLEncodedFormEncoder.BoolEncoding
 
     /// Creates an encoding.
     ///
@@ -165,7 +165,7 @@ public struct JSONEncoding: ParameterEncoding {
     public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
     /// The options of the JSON writer.
-    package let options: JSONSerialization.WritingOptions
+    public let options: JSONSerialization.WritingOptions
 
     /// Creates an encoding.
     ///
@@ -245,10 +245,10 @@ public struct PropertyListEncoding: ParameterEncoding {
     public static var binary: PropertyListEncoding { PropertyListEncoding(format: .binary) }
 
     /// The format of the property list.
-    package let format: PropertyListSerialization.PropertyListFormat
+    public let format: PropertyListSerialization.PropertyListFormat
 
     /// The options of the property list writer; Foundation currently defines none.
-    package let options: PropertyListSerialization.WriteOptions
+    public let options: PropertyListSerialization.WriteOptions
 
     /// Creates an encoding.
     ///

@@ -44,6 +44,7 @@ extension URLRequest {
     ///   - method: The HTTP method.
     ///   - headers: The header fields to send; none by default.
     /// - Throws: The error of the conversion to a URL, such as `.invalidURL`.
+    @_disfavoredOverload  // BluebonnetCompatibility has one with its own header fields.
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
         self.init(url: try url.asURL())
         self.method = method

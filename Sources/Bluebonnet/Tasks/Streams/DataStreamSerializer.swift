@@ -53,9 +53,9 @@ public struct StringStreamSerializer: DataStreamSerializer {
 /// Use it only if each piece contains one complete value.
 public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStreamSerializer {
     /// The decoder for each piece.
-    package let decoder: any DataDecoder
+    public let decoder: any DataDecoder
     /// The preprocessor that is applied to each piece before decoding.
-    package let dataPreprocessor: any DataPreprocessor
+    public let dataPreprocessor: any DataPreprocessor
 
     /// Creates a serializer.
     ///

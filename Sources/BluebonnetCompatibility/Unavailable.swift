@@ -1,0 +1,38 @@
+import BluebonnetCallbacks
+public import Foundation
+public import FoundationNetworking
+
+// What Alamofire has and a library without `URLSession` cannot have. Each message says what to write in its place.
+
+extension Session {
+    /// Not available; libcurl makes the requests.
+    @available(*, unavailable, message: "there is no URLSession; use sessionConfiguration, or cancelAllRequests()")
+    public var session: URLSession { fatalError("unavailable") }
+    /// Not available; the monitors are called one by one.
+    @available(*, unavailable, renamed: "eventMonitors")
+    public var eventMonitor: any EventMonitor { fatalError("unavailable") }
+}
+
+extension Request {
+    /// Not available; a session is not the delegate of its requests.
+    @available(*, unavailable, message: "keep the Session, and use its properties")
+    public var delegate: Session? { nil }
+    /// Not available; give the session an `EventMonitor` with `requestDidResume(_:)`.
+    @available(*, unavailable, message: "no notifications are posted; use EventMonitor.requestDidResume(_:)")
+    public static var didResumeNotification: Notification.Name { fatalError("unavailable") }
+    /// Not available; give the session an `EventMonitor` with `requestDidSuspend(_:)`.
+    @available(*, unavailable, message: "no notifications are posted; use EventMonitor.requestDidSuspend(_:)")
+    public static var didSuspendNotification: Notification.Name { fatalError("unavailable") }
+    /// Not available; give the session an `EventMonitor` with `requestDidCancel(_:)`.
+    @available(*, unavailable, message: "no notifications are posted; use EventMonitor.requestDidCancel(_:)")
+    public static var didCancelNotification: Notification.Name { fatalError("unavailable") }
+    /// Not available; give the session an `EventMonitor` with `requestDidFinish(_:)`.
+    @available(*, unavailable, message: "no notifications are posted; use EventMonitor.requestDidFinish(_:)")
+    public static var didFinishNotification: Notification.Name { fatalError("unavailable") }
+}
+
+extension Notification {
+    /// Not available; give the session an `EventMonitor`.
+    @available(*, unavailable, message: "no notifications are posted; the methods of an EventMonitor get the request")
+    public var request: Request? { nil }
+}
