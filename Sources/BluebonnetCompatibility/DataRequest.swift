@@ -140,6 +140,19 @@ public class DataRequest: Request, @unchecked Sendable {
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
 
+    /// Calls a closure with the response, with its body as a parsed property list.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - options: The options of the parser.
+    ///   - completionHandler: The closure, which is called once.
+    @discardableResult @preconcurrency public func responsePropertyList(
+        queue: DispatchQueue = .main, options: PropertyListSerialization.ReadOptions = [],
+        completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
+    ) -> Self {
+        respond(queue, PropertyListObjectSerializer(options: options)) { completionHandler($0.map { $0 }) }
+    }
+
     /// Calls a closure with the response, with its decoded body.
     ///
     /// - Parameters:

@@ -112,6 +112,13 @@ extension DownloadRequest {
         return DownloadTask(request: downloadBase) { bridge.response(await task.response) }
     }
 
+    /// Awaits the response, with its file; the same as `serializingDownloadedFileURL`.
+    ///
+    /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    public func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
+        serializingDownloadedFileURL(automaticallyCancelling: automaticallyCancelling)
+    }
+
     /// Awaits the response, with its file.
     ///
     /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.

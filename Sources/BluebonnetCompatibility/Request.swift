@@ -126,6 +126,13 @@ public class Request: @unchecked Sendable {
         return also { $0.authenticate(using: credential) }
     }
 
+    /// Answers challenges for authentication with a credential; the same as `authenticate(with:)`.
+    ///
+    /// - Parameter credential: The credential. Without a name and a password, the request fails.
+    @discardableResult public func authenticate(using credential: URLCredential) -> Self {
+        authenticate(with: credential)
+    }
+
     /// Sets the handler of redirects, which replaces that of the session.
     ///
     /// - Parameter handler: The handler.

@@ -151,3 +151,21 @@ extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
 extension DeflateRequestCompressor: AsyncInterceptor {
     var native: any Bluebonnet.RequestInterceptor { self }
 }
+
+extension RequestInterceptor where Self == DeflateRequestCompressor {
+    /// An interceptor that compresses bodies.
+    public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
+
+    /// An interceptor that compresses bodies.
+    ///
+    /// - Parameters:
+    ///   - duplicateHeaderBehavior: What happens to requests with a `Content-Encoding`; they fail by default.
+    ///   - shouldCompressBodyData: A closure that decides for each body in memory; by default, all are compressed.
+    public static func deflateCompressor(
+        duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
+        shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+    ) -> DeflateRequestCompressor {
+        DeflateRequestCompressor(
+            duplicateHeaderBehavior: duplicateHeaderBehavior, shouldCompressBodyData: shouldCompressBodyData)
+    }
+}

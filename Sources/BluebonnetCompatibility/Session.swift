@@ -80,6 +80,23 @@ open class Session: @unchecked Sendable {
             rootQueue: rootQueue, requestQueue: requestQueue, serializationQueue: serializationQueue)
     }
 
+    /// Creates a session with the configuration of a `URLSession`, which itself is not used.
+    ///
+    /// - Parameters:
+    ///   - session: The `URLSession` whose configuration is read.
+    ///   - delegate: Ignored; libcurl has no delegates.
+    ///   - rootQueue: Ignored; a session has no queues.
+    ///   - interceptor: The interceptor of all requests; none by default.
+    ///   - eventMonitors: The monitors of all requests.
+    public convenience init(
+        session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
+        interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
+    ) {
+        self.init(
+            configuration: session.configuration, delegate: delegate, rootQueue: rootQueue, interceptor: interceptor,
+            eventMonitors: eventMonitors)
+    }
+
     /// Creates a session with everything that a configuration of `Bluebonnet` offers.
     ///
     /// - Parameters:
@@ -156,6 +173,15 @@ open class Session: @unchecked Sendable {
     ) {
         base.cancelAllRequests(completingOn: queue) { completion?() }
     }
+
+    /// Cancels all requests created so far; the same as `cancelAllRequests(completingOnQueue:completion:)`.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue on which the closure is called.
+    ///   - completion: The closure, which is called once.
+    @preconcurrency public func cancelAllRequests(
+        completingOn queue: DispatchQueue, completion: @escaping @Sendable () -> Void
+    ) { cancelAllRequests(completingOnQueue: queue, completion: completion) }
 
     // MARK: request
 

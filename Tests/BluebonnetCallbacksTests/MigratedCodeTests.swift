@@ -9,58 +9,58 @@ import Testing
     private let queue = DispatchQueue(label: "migrated")
 
     /// A monitor with Alamofire's signatures.
-    private final class Monitor: QueuedEventMonitor {
+    private final class Monitor: EventMonitor {
         let queue: DispatchQueue
         let log: CallLog<String>
 
         init(_ queue: DispatchQueue, _ log: CallLog<String>) { (self.queue, self.log) = (queue, log) }
 
-        func request(_ request: any Request, didCreateInitialURLRequest urlRequest: URLRequest) {
+        func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) {
             log.note("initial \(urlRequest.headers.count)")
         }
 
-        func request(_ request: any Request, didFailToCreateURLRequestWithError error: AFError) {
+        func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) {
             log.note("not created \(error.isInvalidURLError)")
         }
 
         func request(
-            _ request: any Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
+            _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
         ) {
             log.note("adapted \(adaptedRequest.value(forHTTPHeaderField: "X-Adapted") ?? "-")")
         }
 
         func request(
-            _ request: any Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
+            _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
         ) {
             log.note("not adapted \(error.isRequestAdaptationError)")
         }
 
-        func request(_ request: any Request, didCreateURLRequest urlRequest: URLRequest) {
+        func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
             log.note("created \(urlRequest.url?.path ?? "-")")
         }
 
         func request(
             _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
-            withResult result: ValidationResult
+            withResult result: Request.ValidationResult
         ) {
             log.note("data \(response.statusCode)")
         }
 
         func request(
             _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
-            withResult result: ValidationResult
+            withResult result: Request.ValidationResult
         ) {
             log.note("stream \(response.statusCode)")
         }
 
         func request(
             _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
-            fileURL: URL?, withResult result: ValidationResult
+            fileURL: URL?, withResult result: Request.ValidationResult
         ) {
             log.note("download \(response.statusCode)")
         }
 
-        func requestDidFinish(_ request: any Request) { log.note("finished") }
+        func requestDidFinish(_ request: Request) { log.note("finished") }
     }
 
     private struct Refusal: Error {}
@@ -70,16 +70,16 @@ import Testing
         let session = Session(
             eventMonitors: [Monitor(queue, log)], transport: StubTransport { _ in .text("text") })
         await perform(session)
-        await session.shutdown()
+        await session.base.shutdown()
         return log.entries
     }
 
     @Test func `a monitor with methods for URLRequest is called`() async {
         let url = "http://stub.test/a"
-        let adapter = Adapter { request, _ in
+        let adapter = Adapter { request, _, completion in
             var request = request
             request.headers["X-Adapted"] = "yes"
-            return request
+            completion(.success(request))
         }
         let data = await events {
             _ = await $0.request(url, interceptor: adapter).validate().serializingData().response
@@ -93,7 +93,7 @@ import Testing
         #expect(download == ["initial 0", "created /a", "download 200", "finished"])
         let invalid = await events { _ = await $0.request("").serializingData().response }
         #expect(invalid == ["not created true", "finished"])
-        let refusing = Adapter { _, _ in throw Refusal() }
+        let refusing = Adapter { _, _, completion in completion(.failure(Refusal())) }
         let refused = await events { _ = await $0.request(url, interceptor: refusing).serializingData().response }
         #expect(refused == ["initial 0", "not adapted true", "finished"])
     }
@@ -123,7 +123,7 @@ import Testing
             : session.upload(file, to: server.url, interceptor: adapter)
         let text = try await upload.serializingString().value
         #expect(text.hasSuffix(" Bearer t") && (Int(text.prefix { $0 != " " }) ?? 0) >= 1000)
-        await session.shutdown()
+        await session.base.shutdown()
         await server.stop()
     }
 

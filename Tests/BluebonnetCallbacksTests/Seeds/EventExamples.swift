@@ -1,6 +1,7 @@
 import BluebonnetCompatibility
 import BluebonnetTesting
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// Advanced usage: event monitors; with data of our own.
@@ -10,8 +11,7 @@ import Testing
         let queue = DispatchQueue(label: "garden.events")
         let notes = CallLog<String>()
 
-        // Swift 5 code uses `Request`, which has the same meaning.
-        func requestDidResume(_ request: any Request) {
+        func requestDidResume(_ request: Request) {
             dispatchPrecondition(condition: .onQueue(queue))
             notes.note("resumed")
         }
@@ -28,7 +28,7 @@ import Testing
         let queue = DispatchQueue(label: "garden.log")
         let lines = CallLog<String>()
 
-        func requestDidResume(_ request: any Request) {
+        func requestDidResume(_ request: Request) {
             lines.note("Resuming: \(request)")
         }
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    private func session(_ monitors: any RequestEventHandler...) -> Session {
+    private func session(_ monitors: any EventMonitor...) -> Session {
         Session(
             eventMonitors: monitors,
             transport: StubTransport { request in request.url.path == "/weeds" ? .status(404) : .text("tulips") })
@@ -52,7 +52,7 @@ import Testing
         _ = await Examples.answer { done in
             session.request("http://garden.test/weeds").validate().response { done($0) }
         }
-        await session.shutdown()
+        await session.base.shutdown()
         #expect(gardener.notes.entries == ["resumed", "String ", "resumed", "Optional<Data> failed true"])
     }
 
@@ -61,7 +61,7 @@ import Testing
         let session = session(logger)
         _ = await Examples.answer { done in session.request("http://garden.test/beds").responseString { done($0) } }
         _ = await Examples.answer { done in session.request("http://garden.test/beds").response { done($0) } }
-        await session.shutdown()
+        await session.base.shutdown()
         let lines = logger.lines.entries
         #expect(lines.map { $0.prefix(8) } == ["Resuming", "Finished", "Resuming", "Finished"])
         let finished = lines.filter { $0.hasPrefix("Finished") }
@@ -74,19 +74,19 @@ import Testing
         let log = CallLog<String>()
         watcher.requestDidCompleteTaskWithError = { (request, task, error) in
             dispatchPrecondition(condition: .onQueue(queue))
-            log.note("\(request.description) \(task.id) \(error == nil)")
+            log.note("\(request.description) \(task.originalRequest?.url?.path ?? "") \(error == nil)")
         }
         let session = session(watcher)
         _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
-        await session.shutdown()
-        #expect(log.entries.count == 1 && log.entries.first?.hasSuffix(" 1 true") == true, "\(log.entries)")
+        await session.base.shutdown()
+        #expect(log.entries.count == 1 && log.entries.first?.hasSuffix(" /beds true") == true, "\(log.entries)")
     }
 
     @Test func `A monitor without a queue is called on the main queue`() async {
         let monitor = MainGardener()
         let session = session(monitor)
         _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
-        await session.shutdown()
+        await session.base.shutdown()
         #expect(monitor.log.entries == ["finished"])
     }
 
@@ -96,13 +96,12 @@ import Testing
         for _ in 0..<20 {
             _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
         }
-        await session.shutdown()
+        await session.base.shutdown()
         let once = ["resumed", "created", "finished"]
         #expect(monitor.log.entries == (0..<20).flatMap { _ in once })
     }
 
-    @Test @available(*, deprecated)
-    func `A session with queues and monitors`() {
+    @Test func `A session with queues and monitors`() {
         let session = Session(rootQueue: .main, eventMonitors: [Gardener()])
         #expect(session.eventMonitors.count == 1)
     }
@@ -111,7 +110,7 @@ import Testing
 private final class MainGardener: EventMonitor {
     let log = CallLog<String>()
 
-    func requestDidFinish(_ request: any Request) {
+    func requestDidFinish(_ request: Request) {
         dispatchPrecondition(condition: .onQueue(.main))
         log.note("finished")
     }
@@ -121,7 +120,7 @@ private final class BusyGardener: EventMonitor {
     let queue = DispatchQueue(label: "garden.busy", attributes: .concurrent)
     let log = CallLog<String>()
 
-    func requestDidResume(_ request: any Request) { log.note("resumed") }
-    func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) { log.note("created") }
-    func requestDidFinish(_ request: any Request) { log.note("finished") }
+    func requestDidResume(_ request: Request) { log.note("resumed") }
+    func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) { log.note("created") }
+    func requestDidFinish(_ request: Request) { log.note("finished") }
 }

@@ -60,7 +60,6 @@ enum OlderRows {
         _ request: DataRequest, _ s: S, _ urlRequest: URLRequest, _ head: HTTPURLResponse, _ data: Data
     ) throws {
         request.response(responseSerializer: Serializers.Custom()) { response in }
-        request.response(responseSerializer: ClosureResponseSerializer { input in input.data.count }) { response in }
         request.response(responseSerializer: s) { response in }
         _ = try DataResponseSerializer().serialize(request: urlRequest, response: head, data: data, error: nil)
     }
@@ -77,16 +76,16 @@ enum OlderRows {
         AF.upload(multipartFormData: { form in }, to: url).uploadProgress { progress in }
     }
 
-    static func form(_ form: inout MultipartFormData, _ data: Data, _ n: String, _ f: String, _ t: String) {
+    static func form(_ form: MultipartFormData, _ data: Data, _ n: String, _ f: String, _ t: String) {
         form.append(data, withName: n, fileName: f, mimeType: t)
     }
 
     static func downloads(_ url: String, _ f: URL, _ fileURL: URL, _ data: Data) {
-        let download = AF.download(url, to: .file(f)).downloadProgress { progress in }
+        let download = AF.download(url, to: { _, _ in (f, []) }).downloadProgress { progress in }
         download.response { response in _ = (response.fileURL, response.resumeData) }
         _ = download.resumeData
         _ = AF.download(url, to: DownloadRequest.suggestedDownloadDestination(for: .documentDirectory))
-        _ = AF.download(url, to: .custom { _, response in (fileURL, [.removePreviousFile]) })
+        _ = AF.download(url, to: { _, response in (fileURL, [.removePreviousFile]) })
         _ = AF.download(resumingWith: data)
     }
 
@@ -101,7 +100,7 @@ enum OlderRows {
         _ = (Session.default, Session(configuration: c), HTTPHeaders.default, Session(startRequestsImmediately: false))
         request.redirect(using: Redirector(behavior: .modify { _, request, _ in request }))
         request.cacheResponse(using: ResponseCacher(behavior: .modify { _, response in response }))
-        _ = (request.httpRequests(), request.httpResponses())
+        _ = (request.urlRequests(), request.httpResponses())
     }
 
     static func interception(_ a: any RequestAdapter, _ r: any RequestRetrier, _ completion: (RetryResult) -> Void) {

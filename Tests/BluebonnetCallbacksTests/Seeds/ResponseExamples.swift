@@ -47,8 +47,9 @@ import Testing
         #expect(await log.wait(for: 4) == ["data true", "string true", "json true", "decodable true"])
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let destination: DownloadRequest.Destination = .file(
-            directory.appendingPathComponent("flower"), options: [.createIntermediateDirectories, .removePreviousFile])
+        let destination: DownloadRequest.Destination = { _, _ in
+            (directory.appendingPathComponent("flower"), [.createIntermediateDirectories, .removePreviousFile])
+        }
         session.download(url, to: destination)
             .responseURL { log.note("url \($0.value?.lastPathComponent ?? "")") }
             .responseData { log.note("data \($0.error == nil)") }
@@ -143,7 +144,7 @@ import Testing
         let request = session.request(url)
         let task = Task { await request.serializingDecodable(Flower.self, automaticallyCancelling: true).response }
         task.cancel()
-        #expect(await task.value.error?.isCancellation == true && request.isCancelled)
+        #expect(await task.value.error?.isExplicitlyCancelledError == true && request.isCancelled)
         let kept = session.request(url)
         let other = Task { await kept.serializingDecodable(Flower.self, automaticallyCancelling: false).response }
         other.cancel()
