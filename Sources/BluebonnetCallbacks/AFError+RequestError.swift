@@ -13,6 +13,10 @@ extension AFError {
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {
         let cause = error.underlying ?? error
+        if let thrown = error.underlying as? AFError, error.kind.isToldAsThrown {
+            self = thrown
+            return
+        }
         self =
             switch error.kind {
             case .invalidURL: .invalidURL(url: error.url ?? "")
@@ -43,6 +47,16 @@ extension AFError {
                 .eventSource, .bodyAlreadyRead, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }
+    }
+}
+
+extension RequestError.Kind {
+    /// Whether an `AFError` that the user's code has thrown is the error, and not the cause of another one.
+    fileprivate var isToldAsThrown: Bool {
+        switch self {
+        case .invalidURL, .invalidRequest, .parameterEncoding, .serialization, .trust: true
+        default: false
+        }
     }
 }
 

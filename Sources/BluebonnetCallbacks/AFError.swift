@@ -70,6 +70,14 @@ public enum AFError: Error {
         case bodyPartFileNotReachable(at: URL)
         /// The file of a part cannot be read, or is not a regular file.
         case bodyPartFileNotReachableWithError(atURL: URL, error: any Error)
+        /// The size of a part's file is not known; Bluebonnet never creates this case.
+        case bodyPartFileSizeNotAvailable(at: URL)
+        /// The size of a part's file could not be read; Bluebonnet never creates this case.
+        case bodyPartFileSizeQueryFailedWithError(forURL: URL, error: any Error)
+        /// The stream of a part's file could not be created; Bluebonnet never creates this case.
+        case bodyPartInputStreamCreationFailed(for: URL)
+        /// The file of the form could not be created; Bluebonnet never creates this case.
+        case outputStreamCreationFailed(for: URL)
         /// The file of a part is a directory.
         case bodyPartFileIsDirectory(at: URL)
         /// A file already exists at the output URL of the form.
@@ -100,6 +108,8 @@ public enum AFError: Error {
 
     /// The reasons why a response was refused.
     public enum ResponseValidationFailureReason: Sendable {
+        /// The download has no file for validation; Bluebonnet never creates this case.
+        case dataFileNil
         /// The downloaded file could not be read for validation; Bluebonnet never creates this case.
         case dataFileReadFailed(at: URL)
         /// The response has a body, but no `Content-Type`.
@@ -207,6 +217,9 @@ extension AFError {
     /// Whether the request has a body, although its method is GET, HEAD or TRACE.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
+    /// The text that is not a URL; `nil` for other errors.
+    public var urlConvertible: (any URLConvertible)? { if case .invalidURL(let text) = self { text } else { nil } }
+
     /// The cause of this error, such as an error that your own code threw, a `RequestError` or a `URLError`.
     ///
     /// `nil` if the error has no cause, for example if the status code is not acceptable.
@@ -221,6 +234,7 @@ extension AFError {
             .multipartEncodingFailed(.bodyPartFileNotReachableWithError(_, let error)),
             .multipartEncodingFailed(.outputStreamWriteFailed(let error)),
             .multipartEncodingFailed(.inputStreamReadFailed(let error)),
+            .multipartEncodingFailed(.bodyPartFileSizeQueryFailedWithError(_, let error)),
             .responseValidationFailed(.customValidationFailed(let error)),
             .responseSerializationFailed(.jsonSerializationFailed(let error)),
             .responseSerializationFailed(.decodingFailed(let error)),

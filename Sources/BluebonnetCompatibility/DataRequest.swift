@@ -201,6 +201,9 @@ public class DataRequest: Request, @unchecked Sendable {
 
 /// A request that sends a body.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
+    /// The body; `nil` as long as the request was not made.
+    public var uploadable: Uploadable? { base.request?.body.map { Uploadable($0) } }
+
     /// The body of an upload.
     public enum Uploadable {
         /// Data in memory.

@@ -152,8 +152,13 @@ extension EventMonitor {
         _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
         withResult result: Request.ValidationResult
     ) {}
-    /// Does nothing.
-    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {}
+    /// Calls the method for responses of any type.
+    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+        func report<Value: Sendable>(_ response: DataResponse<Value, AFError>, to monitor: some EventMonitor) {
+            monitor.request(request, didParseResponse: response)
+        }
+        report(response, to: self)
+    }
     /// Does nothing.
     public func request(
         _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
@@ -174,8 +179,13 @@ extension EventMonitor {
         _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         fileURL: URL?, withResult result: Request.ValidationResult
     ) {}
-    /// Does nothing.
-    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {}
+    /// Calls the method for responses of any type.
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
+        func report<Value: Sendable>(_ response: DownloadResponse<Value, AFError>, to monitor: some EventMonitor) {
+            monitor.request(request, didParseResponse: response)
+        }
+        report(response, to: self)
+    }
     /// Does nothing.
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,

@@ -8,6 +8,16 @@ public struct RequestAdapterState: Sendable {
     public let requestID: UUID
     /// The session of the request.
     public let session: Session
+
+    /// Creates a state, for tests of adapters.
+    ///
+    /// - Parameters:
+    ///   - requestID: The identifier of the request.
+    ///   - session: The session of the request.
+    public init(requestID: UUID, session: Session) {
+        self.requestID = requestID
+        self.session = session
+    }
 }
 
 /// A type that changes requests before they are made.

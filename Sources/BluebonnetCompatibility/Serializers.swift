@@ -157,17 +157,17 @@ public struct JSONResponseSerializer: ResponseSerializer {
     }
 }
 
-extension ResponseSerializer where Self == DataResponseSerializer {
+extension DataResponseSerializerProtocol where Self == DataResponseSerializer {
     /// A serializer that returns the body.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 }
 
-extension ResponseSerializer where Self == StringResponseSerializer {
+extension DataResponseSerializerProtocol where Self == StringResponseSerializer {
     /// A serializer that returns the body as text.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 }
 
-extension ResponseSerializer {
+extension DataResponseSerializerProtocol {
     /// A serializer that decodes the body.
     ///
     /// - Parameters:

@@ -18,6 +18,14 @@ open class Session: @unchecked Sendable {
     /// The configuration of a session of `Bluebonnet`.
     public typealias Configuration = Bluebonnet.Session.Configuration
 
+    /// When `URLRequest`s are created; it has no effect.
+    public enum RequestSetup: Sendable {
+        /// Together with the request.
+        case eager
+        /// When the request starts.
+        case lazy
+    }
+
     /// The session that `AF` uses; it is also the default session of `Bluebonnet`.
     public static let `default` = Session(Bluebonnet.Session.default)
 
@@ -54,6 +62,7 @@ open class Session: @unchecked Sendable {
     ///   - delegate: Ignored; libcurl has no delegates.
     ///   - rootQueue: Ignored; a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
+    ///   - requestSetup: Ignored; requests are always created when they start.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
@@ -65,7 +74,7 @@ open class Session: @unchecked Sendable {
         configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
         delegate: SessionDelegate = SessionDelegate(),
         rootQueue: DispatchQueue = DispatchQueue(label: "bluebonnet.session.rootQueue"),
-        startRequestsImmediately: Bool = true, requestQueue: DispatchQueue? = nil,
+        startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy, requestQueue: DispatchQueue? = nil,
         serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any EventMonitor] = []

@@ -20,6 +20,8 @@ import Testing
         }
     }
 
+    private struct Token: Decodable { let token: String }
+
     private struct NamingAdapter: RequestAdapter {
         func adapt(
             _ urlRequest: URLRequest, for session: Session,
@@ -66,8 +68,8 @@ import Testing
         let composite = Interceptor(interceptors: [adapterAndRetrier, interceptor])
 
         let session = Session(interceptor: composite)
-        let echo = try await session.request(Examples.url("/bearer")).serializingDecodable([String: String].self).value
-        #expect(echo["token"] == "iris")
+        let echo = try await session.request(Examples.url("/bearer")).serializingDecodable(Token.self).value
+        #expect(echo.token == "iris")
         let named = try await session.request(
             Examples.url("/get"), interceptor: Interceptor(adapters: [NamingAdapter()], retriers: [])
         ).serializingDecodable(Examples.Echo.self).value
@@ -167,7 +169,7 @@ import Testing
         ]
         let manager = ServerTrustManager(evaluators: evaluators)
         #expect(try manager.serverTrustEvaluator(forHost: "any.wild.garden.test") is DefaultTrustEvaluator)
-        #expect(throws: RequestError.self) { try manager.serverTrustEvaluator(forHost: "other.test") }
+        #expect(throws: AFError.self) { try manager.serverTrustEvaluator(forHost: "other.test") }
     }
 
     @Test func `A custom evaluator`() {
