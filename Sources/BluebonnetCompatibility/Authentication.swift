@@ -56,7 +56,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     var native: any Bluebonnet.RequestInterceptor { CredentialKeeping(base: base, current: current) }
 
-    /// The credential. After it is set, all later requests use it.
+    /// The credential.
+    ///
+    /// After it is set, all later requests use it.
     public var credential: Credential? {
         get { current.value }
         set { current.set(newValue) }

@@ -81,9 +81,13 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     public init(queue: DispatchQueue = .main) { self.queue = queue }
 
     /// Calls `requestDidCreateInitialURLRequest`.
-    open func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) { requestDidCreateInitialURLRequest?(request, urlRequest) }
+    open func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) {
+        requestDidCreateInitialURLRequest?(request, urlRequest)
+    }
     /// Calls `requestDidFailToCreateURLRequestWithError`.
-    open func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) { requestDidFailToCreateURLRequestWithError?(request, error) }
+    open func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) {
+        requestDidFailToCreateURLRequestWithError?(request, error)
+    }
     /// Calls `requestDidAdaptInitialRequestToAdaptedRequest`.
     open func request(
         _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
@@ -93,15 +97,23 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
     ) { requestDidFailToAdaptURLRequestWithError?(request, initialRequest, error) }
     /// Calls `requestDidCreateURLRequest`.
-    open func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) { requestDidCreateURLRequest?(request, urlRequest) }
+    open func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
+        requestDidCreateURLRequest?(request, urlRequest)
+    }
     /// Calls `requestDidCreateTask`.
     open func request(_ request: Request, didCreateTask task: URLSessionTask) { requestDidCreateTask?(request, task) }
     /// Calls `requestDidGatherMetrics`.
-    open func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) { requestDidGatherMetrics?(request, metrics) }
+    open func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) {
+        requestDidGatherMetrics?(request, metrics)
+    }
     /// Calls `requestDidFailTaskEarlyWithError`.
-    open func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError) { requestDidFailTaskEarlyWithError?(request, task, error) }
+    open func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError) {
+        requestDidFailTaskEarlyWithError?(request, task, error)
+    }
     /// Calls `requestDidCompleteTaskWithError`.
-    open func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) { requestDidCompleteTaskWithError?(request, task, error) }
+    open func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+        requestDidCompleteTaskWithError?(request, task, error)
+    }
     /// Calls `requestIsRetrying`.
     open func requestIsRetrying(_ request: Request) { requestIsRetrying?(request) }
     /// Calls `requestDidFinish`.
@@ -124,29 +136,39 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         withResult result: Request.ValidationResult
     ) { requestDidValidateRequestResponseDataWithResult?(request, urlRequest, response, data, result) }
     /// Calls `requestDidParseResponse`.
-    open func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) { requestDidParseResponse?(request, response) }
+    open func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+        requestDidParseResponse?(request, response)
+    }
     /// Calls `requestDidValidateRequestResponseWithResult`.
     open func request(
         _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         withResult result: Request.ValidationResult
     ) { requestDidValidateRequestResponseWithResult?(request, urlRequest, response, result) }
     /// Calls `requestDidCreateUploadable`.
-    open func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) { requestDidCreateUploadable?(request, uploadable) }
+    open func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) {
+        requestDidCreateUploadable?(request, uploadable)
+    }
     /// Calls `requestDidFailToCreateUploadableWithError`.
-    open func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) { requestDidFailToCreateUploadableWithError?(request, error) }
+    open func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
+        requestDidFailToCreateUploadableWithError?(request, error)
+    }
     /// Calls `requestDidFinishDownloadingUsingTaskWithResult`.
     open func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
     ) { requestDidFinishDownloadingUsingTaskWithResult?(request, task, result) }
     /// Calls `requestDidCreateDestinationURL`.
-    open func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) { requestDidCreateDestinationURL?(request, url) }
+    open func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+        requestDidCreateDestinationURL?(request, url)
+    }
     /// Calls `requestDidValidateRequestResponseFileURLWithResult`.
     open func request(
         _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         fileURL: URL?, withResult result: Request.ValidationResult
     ) { requestDidValidateRequestResponseFileURLWithResult?(request, urlRequest, response, fileURL, result) }
     /// Calls `requestDidParseDownloadResponse`.
-    open func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) { requestDidParseDownloadResponse?(request, response) }
+    open func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
+        requestDidParseDownloadResponse?(request, response)
+    }
     /// Calls `taskWillPerformHTTPRedirection`.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -157,9 +179,15 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) { taskDidFinishCollectingMetrics?(session, task, metrics) }
     /// Calls `taskDidComplete`.
-    open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) { taskDidComplete?(session, task, error) }
+    open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        taskDidComplete?(session, task, error)
+    }
     /// Calls `dataTaskDidReceiveResponse`.
-    open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) { dataTaskDidReceiveResponse?(session, dataTask, response) }
+    open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) {
+        dataTaskDidReceiveResponse?(session, dataTask, response)
+    }
     /// Calls `dataTaskDidReceiveData`.
-    open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { dataTaskDidReceiveData?(session, dataTask, data) }
+    open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        dataTaskDidReceiveData?(session, dataTask, data)
+    }
 }

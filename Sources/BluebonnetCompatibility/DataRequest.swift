@@ -4,7 +4,9 @@ public import FoundationNetworking
 
 /// A request whose response's body is kept in memory.
 public class DataRequest: Request, @unchecked Sendable {
-    /// A closure that decides whether a response is valid. It gets the request, the head and the body.
+    /// A closure that decides whether a response is valid.
+    ///
+    /// It gets the request, the head and the body.
     public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
     let dataBase: Bluebonnet.DataRequest
@@ -23,6 +25,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// Adds a closure that decides whether a response is valid.
     ///
     /// - Parameter validation: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         dataBase.validate { request, response, data in
             validation(request.map { URLRequest($0) }, response.urlResponse, data)
@@ -35,6 +38,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure, which calls its completion handler once.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue = .main,
         perform handler:
@@ -48,6 +52,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
     ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
@@ -59,6 +64,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the call; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
     ) -> Self { respond(queue, BodySerializer(), completionHandler) }
@@ -69,6 +75,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - queue: The queue of the call; the main queue by default.
     ///   - responseSerializer: The serializer. It is also called if the request has failed.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response<Serializer: DataResponseSerializerProtocol>(
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
@@ -87,6 +94,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseData(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -107,6 +115,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseString(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -128,6 +137,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - options: The options of the parser; by default, any JSON value is allowed.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -146,6 +156,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - queue: The queue of the call; the main queue by default.
     ///   - options: The options of the parser.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responsePropertyList(
         queue: DispatchQueue = .main, options: PropertyListSerialization.ReadOptions = [],
         completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
@@ -163,6 +174,7 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: DispatchQueue = .main,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -177,14 +189,16 @@ public class DataRequest: Request, @unchecked Sendable {
 
     private func respond<Raw: Sendable, Value>(
         _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DataRequest, Raw>,
-        _ finish: @escaping @Sendable (SerializedResponse<Bluebonnet.DataRequest, Raw, RequestError>) ->
+        _ finish:
+            @escaping @Sendable (SerializedResponse<Bluebonnet.DataRequest, Raw, RequestError>) ->
             AFDataResponse<Value>,
         _ handler: @escaping @Sendable (AFDataResponse<Value>) -> Void
     ) -> Self {
         _ = dataBase.handle(on: queue) { (response: Handed<AFDataResponse<Value>>) in
             handler(response.value)
         } _: { answer in
-            task().onCompletion { answer(Handed(value: finish($0))) }
+            // The user's closures may refer to this object without retaining it.
+            task().onCompletion { response in withExtendedLifetime(self) { answer(Handed(value: finish(response))) } }
         }
         return self
     }

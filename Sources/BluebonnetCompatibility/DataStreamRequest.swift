@@ -4,9 +4,13 @@ public import FoundationNetworking
 
 /// A request whose response's body is handed on piece by piece.
 public final class DataStreamRequest: Request, @unchecked Sendable {
-    /// A closure that gets the elements of a stream. If it throws, the request is cancelled.
+    /// A closure that gets the elements of a stream.
+    ///
+    /// If it throws, the request is cancelled.
     public typealias Handler<Success: Sendable, Failure: Error> = @Sendable (Stream<Success, Failure>) throws -> Void
-    /// A closure that decides whether a response is valid. It gets the request and the head.
+    /// A closure that decides whether a response is valid.
+    ///
+    /// It gets the request and the head.
     public typealias Validation = @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse) -> ValidationResult
 
     let streamBase: Bluebonnet.DataStreamRequest
@@ -25,6 +29,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// Adds a closure that decides whether a response is valid.
     ///
     /// - Parameter validation: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         streamBase.validate { validation($0.map { URLRequest($0) }, $1.urlResponse) }
         return self
@@ -35,6 +40,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure, which calls its completion handler once.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue = .main,
         perform handler:
@@ -48,6 +54,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
     ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
@@ -55,6 +62,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// Starts the request, and returns a stream from which its body can be read.
     ///
     /// - Parameter bufferSize: The size of the buffer in bytes; 1,024 by default.
+    /// - Returns: The stream.
     public func asInputStream(bufferSize: Int = 1_024) -> InputStream? {
         streamBase.asInputStream(bufferSize: bufferSize)
     }
@@ -66,9 +74,10 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - stream: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func responseStream(on queue: DispatchQueue = .main, stream: @escaping Handler<Data, Never>) -> Self {
-        streamBase.responseStream(on: queue) { try stream(Stream($0)) }
+        streamBase.responseStream(on: queue) { part in try withExtendedLifetime(self) { try stream(Stream(part)) } }
         return self
     }
 
@@ -78,11 +87,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     ///   - serializer: The serializer that makes the values.
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - stream: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer, on queue: DispatchQueue = .main,
         stream: @escaping Handler<Serializer.SerializedObject, AFError>
     ) -> Self {
-        streamBase.responseStream(using: serializer, on: queue) { try stream(Stream($0)) }
+        streamBase.responseStream(using: serializer, on: queue) { part in
+            try withExtendedLifetime(self) { try stream(Stream(part)) }
+        }
         return self
     }
 
@@ -91,10 +103,12 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - stream: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func responseStreamString(on queue: DispatchQueue = .main, stream: @escaping Handler<String, Never>) -> Self
     {
-        streamBase.responseStreamString(on: queue) { try stream(Stream($0)) }
+        streamBase.responseStreamString(on: queue) { part in try withExtendedLifetime(self) { try stream(Stream(part)) }
+        }
         return self
     }
 
@@ -106,12 +120,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     ///   - decoder: The decoder; JSON by default.
     ///   - preprocessor: The preprocessor of each value; by default, it changes nothing.
     ///   - stream: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, on queue: DispatchQueue = .main, using decoder: any DataDecoder = JSONDecoder(),
+        of type: Value.Type = Value.self, on queue: DispatchQueue = .main,
+        using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        streamBase.responseStreamDecodable(of: type, on: queue, using: decoder, preprocessor: preprocessor) {
-            try stream(Stream($0))
+        streamBase.responseStreamDecodable(of: type, on: queue, using: decoder, preprocessor: preprocessor) { part in
+            try withExtendedLifetime(self) { try stream(Stream(part)) }
         }
         return self
     }

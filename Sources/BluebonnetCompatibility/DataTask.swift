@@ -4,7 +4,7 @@ import FoundationNetworking
 
 /// A data request whose response is awaited.
 public struct DataTask<Value: Sendable>: Sendable {
-    let request: Bluebonnet.DataRequest
+    let request: DataRequest
     let answer: @Sendable () async -> AFDataResponse<Value>
 
     /// The response, once the request has ended.
@@ -25,12 +25,12 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Suspends the request.
     public func suspend() { request.suspend() }
 
-    init(request: Bluebonnet.DataRequest, answer: @escaping @Sendable () async -> AFDataResponse<Value>) {
+    init(request: DataRequest, answer: @escaping @Sendable () async -> AFDataResponse<Value>) {
         self.request = request
         self.answer = answer
     }
 
-    init(_ request: Bluebonnet.DataRequest, _ task: SerializingTask<Bluebonnet.DataRequest, Value>) {
+    init(_ request: DataRequest, _ task: SerializingTask<Bluebonnet.DataRequest, Value>) {
         self.request = request
         answer = { AFDataResponse(await task.response) { $0 } }
     }
@@ -44,12 +44,13 @@ extension DataRequest {
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<Data> {
         DataTask(
-            dataBase,
+            self,
             dataBase.serializingResponse(
                 using: DataResponseSerializer(
                     dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
@@ -64,13 +65,14 @@ extension DataRequest {
     ///   - encoding: The encoding of the text; by default, the response states it.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<String> {
         DataTask(
-            dataBase,
+            self,
             dataBase.serializingResponse(
                 using: StringResponseSerializer(
                     dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
@@ -86,13 +88,14 @@ extension DataRequest {
     ///   - decoder: The decoder; JSON by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<Value> {
         DataTask(
-            dataBase,
+            self,
             dataBase.serializingResponse(
                 using: DecodableResponseSerializer<Value>(
                     dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
@@ -104,11 +107,12 @@ extension DataRequest {
     /// - Parameters:
     ///   - serializer: The serializer. It is also called if the request has failed.
     ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
         let bridge = DataBridge(serializer: serializer)
         let task = dataBase.serializingResponse(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DataTask(request: dataBase) { bridge.response(await task.response) }
+        return DataTask(request: self) { bridge.response(await task.response) }
     }
 }

@@ -9,7 +9,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// A closure that decides where the file of a download is put.
     public typealias Destination =
         @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: Options)
-    /// A closure that decides whether a response is valid. It gets the request, the head and the file.
+    /// A closure that decides whether a response is valid.
+    ///
+    /// It gets the request, the head and the file.
     public typealias Validation =
         @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
 
@@ -32,6 +34,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - directory: The directory; the user's documents by default.
     ///   - domain: The domain of the directory; the user's home directory by default.
     ///   - options: How the file is put into its place.
+    /// - Returns: The destination.
     public class func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,
         in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
@@ -43,12 +46,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Cancels the request. Its response has resume data if the server supports it.
+    /// Cancels the request.
+    ///
+    /// Its response has resume data if the server supports it.
     @discardableResult override public func cancel() -> Self { cancel(producingResumeData: false) }
 
     /// Cancels the request.
     ///
     /// - Parameter shouldProduceResumeData: Whether the response has resume data, if the server supports it.
+    /// - Returns: This request, for chaining.
     @discardableResult public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
         downloadBase.cancel(producingResumeData: shouldProduceResumeData)
         return self
@@ -57,6 +63,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Cancels the request, and calls a closure with the resume data.
     ///
     /// - Parameter completionHandler: The closure, which is called once, with `nil` if there is no resume data.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cancel(
         byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void
     ) -> Self {
@@ -67,6 +74,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Adds a closure that decides whether a response is valid.
     ///
     /// - Parameter validation: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         downloadBase.validate { request, response, fileURL in
             validation(request.map { URLRequest($0) }, response.urlResponse, fileURL)
@@ -81,6 +89,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the call; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self { response(queue: queue, responseSerializer: FileSerializer(), completionHandler: completionHandler) }
@@ -91,6 +100,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - queue: The queue of the call; the main queue by default.
     ///   - responseSerializer: The serializer. It is also called if the request has failed.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response<Serializer: DownloadResponseSerializerProtocol>(
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
@@ -106,9 +116,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the call; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
-    ) -> Self { response(queue: queue, responseSerializer: URLResponseSerializer(), completionHandler: completionHandler) }
+    ) -> Self {
+        response(queue: queue, responseSerializer: URLResponseSerializer(), completionHandler: completionHandler)
+    }
 
     /// Calls a closure with the response, with the file's content.
     ///
@@ -118,6 +131,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseData(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -138,6 +152,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseString(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -159,6 +174,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - options: The options of the parser; by default, any JSON value is allowed.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -181,6 +197,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: DispatchQueue = .main,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -195,14 +212,16 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     private func respond<Raw: Sendable, Value>(
         _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DownloadRequest, Raw>,
-        _ finish: @escaping @Sendable (SerializedResponse<Bluebonnet.DownloadRequest, Raw, RequestError>) ->
+        _ finish:
+            @escaping @Sendable (SerializedResponse<Bluebonnet.DownloadRequest, Raw, RequestError>) ->
             AFDownloadResponse<Value>,
         _ handler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
     ) -> Self {
         _ = downloadBase.handle(on: queue) { (response: Handed<AFDownloadResponse<Value>>) in
             handler(response.value)
         } _: { answer in
-            task().onCompletion { answer(Handed(value: finish($0))) }
+            // The user's closures may refer to this object without retaining it.
+            task().onCompletion { response in withExtendedLifetime(self) { answer(Handed(value: finish(response))) } }
         }
         return self
     }

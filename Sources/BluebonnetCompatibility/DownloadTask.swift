@@ -4,7 +4,7 @@ import FoundationNetworking
 
 /// A download request whose response is awaited.
 public struct DownloadTask<Value: Sendable>: Sendable {
-    let request: Bluebonnet.DownloadRequest
+    let request: DownloadRequest
     let answer: @Sendable () async -> AFDownloadResponse<Value>
 
     /// The response, once the request has ended.
@@ -25,12 +25,12 @@ public struct DownloadTask<Value: Sendable>: Sendable {
     /// Suspends the request.
     public func suspend() { request.suspend() }
 
-    init(request: Bluebonnet.DownloadRequest, answer: @escaping @Sendable () async -> AFDownloadResponse<Value>) {
+    init(request: DownloadRequest, answer: @escaping @Sendable () async -> AFDownloadResponse<Value>) {
         self.request = request
         self.answer = answer
     }
 
-    init(_ request: Bluebonnet.DownloadRequest, _ task: SerializingTask<Bluebonnet.DownloadRequest, Value>) {
+    init(_ request: DownloadRequest, _ task: SerializingTask<Bluebonnet.DownloadRequest, Value>) {
         self.request = request
         answer = { AFDownloadResponse(await task.response) { $0 } }
     }
@@ -44,12 +44,13 @@ extension DownloadRequest {
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<Data> {
         DownloadTask(
-            downloadBase,
+            self,
             downloadBase.serializingResponse(
                 using: DataResponseSerializer(
                     dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
@@ -64,13 +65,14 @@ extension DownloadRequest {
     ///   - encoding: The encoding of the text; by default, the response states it.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<String> {
         DownloadTask(
-            downloadBase,
+            self,
             downloadBase.serializingResponse(
                 using: StringResponseSerializer(
                     dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
@@ -86,13 +88,14 @@ extension DownloadRequest {
     ///   - decoder: The decoder; JSON by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<Value> {
         DownloadTask(
-            downloadBase,
+            self,
             downloadBase.serializingResponse(
                 using: DecodableResponseSerializer<Value>(
                     dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
@@ -104,17 +107,19 @@ extension DownloadRequest {
     /// - Parameters:
     ///   - serializer: The serializer. It is also called if the request has failed.
     ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
         let bridge = DownloadBridge(serializer: serializer)
         let task = downloadBase.serializingFile(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DownloadTask(request: downloadBase) { bridge.response(await task.response) }
+        return DownloadTask(request: self) { bridge.response(await task.response) }
     }
 
     /// Awaits the response, with its file; the same as `serializingDownloadedFileURL`.
     ///
     /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         serializingDownloadedFileURL(automaticallyCancelling: automaticallyCancelling)
     }
@@ -122,7 +127,8 @@ extension DownloadRequest {
     /// Awaits the response, with its file.
     ///
     /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    /// - Returns: The task, whose value is awaited.
     public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        DownloadTask(downloadBase, downloadBase.serializingURL(automaticallyCancelling: automaticallyCancelling))
+        DownloadTask(self, downloadBase.serializingURL(automaticallyCancelling: automaticallyCancelling))
     }
 }

@@ -266,7 +266,9 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
     @concurrent
     func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
         guard let adapter else { return request }
-        if let adapter = adapter as? any AsyncInterceptor { return try await adapter.native.adapt(request, using: state) }
+        if let adapter = adapter as? any AsyncInterceptor {
+            return try await adapter.native.adapt(request, using: state)
+        }
         let own = RequestAdapterState(requestID: UUID(state.requestID), session: Session.of(state.session))
         let adapted = try await CallbackInterception.adapt(request) { adapter.adapt($0, using: own, completion: $1) }
         if request.body == nil, adapted.body != nil, adapted.method == .get {

@@ -136,6 +136,7 @@ extension SerializedResponse: MonitoredOutcome {
 extension Bluebonnet.DataStreamRequest.Stream: MonitoredOutcome {
     fileprivate func report(to monitor: any EventMonitor, _ request: Request) {
         guard let request = request as? DataStreamRequest, let result else { return }
-        monitor.request(request, didParseStream: result.mapError { ($0 as any Error).asAFError(or: .explicitlyCancelled) })
+        monitor.request(
+            request, didParseStream: result.mapError { ($0 as any Error).asAFError(or: .explicitlyCancelled) })
     }
 }

@@ -3,7 +3,9 @@ public import Foundation
 
 /// A form with parts, which is encoded as `multipart/form-data` (RFC 7578).
 open class MultipartFormData {
-    /// The size above which Alamofire encodes forms into files. It has no effect: forms are encoded while they are sent.
+    /// The size above which Alamofire encodes forms into files.
+    ///
+    /// It has no effect: forms are encoded while they are sent.
     public static let encodingMemoryThreshold: UInt64 = 10_000_000
 
     /// The text between the parts.
@@ -69,13 +71,17 @@ open class MultipartFormData {
     @available(*, unavailable, message: "pass name:, fileName: and mimeType: in place of headers:")
     public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {}
 
-    /// Encodes the form in memory. The calling thread waits for its files and streams.
+    /// Encodes the form in memory.
+    ///
+    /// The calling thread waits for its files and streams.
     ///
     /// - Returns: The bytes of the form.
     /// - Throws: `AFError.multipartEncodingFailed`.
     public func encode() throws -> Data { try Self.waiting { [base] in try await base.encode() } }
 
-    /// Encodes the form into a new file. The calling thread waits for its files and streams.
+    /// Encodes the form into a new file.
+    ///
+    /// The calling thread waits for its files and streams.
     ///
     /// - Parameter fileURL: The file, which must not exist.
     /// - Throws: `AFError.multipartEncodingFailed`.

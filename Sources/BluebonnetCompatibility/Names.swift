@@ -9,7 +9,9 @@ public import FoundationNetworking
 public typealias URLSessionTaskMetrics = TransferMetrics
 
 extension TransferMetrics {
-    /// The time that the exchange took. It is placed as if the exchange had ended now.
+    /// The time that the exchange took.
+    ///
+    /// It is placed as if the exchange had ended now.
     public var taskInterval: DateInterval {
         let duration = total / .seconds(1)
         return DateInterval(start: Date(timeIntervalSinceNow: -duration), duration: duration)
@@ -98,12 +100,13 @@ open class ServerTrustManager: @unchecked Sendable {
 }
 
 extension Error {
-    /// This error as an `AFError`; stops the program if it is none.
+    /// This error as an `AFError`; stops the program if it is another error.
     ///
     /// - Parameters:
     ///   - message: What the program says when it stops.
     ///   - file: The file of the call.
     ///   - line: The line of the call.
+    /// - Returns: The error.
     public func asAFError(
         orFailWith message: @autoclosure () -> String, file: StaticString = #file, line: UInt = #line
     ) -> AFError {

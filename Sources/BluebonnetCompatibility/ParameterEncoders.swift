@@ -10,6 +10,7 @@ public protocol ParameterEncoder: Sendable {
     ///   - parameters: The parameters; nothing is encoded without them.
     ///   - request: The request.
     /// - Returns: The request with the parameters.
+    /// - Throws: An error if it cannot be done.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: URLRequest
     ) throws -> URLRequest
@@ -26,6 +27,7 @@ extension ParameterEncoder where Self == JSONParameterEncoder {
     /// An encoder of JSON bodies.
     ///
     /// - Parameter encoder: The encoder of the values.
+    /// - Returns: The encoder.
     public static func json(encoder: JSONEncoder) -> JSONParameterEncoder { JSONParameterEncoder(encoder: encoder) }
 }
 
@@ -38,6 +40,7 @@ extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
     /// - Parameters:
     ///   - encoder: The encoder of the values.
     ///   - destination: Where the parameters are put; by default, the method decides.
+    /// - Returns: The encoder.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         destination: URLEncodedFormParameterEncoder.Destination = .methodDependent

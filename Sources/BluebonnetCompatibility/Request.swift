@@ -6,7 +6,6 @@ public import FoundationNetworking
 ///
 /// The request is a view of a request of `Bluebonnet`, which does the work and lives as long as it runs. Two views of
 /// the same request are equal.
-//
 // Safety of `@unchecked`: all stored properties are constants of `Sendable` types. The compiler does not check classes
 // that have subclasses.
 public class Request: @unchecked Sendable {
@@ -30,9 +29,13 @@ public class Request: @unchecked Sendable {
         base.tag(Origin.self, Origin(request: self, isUpload: self is UploadRequest))
     }
 
-    /// A queue for the user's own work. Requests do not use it.
+    /// A queue for the user's own work.
+    ///
+    /// Requests do not use it.
     public var underlyingQueue: DispatchQueue { Self.queue }
-    /// A queue for the user's own work. Requests do not use it.
+    /// A queue for the user's own work.
+    ///
+    /// Requests do not use it.
     public var serializationQueue: DispatchQueue { Self.queue }
     private static let queue = DispatchQueue(label: "bluebonnet.request")
 
@@ -83,7 +86,9 @@ public class Request: @unchecked Sendable {
     public var lastTask: URLSessionTask? { tasks.last }
     /// A task that describes the first exchange; `nil` as long as no request was made.
     public var firstTask: URLSessionTask? { tasks.first }
-    /// Tasks that describe the exchanges. They were not made by a `URLSession`, but can be suspended and cancelled.
+    /// Tasks that describe the exchanges.
+    ///
+    /// They were not made by a `URLSession`, but can be suspended and cancelled.
     public var tasks: [URLSessionTask] {
         let requests = base.requests
         return requests.enumerated().map { number, request in
@@ -101,7 +106,9 @@ public class Request: @unchecked Sendable {
     /// Stops sending and receiving until `resume()`.
     @discardableResult public func suspend() -> Self { also { $0.suspend() } }
 
-    /// Cancels the request. Its handlers are called with `AFError.explicitlyCancelled`.
+    /// Cancels the request.
+    ///
+    /// Its handlers are called with `AFError.explicitlyCancelled`.
     @discardableResult public func cancel() -> Self { also { $0.cancel() } }
 
     // MARK: Settings
@@ -112,6 +119,7 @@ public class Request: @unchecked Sendable {
     ///   - username: The name.
     ///   - password: The password.
     ///   - persistence: Ignored; credentials are not stored.
+    /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(
         username: String, password: String, persistence: URLCredential.Persistence = .forSession
     ) -> Self { also { $0.authenticate(username: username, password: password) } }
@@ -119,6 +127,7 @@ public class Request: @unchecked Sendable {
     /// Answers challenges for authentication with a credential.
     ///
     /// - Parameter credential: The credential. Without a name and a password, the request fails.
+    /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(with credential: URLCredential) -> Self {
         guard let credential = Credential(credential) else {
             return also { $0.adapt { _, _ in throw UnusableCredential() } }
@@ -129,6 +138,7 @@ public class Request: @unchecked Sendable {
     /// Answers challenges for authentication with a credential; the same as `authenticate(with:)`.
     ///
     /// - Parameter credential: The credential. Without a name and a password, the request fails.
+    /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(using credential: URLCredential) -> Self {
         authenticate(with: credential)
     }
@@ -136,6 +146,7 @@ public class Request: @unchecked Sendable {
     /// Sets the handler of redirects, which replaces that of the session.
     ///
     /// - Parameter handler: The handler.
+    /// - Returns: This request, for chaining.
     @discardableResult public func redirect(using handler: any RedirectHandler) -> Self {
         also { $0.redirect(using: RedirectBridge(handler: handler)) }
     }
@@ -143,6 +154,7 @@ public class Request: @unchecked Sendable {
     /// Sets the handler of responses that can be cached, which replaces that of the session.
     ///
     /// - Parameter handler: The handler.
+    /// - Returns: This request, for chaining.
     @discardableResult public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
         also { $0.cacheResponse(using: CacheBridge(handler: handler)) }
     }
@@ -150,6 +162,7 @@ public class Request: @unchecked Sendable {
     /// Adds an interceptor.
     ///
     /// - Parameter interceptor: The interceptor.
+    /// - Returns: This request, for chaining.
     @discardableResult public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         also { $0.interceptor(InterceptorBridge(interceptor)) }
     }
@@ -157,6 +170,7 @@ public class Request: @unchecked Sendable {
     /// Adds an adapter.
     ///
     /// - Parameter adapter: The adapter.
+    /// - Returns: This request, for chaining.
     @discardableResult public func adapt(using adapter: any RequestAdapter) -> Self {
         also { $0.interceptor(InterceptorBridge(adapter: adapter, retrier: nil)) }
     }
@@ -164,6 +178,7 @@ public class Request: @unchecked Sendable {
     /// Adds a retrier.
     ///
     /// - Parameter retrier: The retrier.
+    /// - Returns: This request, for chaining.
     @discardableResult public func retry(using retrier: any RequestRetrier) -> Self {
         also { $0.interceptor(InterceptorBridge(adapter: nil, retrier: retrier)) }
     }
@@ -171,6 +186,7 @@ public class Request: @unchecked Sendable {
     /// Adds a monitor.
     ///
     /// - Parameter eventMonitor: The monitor.
+    /// - Returns: This request, for chaining.
     @discardableResult public func eventMonitor(_ eventMonitor: any EventMonitor) -> Self {
         also { $0.eventMonitor(MonitorBridge(monitor: eventMonitor)) }
     }
@@ -180,6 +196,7 @@ public class Request: @unchecked Sendable {
     /// Fails the request unless its response has one of these status codes.
     ///
     /// - Parameter acceptableStatusCodes: The status codes.
+    /// - Returns: This request, for chaining.
     @discardableResult public func validate<S: Sequence & Sendable>(
         statusCode acceptableStatusCodes: S
     ) -> Self where S.Element == Int { also { $0.validate(statusCode: acceptableStatusCodes) } }
@@ -187,6 +204,7 @@ public class Request: @unchecked Sendable {
     /// Fails the request unless its response has one of these types, or has no body.
     ///
     /// - Parameter acceptableContentTypes: The types, such as `application/json` or `text/*`.
+    /// - Returns: This request, for chaining.
     @discardableResult public func validate<S: Sequence & Sendable>(
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> S
     ) -> Self where S.Element == String { also { $0.validate(contentType: acceptableContentTypes()) } }
@@ -201,6 +219,7 @@ public class Request: @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - closure: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func uploadProgress(
         queue: DispatchQueue = .main, closure: @escaping ProgressHandler
     ) -> Self { also { $0.uploadProgress(queue: queue, closure: closure) } }
@@ -210,6 +229,7 @@ public class Request: @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - closure: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func downloadProgress(
         queue: DispatchQueue = .main, closure: @escaping ProgressHandler
     ) -> Self { also { $0.downloadProgress(queue: queue, closure: closure) } }
@@ -219,6 +239,7 @@ public class Request: @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
     ) -> Self { also { $0.onURLRequestCreation(on: queue, perform: handler) } }
@@ -228,6 +249,7 @@ public class Request: @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
     ///   - handler: The closure. The task can be suspended and cancelled.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
@@ -244,6 +266,7 @@ public class Request: @unchecked Sendable {
     /// - Parameters:
     ///   - queue: The queue of the call.
     ///   - handler: The closure. Secret values in the command are hidden.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
     ) -> Self { also { $0.cURLDescription(on: queue, calling: handler) } }
@@ -251,11 +274,14 @@ public class Request: @unchecked Sendable {
     /// Calls a closure with a `curl` command that makes the first request, once it was made.
     ///
     /// - Parameter handler: The closure, which is called on a global queue. Secret values in the command are hidden.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         calling handler: @escaping @Sendable (String) -> Void
     ) -> Self { also { $0.cURLDescription(calling: handler) } }
 
-    /// Returns a `curl` command that makes the request. Secret values are hidden.
+    /// Returns a `curl` command that makes the request.
+    ///
+    /// Secret values are hidden.
     public func cURLDescription() -> String { base.cURLDescription() }
 
     func also(_ change: (any Bluebonnet.Request) -> Void) -> Self {

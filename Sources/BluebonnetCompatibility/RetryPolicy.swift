@@ -81,6 +81,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - error: The error.
+    /// - Returns: Whether it is so.
     open func shouldRetry(request: Request, dueTo error: any Error) -> Bool {
         guard let method = request.request?.method, retryableHTTPMethods.contains(method) else { return false }
         if let code = request.response?.statusCode, retryableHTTPStatusCodes.contains(code) { return true }
@@ -161,6 +162,7 @@ extension RequestInterceptor where Self == DeflateRequestCompressor {
     /// - Parameters:
     ///   - duplicateHeaderBehavior: What happens to requests with a `Content-Encoding`; they fail by default.
     ///   - shouldCompressBodyData: A closure that decides for each body in memory; by default, all are compressed.
+    /// - Returns: The interceptor.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }

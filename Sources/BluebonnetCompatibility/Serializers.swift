@@ -14,6 +14,8 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     ///   - response: The head of the response.
     ///   - data: The body; `nil` if it is empty.
     ///   - error: The error of the request. Serializers usually throw it.
+    /// - Throws: An error if it cannot be done.
+    /// - Returns: The result.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
@@ -31,6 +33,8 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     ///   - response: The head of the response.
     ///   - fileURL: The file with the body.
     ///   - error: The error of the request. Serializers usually throw it.
+    /// - Throws: An error if it cannot be done.
+    /// - Returns: The result.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
@@ -174,6 +178,7 @@ extension DataResponseSerializerProtocol {
     ///   - type: The type of the value.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - decoder: The decoder; JSON by default.
+    /// - Returns: This request, for chaining.
     public static func decodable<T: Decodable>(
         of type: T.Type, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         decoder: any DataDecoder = JSONDecoder()
@@ -206,7 +211,9 @@ struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousRespon
                 data: input.data.isEmpty ? nil : input.data, error: nil))
     }
 
-    /// Makes the response. A serializer that was not called, because the request has failed, gets the error.
+    /// Makes the response.
+    ///
+    /// A serializer that was not called, because the request has failed, gets the error.
     func response(
         _ answer: SerializedResponse<Bluebonnet.DataRequest, Handed<Serializer.SerializedObject>, RequestError>
     ) -> AFDataResponse<Serializer.SerializedObject> {
@@ -232,7 +239,9 @@ struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: Synchrono
                 fileURL: input.fileURL, error: nil))
     }
 
-    /// Makes the response. A serializer that was not called, because the request has failed, gets the error.
+    /// Makes the response.
+    ///
+    /// A serializer that was not called, because the request has failed, gets the error.
     func response(
         _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Handed<Serializer.SerializedObject>, RequestError>
     ) -> AFDownloadResponse<Serializer.SerializedObject> {

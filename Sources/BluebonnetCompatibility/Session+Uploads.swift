@@ -104,20 +104,23 @@ extension Session {
     /// - Parameters:
     ///   - multipartFormData: A closure that adds the parts of the form. It is called at once.
     ///   - convertible: The URL.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
     /// - Returns: The request, which starts with its first response handler.
     public func upload(
-        multipartFormData: @escaping (MultipartFormData) -> Void, to convertible: any URLConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        multipartFormData: @escaping (MultipartFormData) -> Void, to convertible: any URLConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
         method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(Self.body(of: Self.form(multipartFormData)), Converted.url(convertible, method, headers, requestModifier), interceptor)
+        upload(
+            Self.body(of: Self.form(multipartFormData)), Converted.url(convertible, method, headers, requestModifier),
+            interceptor)
     }
 
     /// Creates a request that sends a form.
@@ -130,8 +133,9 @@ extension Session {
     ///   - fileManager: Ignored.
     /// - Returns: The request, which starts with its first response handler.
     public func upload(
-        multipartFormData: @escaping (MultipartFormData) -> Void, with convertible: any URLRequestConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
-       
+        multipartFormData: @escaping (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
     ) -> UploadRequest { upload(Self.body(of: Self.form(multipartFormData)), convertible, interceptor) }
 
@@ -140,20 +144,22 @@ extension Session {
     /// - Parameters:
     ///   - multipartFormData: The form, as it is now.
     ///   - convertible: The URL.
+    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
     /// - Returns: The request, which starts with its first response handler.
     public func upload(
-        multipartFormData: MultipartFormData, to convertible: any URLConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        multipartFormData: MultipartFormData, to convertible: any URLConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
         method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(Self.body(of: multipartFormData), Converted.url(convertible, method, headers, requestModifier), interceptor)
+        upload(
+            Self.body(of: multipartFormData), Converted.url(convertible, method, headers, requestModifier), interceptor)
     }
 
     /// Creates a request that sends a form.
@@ -166,8 +172,9 @@ extension Session {
     ///   - fileManager: Ignored.
     /// - Returns: The request, which starts with its first response handler.
     public func upload(
-        multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible, usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
-       
+        multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
     ) -> UploadRequest { upload(Self.body(of: multipartFormData), convertible, interceptor) }
 

@@ -8,7 +8,6 @@ public let AF = Session.default
 /// A session with Alamofire's interface.
 ///
 /// A `Bluebonnet.Session` does the work. Requests live as long as they run, even if nobody holds them or the session.
-//
 // Safety of `@unchecked`: all stored properties are constants of `Sendable` types, or immutable. The compiler does not
 // check classes that are open.
 open class Session: @unchecked Sendable {
@@ -31,7 +30,9 @@ open class Session: @unchecked Sendable {
 
     /// The session of `Bluebonnet` that makes the requests.
     public let base: Bluebonnet.Session
-    /// The configuration with which the session was created. Changes to it have no effect.
+    /// The configuration with which the session was created.
+    ///
+    /// Changes to it have no effect.
     public let sessionConfiguration: URLSessionConfiguration
     /// The delegate, which has no effect.
     public let delegate: SessionDelegate
@@ -374,7 +375,8 @@ open class Session: @unchecked Sendable {
     ///   - parameters: The parameters.
     ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
     ///   - headers: The header fields; none by default.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
+    ///     `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
     /// - Returns: The request, which starts with its first handler.
@@ -396,7 +398,8 @@ open class Session: @unchecked Sendable {
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - headers: The header fields; none by default.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
+    ///     `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
     /// - Returns: The request, which starts with its first handler.
@@ -405,18 +408,21 @@ open class Session: @unchecked Sendable {
         automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        stream(Converted.url(convertible, method, headers, requestModifier), interceptor, automaticallyCancelOnStreamError)
+        stream(
+            Converted.url(convertible, method, headers, requestModifier), interceptor, automaticallyCancelOnStreamError)
     }
 
     /// Creates a request whose response is handed on piece by piece.
     ///
     /// - Parameters:
     ///   - convertible: The request.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized; `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
+    ///     `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
     /// - Returns: The request, which starts with its first handler.
     open func streamRequest(
-        _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil
+        _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DataStreamRequest { stream(convertible, interceptor, automaticallyCancelOnStreamError) }
 
     /// Creates a request that continues a download.
@@ -436,7 +442,8 @@ open class Session: @unchecked Sendable {
                 to: .calling(destination)))
     }
 
-    private func data(_ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?) -> DataRequest
+    private func data(_ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?)
+        -> DataRequest
     {
         DataRequest(base.request(convertible, interceptor: interceptor.map { InterceptorBridge($0) }))
     }

@@ -41,6 +41,7 @@ public struct DataStreamTask: Sendable {
     /// - Parameters:
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
     ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    /// - Returns: The sequence.
     public func streamingData(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
     ) -> Stream<Data, Never> {
@@ -52,6 +53,7 @@ public struct DataStreamTask: Sendable {
     /// - Parameters:
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
     ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    /// - Returns: The sequence.
     public func streamingStrings(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
     ) -> Stream<String, Never> {
@@ -64,6 +66,7 @@ public struct DataStreamTask: Sendable {
     ///   - type: The type of the values; usually, the compiler infers it.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
     ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    /// - Returns: The sequence.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         bufferingPolicy: Stream<Value, AFError>.BufferingPolicy = .unbounded
@@ -79,6 +82,7 @@ public struct DataStreamTask: Sendable {
     ///   - serializer: The serializer.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
     ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    /// - Returns: The sequence.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         serializedUsing serializer: Serializer, automaticallyCancelling: Bool = true,
         bufferingPolicy: Stream<Serializer.SerializedObject, AFError>.BufferingPolicy = .unbounded
@@ -109,6 +113,7 @@ extension Request {
     /// Returns a sequence of the progress of the request's body.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func uploadProgress(
         bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
     ) -> StreamOf<Progress> {
@@ -118,6 +123,7 @@ extension Request {
     /// Returns a sequence of the progress of the response's body.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func downloadProgress(
         bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
     ) -> StreamOf<Progress> {
@@ -127,6 +133,7 @@ extension Request {
     /// Returns a sequence of the requests that are made.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func urlRequests(
         bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
     ) -> StreamOf<URLRequest> {
@@ -136,6 +143,7 @@ extension Request {
     /// Returns a sequence of tasks that describe the exchanges.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func urlSessionTasks(
         bufferingPolicy: StreamOf<URLSessionTask>.BufferingPolicy = .unbounded
     ) -> StreamOf<URLSessionTask> {
@@ -145,9 +153,12 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of `curl` commands that make the requests. Secret values are hidden.
+    /// Returns a sequence of `curl` commands that make the requests.
+    ///
+    /// Secret values are hidden.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func cURLDescriptions(
         bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
     ) -> StreamOf<String> {
@@ -165,6 +176,7 @@ extension DataRequest {
     /// Returns a sequence of the heads of the responses.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func httpResponses(
         bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPURLResponse> { responses(bufferingPolicy) }
@@ -172,6 +184,7 @@ extension DataRequest {
     /// Calls an async closure with the head of each response, and asks it whether the request goes on.
     ///
     /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> ResponseDisposition
     ) -> Self {
@@ -183,6 +196,7 @@ extension DataRequest {
     /// Calls an async closure with the head of each response.
     ///
     /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> Void
     ) -> Self {
@@ -194,6 +208,7 @@ extension DataStreamRequest {
     /// Returns a sequence of the heads of the responses.
     ///
     /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
     public func httpResponses(
         bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPURLResponse> { responses(bufferingPolicy) }
@@ -201,6 +216,7 @@ extension DataStreamRequest {
     /// Calls an async closure with the head of each response, and asks it whether the request goes on.
     ///
     /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> ResponseDisposition
     ) -> Self {
@@ -212,6 +228,7 @@ extension DataStreamRequest {
     /// Calls an async closure with the head of each response.
     ///
     /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> Void
     ) -> Self {

@@ -2,7 +2,7 @@ import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-// What Alamofire has and a library without `URLSession` cannot have. Each message says what to write in its place.
+// What Alamofire has and a library without `URLSession` cannot have. Each message names the replacement.
 
 extension Session {
     /// Not available; libcurl makes the requests.

@@ -133,3 +133,115 @@ import Testing
         #expect(request.url?.query == "a=b&ids%5B%5D=3&ids%5B%5D=1&ids%5B%5D=2")
     }
 }
+
+extension DataRequest {
+    /// As in code that relies on Alamofire's session to retain its requests.
+    fileprivate func validateBody() -> Self {
+        validate { [unowned self] _, _, data in
+            data == nil || self.data != data ? .failure(URLError(.zeroByteResource)) : .success(())
+        }
+    }
+}
+
+/// Requests live as long as they run, as with Alamofire.
+@Suite(.timeLimit(.minutes(1))) struct RequestLifetimeTests {
+    @Test func `a closure may refer to its request without retaining it`() async {
+        let session = Session(transport: StubTransport { _ in .delayed(.milliseconds(20), .text("text")) })
+        let response = await Examples.answer { done in
+            session.request("http://stub.test/").validateBody().responseString { done($0) }
+        }
+        #expect(response.value == "text")
+        let value = try? await session.request("http://stub.test/").validateBody().serializingString().value
+        #expect(value == "text")
+    }
+
+    @Test func `an upload is an UploadRequest for retriers, too`() async {
+        let kinds = CallLog<String>()
+        let session = Session(
+            interceptor: Retrier { request, _, _, completion in
+                kinds.note("\(request is UploadRequest)")
+                completion(.doNotRetry)
+            }, transport: StubTransport { _ in .status(500) })
+        _ = await session.upload(Data("a".utf8), to: "http://stub.test/").validate().serializingData().response
+        _ = await session.request("http://stub.test/").validate().serializingData().response
+        #expect(kinds.entries == ["true", "false"])
+    }
+
+    @Test func `errors of awaited values are AFError`() async {
+        let session = Session(transport: StubTransport { _ in .status(401) })
+        do {
+            _ = try await session.request("http://stub.test/").validate().serializingData().value
+            Issue.record("no error")
+        } catch AFError.responseValidationFailed(.unacceptableStatusCode(401)) {
+        } catch {
+            Issue.record("\(error)")
+        }
+    }
+
+    @Test func `a field replaces the field of the same name`() {
+        var headers: HTTPHeaders = [.authorization("Basic a"), .authorization(bearerToken: "T")]
+        #expect(headers.count == 1 && headers["authorization"] == "Bearer T")
+        headers.add(name: "AUTHORIZATION", value: "x")
+        #expect(headers.dictionary.count == 1 && HTTPHeaders(["A": "1"]).first?.value == "1")
+    }
+
+    @Test func `stubs of URLProtocol are refused`() async {
+        final class Stub: URLProtocol {}
+        let configuration = URLSessionConfiguration.af.default
+        configuration.protocolClasses = [Stub.self]
+        let response = await Session(configuration: configuration).request("http://stub.test/").serializingData().response
+        #expect(response.error?.isRequestAdaptationError == true)
+        #expect(response.error.map { "\($0)".contains("StubTransport") } == true)
+    }
+
+    @Test func `an adapter cannot add a body to a GET`() async {
+        let session = Session(
+            interceptor: Adapter { request, _, completion in
+                var request = request
+                request.httpBody = Data("a".utf8)
+                completion(.success(request))
+            }, transport: StubTransport { _ in .text("text") })
+        let response = await session.request("http://stub.test/").serializingData().response
+        #expect(response.error?.isRequestAdaptationError == true && response.data == nil)
+    }
+
+    @Test func `a serializer gets the error of a failed request`() async {
+        struct Lenient: ResponseSerializer {
+            func serialize(
+                request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+            ) throws -> String { "\(response?.statusCode ?? 0) \(error?.asAFError?.responseCode ?? 0)" }
+        }
+        let session = Session(transport: StubTransport { _ in .status(404) })
+        let response = await session.request("http://stub.test/").validate()
+            .serializingResponse(using: Lenient()).response
+        #expect(response.value == "404 404")
+    }
+
+    @Test func `a credential that is set is used by the next request`() async throws {
+        struct Key: AuthenticationCredential {
+            let token: String
+            var requiresRefresh: Bool { false }
+        }
+        final class Keeper: Authenticator {
+            func apply(_ credential: Key, to urlRequest: inout URLRequest) {
+                urlRequest.headers.add(.authorization(bearerToken: credential.token))
+            }
+            func refresh(
+                _ credential: Key, for session: Session,
+                completion: @escaping @Sendable (Result<Key, any Error>) -> Void
+            ) { completion(.success(credential)) }
+            func didRequest(
+                _ urlRequest: URLRequest, with response: HTTPURLResponse,
+                failDueToAuthenticationError error: any Error
+            ) -> Bool { false }
+            func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Key) -> Bool { true }
+        }
+        let session = Session(transport: StubTransport { .text($0.headers["Authorization"] ?? "-") })
+        let interceptor = AuthenticationInterceptor(authenticator: Keeper(), credential: Key(token: "a"))
+        let url = "http://stub.test/"
+        #expect(try await session.request(url, interceptor: interceptor).serializingString().value == "Bearer a")
+        interceptor.credential = Key(token: "b")
+        #expect(interceptor.credential?.token == "b")
+        #expect(try await session.request(url, interceptor: interceptor).serializingString().value == "Bearer b")
+    }
+}

@@ -132,7 +132,9 @@ import Testing
         let session = Session()
         let urlRequest = try URLRequest(url: Examples.url("/bearer"), method: .get)
         let response = await Examples.answer { done in
-            session.request(urlRequest, interceptor: interceptor).responseJSON { done($0.map { ($0 as? [String: Any])?["token"] as? String }) }
+            session.request(urlRequest, interceptor: interceptor).responseJSON {
+                done($0.map { ($0 as? [String: Any])?["token"] as? String })
+            }
         }
         #expect(response.value == "fresh-r0")
     }
