@@ -2,8 +2,10 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// A monitor that calls closures. Set them before the monitor is given to a session.
-// Safety of `@unchecked`: the closures are set before the monitor is shared.
+// Safety: the closures are set before the monitor is shared.
+/// A monitor that calls closures.
+///
+/// Set the closures before the monitor is given to a session.
 open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     /// The queue of the calls.
     public let queue: DispatchQueue

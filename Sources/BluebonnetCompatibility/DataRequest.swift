@@ -2,6 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
+// Safety: all stored properties are constants of `Sendable` types.
 /// A request whose response's body is kept in memory.
 public class DataRequest: Request, @unchecked Sendable {
     /// A closure that decides whether a response is valid.
@@ -20,15 +21,19 @@ public class DataRequest: Request, @unchecked Sendable {
     public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
 
     /// The body of the response; `nil` if nothing was received.
-    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } }
+    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } ?? validated.withLock(\.self) }
+
+    /// The body of a response that is being validated.
+    private let validated = Locked<Data?>(nil)
 
     /// Adds a closure that decides whether a response is valid.
     ///
     /// - Parameter validation: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
-        dataBase.validate { request, response, data in
-            validation(request.map { URLRequest($0) }, response.urlResponse, data)
+        dataBase.validate { [weak self] request, response, data in
+            self?.validated.withLock { $0 = data }
+            return validation(request.map { URLRequest($0) }, response.urlResponse, data)
         }
         return self
     }
@@ -213,6 +218,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 }
 
+// Safety: all stored properties are constants of `Sendable` types.
 /// A request that sends a body.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     /// The body; `nil` as long as the request was not made.

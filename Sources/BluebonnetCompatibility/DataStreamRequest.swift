@@ -2,6 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
+// Safety: all stored properties are constants of `Sendable` types.
 /// A request whose response's body is handed on piece by piece.
 public final class DataStreamRequest: Request, @unchecked Sendable {
     /// A closure that gets the elements of a stream.

@@ -2,6 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
+// Safety: all stored properties are constants of `Sendable` types.
 /// A request whose response's body is stored in a file.
 public final class DownloadRequest: Request, @unchecked Sendable {
     /// How a file is put into its place.
@@ -23,7 +24,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     /// The file; `nil` as long as there is none.
-    public var fileURL: URL? { downloadBase.fileURL }
+    public var fileURL: URL? { downloadBase.fileURL ?? validated.withLock(\.self) }
+
+    /// The file of a response that is being validated.
+    private let validated = Locked<URL?>(nil)
 
     /// The data with which a new download can continue this one; `nil` if it can't.
     public var resumeData: Data? { downloadBase.resumeData ?? error?.downloadResumeData }
@@ -76,8 +80,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Parameter validation: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
-        downloadBase.validate { request, response, fileURL in
-            validation(request.map { URLRequest($0) }, response.urlResponse, fileURL)
+        downloadBase.validate { [weak self] request, response, fileURL in
+            self?.validated.withLock { $0 = fileURL }
+            return validation(request.map { URLRequest($0) }, response.urlResponse, fileURL)
         }
         return self
     }

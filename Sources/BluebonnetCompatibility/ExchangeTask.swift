@@ -5,7 +5,7 @@ import FoundationNetworking
 /// A `URLSessionTask` that describes an exchange of a request.
 ///
 /// No `URLSession` knows it. It can be suspended, resumed and cancelled, which does the same to the request.
-// Safety of `@unchecked`: all stored properties are constants of `Sendable` types, as the superclass demands.
+// Safety: all stored properties are constants of `Sendable` types, as the superclass demands.
 final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
     private let base: any Bluebonnet.Request
     private let number: Int

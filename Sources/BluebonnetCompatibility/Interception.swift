@@ -96,8 +96,8 @@ public typealias RetryHandler =
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> Void
 
+// Safety: the only property is a constant; subclasses answer for their own.
 /// An adapter that calls a closure.
-// Safety of `@unchecked`: the only property is a constant; subclasses answer for their own.
 open class Adapter: RequestInterceptor, @unchecked Sendable {
     private let adaptHandler: AdaptHandler
 
@@ -113,8 +113,8 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
     ) { adaptHandler(urlRequest, session, completion) }
 }
 
+// Safety: the only property is a constant; subclasses answer for their own.
 /// A retrier that calls a closure.
-// Safety of `@unchecked`: the only property is a constant; subclasses answer for their own.
 open class Retrier: RequestInterceptor, @unchecked Sendable {
     private let retryHandler: RetryHandler
 
@@ -130,10 +130,10 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
     ) { retryHandler(request, session, error, completion) }
 }
 
+// Safety: the properties are constants; subclasses answer for their own.
 /// An interceptor that calls several adapters and retriers.
 ///
 /// The adapters run in their order. The first retrier that does not answer `.doNotRetry` decides.
-// Safety of `@unchecked`: the properties are constants; subclasses answer for their own.
 open class Interceptor: RequestInterceptor, @unchecked Sendable {
     /// The adapters.
     public let adapters: [any RequestAdapter]

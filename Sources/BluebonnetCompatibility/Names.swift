@@ -18,8 +18,10 @@ extension TransferMetrics {
     }
 }
 
-/// The delegate of a session. It has no effect, because no `URLSession` is used.
-// Safety of `@unchecked`: the class has no properties; subclasses answer for their own.
+// Safety: the class has no properties; subclasses answer for their own.
+/// The delegate of a session.
+///
+/// It has no effect, because no `URLSession` is used.
 open class SessionDelegate: NSObject, @unchecked Sendable {
     /// Creates a delegate.
     ///
@@ -56,8 +58,8 @@ open class SessionDelegate: NSObject, @unchecked Sendable {
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
 }
 
+// Safety: the properties are constants; subclasses answer for their own.
 /// A manager that has an evaluator for each host.
-// Safety of `@unchecked`: the properties are constants; subclasses answer for their own.
 open class ServerTrustManager: @unchecked Sendable {
     /// Whether servers without an evaluator are refused.
     public let allHostsMustBeEvaluated: Bool
@@ -103,7 +105,7 @@ extension Error {
     /// This error as an `AFError`; stops the program if it is another error.
     ///
     /// - Parameters:
-    ///   - message: What the program says when it stops.
+    ///   - message: The text that the program prints when it stops.
     ///   - file: The file of the call.
     ///   - line: The line of the call.
     /// - Returns: The error.

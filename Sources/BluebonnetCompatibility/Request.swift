@@ -2,12 +2,12 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
+// Safety: all stored properties are constants of `Sendable` types. The compiler does not check classes
+// that have subclasses.
 /// A request with Alamofire's interface.
 ///
 /// The request is a view of a request of `Bluebonnet`, which does the work and lives as long as it runs. Two views of
 /// the same request are equal.
-// Safety of `@unchecked`: all stored properties are constants of `Sendable` types. The compiler does not check classes
-// that have subclasses.
 public class Request: @unchecked Sendable {
     /// The state of a request.
     public typealias State = RequestState
@@ -15,7 +15,7 @@ public class Request: @unchecked Sendable {
     public typealias ValidationResult = Result<Void, any Error>
     /// A closure that is called with the progress of a body.
     public typealias ProgressHandler = @Sendable (_ progress: Progress) -> Void
-    /// Whether a request goes on after its response's head.
+    /// Whether a request continues after its response's head.
     public typealias ResponseDisposition = BluebonnetCallbacks.ResponseDisposition
 
     /// The request of `Bluebonnet` that does the work.
@@ -313,7 +313,7 @@ struct Origin: RequestTag, Sendable {
 }
 
 extension Request {
-    /// Returns the view of a request: the one that the session returned, if somebody still holds it.
+    /// Returns the view of a request: the one that the session returned, if it still exists.
     static func of(_ base: any Bluebonnet.Request) -> Request {
         let origin = base.tags[Origin.self]
         if let request = origin?.request { return request }

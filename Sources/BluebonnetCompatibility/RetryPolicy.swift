@@ -2,8 +2,8 @@ public import BluebonnetCallbacks
 public import Foundation
 import FoundationNetworking
 
+// Safety: the properties are constants; subclasses answer for their own.
 /// A policy that makes requests again after failures of the connection or of the server.
-// Safety of `@unchecked`: the properties are constants; subclasses answer for their own.
 open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     /// The default number of retries of a request: 2.
     public static let defaultRetryLimit = Bluebonnet.RetryPolicy.defaultRetryLimit
@@ -90,6 +90,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     }
 }
 
+// Safety: all stored properties are constants of `Sendable` types.
 /// A policy that makes requests again only after their connection was lost.
 open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
     /// Creates a policy.

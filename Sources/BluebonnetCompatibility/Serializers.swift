@@ -195,7 +195,7 @@ extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer
 // MARK: In Bluebonnet
 
 /// A value that is handed on once, from the serializer that has made it to the handler that gets it.
-// Safety of `@unchecked`: only the handler has the value.
+// Safety: only the handler has the value.
 struct Handed<Value>: @unchecked Sendable {
     let value: Value
 }

@@ -5,11 +5,11 @@ public import FoundationNetworking
 /// The session that the global requests use, as in `AF.request(…)`.
 public let AF = Session.default
 
+// Safety: all stored properties are constants of `Sendable` types, or immutable. The compiler does not
+// check classes that are open.
 /// A session with Alamofire's interface.
 ///
 /// A `Bluebonnet.Session` does the work. Requests live as long as they run, even if nobody holds them or the session.
-// Safety of `@unchecked`: all stored properties are constants of `Sendable` types, or immutable. The compiler does not
-// check classes that are open.
 open class Session: @unchecked Sendable {
     /// A closure that changes a `URLRequest` before its parameters are encoded.
     public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void

@@ -189,7 +189,8 @@ extension DataRequest {
         final class Stub: URLProtocol {}
         let configuration = URLSessionConfiguration.af.default
         configuration.protocolClasses = [Stub.self]
-        let response = await Session(configuration: configuration).request("http://stub.test/").serializingData().response
+        let response = await Session(configuration: configuration).request("http://stub.test/").serializingData()
+            .response
         #expect(response.error?.isRequestAdaptationError == true)
         #expect(response.error.map { "\($0)".contains("StubTransport") } == true)
     }

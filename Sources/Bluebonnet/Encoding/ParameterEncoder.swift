@@ -43,6 +43,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
     /// An encoder that sorts the keys of objects.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
+    /// The encoder of the values.
     public let encoder: JSONEncoder
 
     /// Creates an encoder.
@@ -109,6 +110,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     /// An encoder for binary property lists.
     public static let binary = PropertyListParameterEncoder(format: .binary)
 
+    /// The encoder of the values.
     public let encoder: PropertyListEncoder
 
     /// Creates an encoder.

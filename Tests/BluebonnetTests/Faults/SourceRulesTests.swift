@@ -51,7 +51,9 @@ struct SourceRulesTests {
         for file in try tree.files(in: "Sources") {
             for line in file.code where line.text.contains(word) {
                 let place = "\(file.path):\(line.number)"
-                #expect(Self.mayBeUnsafe(file.path), "\(place): \(word) may not be used here")
+                // Alamofire's classes can have subclasses, which the compiler does not check.
+                let isOpenClass = word == "@unchecked" && file.path.hasPrefix("Sources/BluebonnetCompatibility/")
+                #expect(isOpenClass || Self.mayBeUnsafe(file.path), "\(place): \(word) may not be used here")
                 guard word == "@unchecked" || word == "nonisolated(unsafe)" else { continue }
                 #expect(file.isJustified(line.number), "\(place): a line with `Safety:` says why this is safe")
             }
