@@ -2,7 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// A type that is told what happens to requests.
+/// A type that receives the events of requests.
 ///
 /// All methods have an implementation that does nothing. They are called in order, on the monitor's queue, and do not
 /// delay the request. Methods of Alamofire that are not listed here are never called: those about challenges, progress

@@ -36,7 +36,7 @@ public protocol RequestAdapter: Sendable {
     ///
     /// - Parameters:
     ///   - urlRequest: The request.
-    ///   - state: What is known of the request.
+    ///   - state: The request's identifier and session.
     ///   - completion: The closure to call once, with the changed request or an error.
     func adapt(
         _ urlRequest: URLRequest, using state: RequestAdapterState,

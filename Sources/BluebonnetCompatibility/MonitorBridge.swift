@@ -104,7 +104,7 @@ struct MonitorBridge: RequestEventHandler {
     }
 }
 
-/// An outcome of serializing that a monitor is told of.
+/// An outcome of serializing that a monitor receives.
 private protocol MonitoredOutcome {
     func report(to monitor: any EventMonitor, _ request: Request)
 }
