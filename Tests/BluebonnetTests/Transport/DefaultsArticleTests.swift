@@ -14,7 +14,7 @@ import Testing
         ("timeouts.connect", "| 30 s |", Timeouts().connect == .seconds(30)),
         ("timeouts.idle", "| 60 s |", Timeouts().idle == .seconds(60)),
         ("timeouts.total", "| 10 minutes |", Timeouts().total(isInMemory: true) == .seconds(600)),
-        ("one exchange, all others", "| none |", Timeouts().total(isInMemory: false) == nil),
+        ("one exchange, all other bodies", "| none |", Timeouts().total(isInMemory: false) == nil),
         ("continueTimeout", "| 1 s |", configuration.continueTimeout == .seconds(1)),
         ("maximumResponseBytes", "| 256 MiB |", configuration.maximumResponseBytes == 256 << 20),
         ("maximumResponseHeadBytes", "| 256 KiB |", configuration.maximumResponseHeadBytes == 256 << 10),
