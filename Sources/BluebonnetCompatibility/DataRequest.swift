@@ -38,30 +38,6 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// Calls a closure with the head of each response, and asks it whether the request goes on.
-    ///
-    /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
-    ///   - handler: The closure, which calls its completion handler once.
-    /// - Returns: This request, for chaining.
-    @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
-        on queue: DispatchQueue = .main,
-        perform handler:
-            @escaping @Sendable (
-                _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
-            ) -> Void
-    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
-
-    /// Calls a closure with the head of each response.
-    ///
-    /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
-    ///   - handler: The closure.
-    /// - Returns: This request, for chaining.
-    @discardableResult @preconcurrency public func onHTTPResponse(
-        on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
-    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
-
     // MARK: Responses
 
     /// Calls a closure with the response, whose body is not serialized.

@@ -23,7 +23,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         super.init(base)
     }
 
-    /// The file; `nil` as long as there is none.
+    /// The file; `nil` before it exists.
     public var fileURL: URL? { downloadBase.fileURL ?? validated.withLock(\.self) }
 
     /// The file of a response that is being validated.
@@ -50,9 +50,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Cancels the request.
+    /// Cancels the request, without resume data.
     ///
-    /// Its response has resume data if the server supports it.
+    /// - Returns: This request, for chaining.
     @discardableResult override public func cancel() -> Self { cancel(producingResumeData: false) }
 
     /// Cancels the request.

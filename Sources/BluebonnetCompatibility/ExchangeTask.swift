@@ -20,7 +20,7 @@ final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
         super.init()
     }
 
-    override var taskIdentifier: Int { Int(truncatingIfNeeded: base.id.number) * 256 + number }
+    override var taskIdentifier: Int { Int(truncatingIfNeeded: base.id.number) &* 256 &+ number }
     override var originalRequest: URLRequest? { sent }
     override var currentRequest: URLRequest? { sent }
     override var response: URLResponse? { received ?? base.response?.urlResponse }

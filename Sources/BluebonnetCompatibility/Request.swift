@@ -55,7 +55,7 @@ public class Request: @unchecked Sendable {
     public var isFinished: Bool { base.isFinished }
     /// The number of retries so far.
     public var retryCount: Int { base.retryCount }
-    /// The error of the request; `nil` as long as there is none.
+    /// The error of the request; `nil` if it has not failed.
     public var error: AFError? { base.error.map { AFError($0) } }
     /// The progress of the request's body, as it is now.
     public var uploadProgress: Progress { Progress(base.uploadProgress) }
@@ -243,6 +243,30 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
     ) -> Self { also { $0.onURLRequestCreation(on: queue, perform: handler) } }
+
+    /// Calls a closure with the head of each response, and asks it whether the request goes on.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure, which calls its completion handler once.
+    /// - Returns: This request, for chaining.
+    @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main,
+        perform handler:
+            @escaping @Sendable (
+                _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
+            ) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
+
+    /// Calls a closure with the head of each response.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - handler: The closure.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func onHTTPResponse(
+        on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
+    ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
 
     /// Calls a closure with a task that describes each exchange.
     ///

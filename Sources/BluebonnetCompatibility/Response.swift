@@ -64,7 +64,7 @@ public struct DownloadResponse<Success, Failure: Error> {
     public let request: URLRequest?
     /// The head of the latest response; `nil` if there was none.
     public let response: HTTPURLResponse?
-    /// The file with the body; `nil` if there is none.
+    /// The file with the body; `nil` if no file was stored.
     public let fileURL: URL?
     /// The data with which a new download can continue this one; `nil` if it can't.
     public let resumeData: Data?

@@ -72,7 +72,8 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
             return completion(.doNotRetry)
         }
         let exponential = pow(Double(exponentialBackoffBase), Double(request.retryCount)) * exponentialBackoffScale
-        let asked = request.response?.value(forHTTPHeaderField: "Retry-After").flatMap { Double($0) } ?? 0
+        let asked =
+            request.response?.value(forHTTPHeaderField: "Retry-After").flatMap { UInt($0) }.map { Double($0) } ?? 0
         completion(.retryWithDelay(max(exponential, min(asked, 60))))
     }
 

@@ -9,7 +9,8 @@ public let AF = Session.default
 // check classes that are open.
 /// A session with Alamofire's interface.
 ///
-/// A `Bluebonnet.Session` does the work. Requests live as long as they run, even if nobody holds them or the session.
+/// A `Bluebonnet.Session` does the work. A running request is kept until it has ended,
+/// even if the program keeps neither the request nor the session.
 open class Session: @unchecked Sendable {
     /// A closure that changes a `URLRequest` before its parameters are encoded.
     public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
@@ -156,13 +157,14 @@ open class Session: @unchecked Sendable {
         redirectHandler = parts.redirectHandler
         cachedResponseHandler = parts.cachedResponseHandler
         eventMonitors = parts.eventMonitors
-        Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self) }
+        Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self, identity: ObjectIdentifier(self)) }
     }
 
     deinit {
         Self.known.withLock { known in
             // A newer session for the same base may have taken the place.
-            if known[ObjectIdentifier(base)]?.session == nil { known[ObjectIdentifier(base)] = nil }
+            guard known[ObjectIdentifier(base)]?.identity == ObjectIdentifier(self) else { return }
+            known[ObjectIdentifier(base)] = nil
         }
     }
 
@@ -470,6 +472,8 @@ open class Session: @unchecked Sendable {
 
     private struct Weak: Sendable {
         weak let session: Session?
+        /// Identifies the session without retaining it: the last release must not happen under the lock.
+        let identity: ObjectIdentifier
     }
 
     private static let known = Locked<[ObjectIdentifier: Weak]>([:])

@@ -165,53 +165,15 @@ extension Request {
         StreamOf(base.cURLDescriptions(bufferingPolicy: .init(bufferingPolicy))) { $0 }
     }
 
-    fileprivate func responses(
-        _ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy
+    /// Returns a sequence of the heads of the responses.
+    ///
+    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Returns: The sequence.
+    public func httpResponses(
+        bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPURLResponse> {
         StreamOf(base.httpResponses(bufferingPolicy: .init(bufferingPolicy))) { $0.urlResponse }
     }
-}
-
-extension DataRequest {
-    /// Returns a sequence of the heads of the responses.
-    ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
-    /// - Returns: The sequence.
-    public func httpResponses(
-        bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
-    ) -> StreamOf<HTTPURLResponse> { responses(bufferingPolicy) }
-
-    /// Calls an async closure with the head of each response, and asks it whether the request goes on.
-    ///
-    /// - Parameter handler: The closure. The body is not received before it returns.
-    /// - Returns: This request, for chaining.
-    @_disfavoredOverload @discardableResult public func onHTTPResponse(
-        perform handler: @escaping @Sendable (HTTPURLResponse) async -> ResponseDisposition
-    ) -> Self {
-        also {
-            $0.onHTTPResponse { (head: HTTPResponse) async -> ResponseDisposition in await handler(head.urlResponse) }
-        }
-    }
-
-    /// Calls an async closure with the head of each response.
-    ///
-    /// - Parameter handler: The closure. The body is not received before it returns.
-    /// - Returns: This request, for chaining.
-    @_disfavoredOverload @discardableResult public func onHTTPResponse(
-        perform handler: @escaping @Sendable (HTTPURLResponse) async -> Void
-    ) -> Self {
-        also { $0.onHTTPResponse { (head: HTTPResponse) async -> Void in await handler(head.urlResponse) } }
-    }
-}
-
-extension DataStreamRequest {
-    /// Returns a sequence of the heads of the responses.
-    ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
-    /// - Returns: The sequence.
-    public func httpResponses(
-        bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
-    ) -> StreamOf<HTTPURLResponse> { responses(bufferingPolicy) }
 
     /// Calls an async closure with the head of each response, and asks it whether the request goes on.
     ///

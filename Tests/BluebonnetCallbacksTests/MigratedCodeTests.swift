@@ -245,4 +245,39 @@ extension DataRequest {
         #expect(interceptor.credential?.token == "b")
         #expect(try await session.request(url, interceptor: interceptor).serializingString().value == "Bearer b")
     }
+
+    /// More callers wait than the pool has threads, so that a caller that took the encoder's thread would wait for ever.
+    @Test func `a form is encoded while the caller waits`() async throws {
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<16 {
+                group.addTask {
+                    let form = MultipartFormData(boundary: "b")
+                    form.append(Data("\(number)".utf8), withName: "n")
+                    return String(decoding: try form.encode(), as: UTF8.self)
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(texts.count == 16 && texts.allSatisfy { $0.hasPrefix("--b\r\n") && $0.hasSuffix("--b--\r\n") })
+        #expect(throws: AFError.self) {
+            let form = MultipartFormData()
+            form.append(URL(fileURLWithPath: "/nonexistent/file"), withName: "f")
+            _ = try form.encode()
+        }
+    }
+
+    @Test func `sessions that end while others look for them`() async {
+        let base = Bluebonnet.Session(transport: StubTransport { _ in .text("text") })
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<500 {
+                        let session = Session(base)
+                        _ = session.interceptor
+                    }
+                }
+            }
+        }
+        await base.shutdown()
+    }
 }
