@@ -104,7 +104,8 @@ extension Session {
 }
 
 extension URLSessionConfiguration {
-    /// The default configurations, with Bluebonnet's default header fields.
+    /// Configurations that have Bluebonnet's default header fields: `URLSessionConfiguration.af.default` and
+    /// `URLSessionConfiguration.af.ephemeral`.
     public static var af: DefaultConfigurations { DefaultConfigurations() }
 
     /// The value of `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.

@@ -16,9 +16,7 @@ import FoundationEssentials
 ///
 /// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when
 /// the server closes the connection, if ``Configuration/reconnects`` is `false`. A source whose method is not
-/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`. If
-/// ``Configuration/finalData`` is set and the source does not reconnect, it is an error if the server closes the
-/// connection before this data.
+/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
 ///
 /// The sequence throws an error in these cases:
 ///

@@ -7,17 +7,17 @@ public struct TransferMetrics: Hashable, Sendable {
     ///
     /// The other durations do not contain this time. See ``Session/Configuration/requestLimits``.
     public var queue: Duration?
-    /// The time until the host name was resolved.
+    /// The time from the start of the exchange until the host name was resolved.
     public var nameLookup: Duration?
-    /// The time until the TCP connection was established.
+    /// The time from the start of the exchange until the TCP connection was established.
     public var connect: Duration?
-    /// The time until the TLS handshake was complete.
+    /// The time from the start of the exchange until the TLS handshake was complete.
     public var tlsHandshake: Duration?
-    /// The time until everything was ready to send the request.
+    /// The time from the start of the exchange until everything was ready to send the request.
     public var requestStart: Duration?
-    /// The time until the first byte of the response arrived.
+    /// The time from the start of the exchange until the first byte of the response arrived.
     public var firstByte: Duration?
-    /// The time until the exchange ended.
+    /// The time from the start of the exchange until the exchange ended.
     public var total: Duration = .zero
     /// The number of bytes sent for the request head and body, without the overhead of TLS.
     public var bytesSent: Int64 = 0

@@ -213,11 +213,13 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of the response heads that are received, including the heads of retries.
+    /// Returns a sequence of the response heads of the request, including those of retries.
+    ///
+    /// The heads of redirects that are followed are not in the sequence.
     ///
     /// The sequence begins with the latest head, if there is one, and ends when the request has finished. A loop over
-    /// the sequence does not start the request. For a ``DataRequest`` without `onHTTPResponse`, the sequence contains
-    /// the head only when the body is complete.
+    /// the sequence does not start the request. For a ``DataRequest`` without `onHTTPResponse`, a head appears in the
+    /// sequence only after the body is complete.
     ///
     /// - Parameter bufferingPolicy: The values to keep for a slow loop; all values by default.
     /// - Returns: The sequence of heads.

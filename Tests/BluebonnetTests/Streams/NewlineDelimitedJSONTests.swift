@@ -38,6 +38,32 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("{\"x\":1}{\"x\":2}", [1, 2]), ("{\"x\":1} {\"x\":2}\n\n{\"x\":3}", [1, 2, 3]),
+            ("{\"x\":1,\"s\":\"}{\\\"}{\\\\\"}{\"x\":2,\"a\":[{},[{}]]}\r\n{\"x\":3}", [1, 2, 3]),
+            ("\u{FEFF}{\"x\":1}\t{\"x\":2}\r\n", [1, 2]),
+        ] as [(String, [Int])])
+    func `objects need no line ending between them`(_ text: String, expected: [Int]) throws {
+        for chunks in Chunking.everyWay(text) {
+            #expect(try Self.values(chunks) == expected.map { Point(x: $0) })
+        }
+    }
+
+    @Test func `An object is a value when its last bracket arrives`() throws {
+        var lines = NewlineDelimitedJSON(of: Point.self)
+        lines.append(Data("{\"x\":1".utf8))
+        #expect(try lines.next() == nil)
+        lines.append(Data("}".utf8))
+        #expect(try lines.next()?.x == 1)
+        lines.append(Data("\n{\"x\":2}{\"x\":3}\r".utf8))
+        #expect(try lines.next()?.x == 2)
+        #expect(try lines.next()?.x == 3)
+        lines.append(Data("\nnonsense\n".utf8))
+        let error = try #require(throws: RequestError.self) { try lines.next() }
+        #expect(error.detail == "line 4")
+    }
+
     @Test func `Any decoder can be used, even if it requires an index of 0`() throws {
         for chunks in Chunking.everyWay("Abc, which is a line of some length\nBcd\n") {
             #expect(try Self.values(chunks, decoder: FirstByteDecoder()) == [Point(x: 65), Point(x: 66)])

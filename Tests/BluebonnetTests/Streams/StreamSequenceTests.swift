@@ -216,6 +216,23 @@ import Testing
         #expect(request.isCancelled == cancels)
         try await TestHarness.end(session, server)
     }
+
+    /// The request has finished when the last element is read, so that it can no longer be cancelled.
+    @Test func `The completion has the error of a last element that cancels the request`() async throws {
+        let transport = StubTransport()
+        transport.stub(nil, "/", .text("{\"x\":1"))
+        let session = Session(transport: transport)
+        let request = session.streamRequest("http://a.test/", automaticallyCancelOnStreamError: true)
+        var completion: DataStreamRequest.Completion?
+        for await event in request.streamTask().streamingDecodables([String: Int].self) {
+            completion = event.completion
+        }
+        #expect(completion?.error?.kind == .cancelled)
+        #expect(completion?.error?.url == "http://a.test/")
+        let underlying = try #require(completion?.error?.underlying as? RequestError)
+        #expect(underlying.kind == .serialization(.decodingFailed))
+        await session.shutdown()
+    }
 }
 
 /// Fails at an x.

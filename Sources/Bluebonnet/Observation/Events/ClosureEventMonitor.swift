@@ -26,7 +26,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         self.executor = executor
     }
 
-    /// Accesses a closure of ``Closures`` as a property of the monitor.
+    /// Reads or sets a closure of ``Closures`` as a property of the monitor of the monitor.
     ///
     /// - Parameter closure: The key path of the closure in ``Closures``.
     public subscript<Closure: Sendable>(

@@ -76,10 +76,11 @@ package struct TextLineFramer {
 
 /// Decodes each line of a body as a separate value; a line may span several chunks.
 ///
-/// Lines end with LF or CRLF. The last line does not need a line ending. Blank lines and a byte order mark at the start
-/// are skipped.
+/// Lines end with LF or CRLF. The last line does not need a line ending, and neither does an object or an array. Blank
+/// lines and a byte order mark at the start are skipped.
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
+    private var separator = JSONValueSeparator()
     private var lines: LineFramer
 
     /// Creates a framer.
@@ -100,7 +101,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     ///
     /// - Parameter bytes: The next bytes of the body.
     package mutating func append(_ bytes: Data) {
-        lines.append(bytes)
+        lines.append(separator.separate(bytes))
     }
 
     /// Marks the body as complete.

@@ -32,7 +32,7 @@ extension Session.Configuration {
         ///
         /// For connections to this server, libcurl does not use all settings of the session. It checks the server with
         /// the session's authorities. It does not use the session's trust evaluators, TLS versions, ciphers, interface
-        /// and address family. Instead of the session's proxy, it uses the proxy in the environment variable
+        /// or address family. Instead of the session's proxy, it uses the proxy in the environment variable
         /// `https_proxy` or `all_proxy`, unless `no_proxy` excludes the server. The names of proxies are also looked up
         /// with this server.
         ///
@@ -41,7 +41,8 @@ extension Session.Configuration {
         /// - The URL is not an `https` URL, or is a template (`{?dns}`).
         /// - The installed libcurl is 8.5.0 to 8.8.0, which may crash.
         /// - The installed libcurl is older than 8.5.0, and ``ConnectionLimits/total`` is set.
-        /// - The file of authorities with which libcurl was built cannot be read.
+        /// - Libcurl's default file of certificate authorities cannot be read. Libcurl reads the file, although it then
+        ///   uses the session's authorities.
         public var httpsServer: URL?
 
         /// Creates the default settings.

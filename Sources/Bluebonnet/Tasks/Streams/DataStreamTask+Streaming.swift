@@ -54,9 +54,9 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as the last event.
     ///
-    /// Blank lines are skipped. If a line cannot be decoded, the sequence contains an error event and continues with
-    /// the next line. If a line is longer than 16 MiB, the sequence contains an error event, and then only the
-    /// completion. Values are decoded on the global executor.
+    /// Blank lines are skipped. An object or an array does not need a line ending. If a line cannot be decoded, the
+    /// sequence contains an error event and continues with the next line. If a line is longer than 16 MiB, the sequence
+    /// contains an error event, and then only the completion. Values are decoded on the global executor.
     ///
     /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
     /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
@@ -150,8 +150,8 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private let transform: Transform
     private var isBodyComplete = false
     private var isComplete = false
-    /// The error of a reader that joined too late.
-    private var lateReaderError: RequestError?
+    /// The error of a reader that joined too late, or of a request that was cancelled because of an element.
+    private var completionError: RequestError?
 
     init(
         _ streamReader: StreamReader, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer,
@@ -168,14 +168,19 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         while !isComplete {
             if let result = await nextResult() {
                 if let events = request.core.events { report(events, of: result) }
-                if case .failure = result, request.automaticallyCancelOnStreamError { request.cancel() }
+                if case .failure(let error) = result, request.automaticallyCancelOnStreamError {
+                    request.cancel()
+                    // After the last element, the request may have finished before.
+                    completionError = .cancelled(after: error as? RequestError)
+                        .during(request.request, attempts: request.retryCount + 1)
+                }
                 return Element(event: .stream(result), request: request)
             }
             guard isBodyComplete else { continue }
             isComplete = true
             // A cancelled loop ends without the completion, because the request may not have finished.
             guard !Task.isCancelled else { return nil }
-            let completion = request.completion(failingWith: lateReaderError)
+            let completion = request.completion(failingWith: completionError)
             return Element(event: .complete(completion), request: request)
         }
         return nil
@@ -203,7 +208,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
             isBodyComplete = try await !reader.receive()
         } catch {
             // The completion contains the error.
-            if error.kind == .bodyAlreadyRead { lateReaderError = error }
+            if error.kind == .bodyAlreadyRead { completionError = error }
             reader.close()
         }
         return nil
