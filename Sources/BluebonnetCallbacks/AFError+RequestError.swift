@@ -22,23 +22,31 @@ extension AFError {
             case .invalidURL: .invalidURL(url: error.url ?? "")
             case .invalidRequest(.bodyDataInGETRequest): .urlRequestValidationFailed(reason: .bodyDataInGETRequest)
             case .invalidRequest: .createURLRequestFailed(error: cause)
-            case .parameterEncoding where cause is JSONEncoding.Error:
+            case .parameterEncoding where cause is JSONEncoding.Error || cause is EncodingError:
                 .parameterEncodingFailed(reason: .jsonEncodingFailed(error: cause))
             case .parameterEncoding: .parameterEncoderFailed(reason: .encoderFailed(error: cause))
             case .multipartEncoding(let reason): .multipartEncodingFailed(reason: reason.asAF(cause))
             case .requestBody: .createUploadableFailed(error: cause)
             case .adaptation: .requestAdaptationFailed(error: cause)
             case .retry(let original):
-                .requestRetryFailed(retryError: cause, originalError: AFError(RequestError(original)))
+                .requestRetryFailed(
+                    retryError: cause, originalError: AFError(error.replaced ?? RequestError(original)))
             case .validation(let reason): .responseValidationFailed(reason: reason.asAF(cause))
             case .serialization(let reason): .responseSerializationFailed(reason: reason.asAF(cause))
+            case .trust(.handshake), .trust(.clientCertificateRequired), .trust(.clientCertificateRefused):
+                .sessionTaskFailed(error: error.urlError ?? error)
             case .trust(let reason): .serverTrustEvaluationFailed(reason: reason.asAF(error))
             case .download(.cannotMoveFile(let source, let destination)):
                 .downloadedFileMoveFailed(
                     error: error, source: URL(filePath: source), destination: URL(filePath: destination))
+            case .download(.cannotCreateFile(let path)):
+                .downloadedFileMoveFailed(
+                    error: CocoaError(.fileNoSuchFile, causedBy: error), source: .temporaryDirectory,
+                    destination: URL(filePath: path))
             case .download(.destinationExists(let path)), .download(.destinationIsDirectory(let path)):
                 .downloadedFileMoveFailed(
-                    error: error, source: FileManager.default.temporaryDirectory, destination: URL(filePath: path))
+                    error: CocoaError(.fileWriteFileExists, causedBy: error), source: .temporaryDirectory,
+                    destination: URL(filePath: path))
             case .download(.cannotReadFile(let path)):
                 .responseSerializationFailed(reason: .inputFileReadFailed(at: URL(filePath: path)))
             case .cancelled: .explicitlyCancelled
@@ -50,11 +58,19 @@ extension AFError {
     }
 }
 
+extension CocoaError {
+    fileprivate init(_ code: Code, causedBy error: RequestError) {
+        self.init(code, userInfo: [NSUnderlyingErrorKey: error])
+    }
+}
+
 extension RequestError.Kind {
     /// Whether an `AFError` that the user's code has thrown is the error, and not the cause of another one.
     fileprivate var isToldAsThrown: Bool {
         switch self {
-        case .invalidURL, .invalidRequest, .parameterEncoding, .serialization, .trust: true
+        case .invalidURL, .invalidRequest, .parameterEncoding, .serialization, .trust,
+            .validation(.customValidationFailed):
+            true
         default: false
         }
     }
@@ -114,8 +130,9 @@ extension RequestError.TrustReason {
         case .noRequiredEvaluator(let host): .noRequiredEvaluator(host: host)
         case .noCertificatesFound: .noCertificatesFound
         case .noPublicKeysFound: .noPublicKeysFound
-        case .certificateExpired, .untrustedIssuer, .selfSigned: .defaultEvaluationFailed(error: error)
-        case .hostMismatch: .hostValidationFailed(error: error)
+        case .certificateExpired, .untrustedIssuer, .selfSigned:
+            .defaultEvaluationFailed(error: error.urlError ?? error)
+        case .hostMismatch: .hostValidationFailed(error: error.urlError ?? error)
         case .revocationCheckFailed: .revocationCheckFailed(error: error)
         case .certificatePinningFailed: .certificatePinningFailed(error: error)
         case .publicKeyPinningFailed: .publicKeyPinningFailed(error: error)

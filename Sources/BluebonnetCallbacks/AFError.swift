@@ -299,11 +299,12 @@ extension AFError {
     public var downloadResumeData: Data? { requestError?.resumeData }
     /// The `RequestError` from which this error was created.
     ///
-    /// This property has a value only if ``underlyingError`` is a `RequestError`, or a `URLError` that was created from
-    /// a `RequestError`. Otherwise, it is `nil`.
+    /// This property has a value only if ``underlyingError`` is a `RequestError`, or a `URLError` or `CocoaError` that
+    /// was created from a `RequestError`. Otherwise, it is `nil`.
     public var requestError: RequestError? {
         let error = underlyingError
-        return error as? RequestError ?? (error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? RequestError
+        return error as? RequestError
+            ?? (error as? any CustomNSError)?.errorUserInfo[NSUnderlyingErrorKey] as? RequestError
     }
 }
 

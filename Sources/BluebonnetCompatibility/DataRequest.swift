@@ -32,8 +32,9 @@ public class DataRequest: Request, @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         dataBase.validate { [weak self] request, response, data in
+            let data = data.flatMap { $0.isEmpty ? nil : $0 }
             self?.validated.withLock { $0 = data }
-            return validation(request.map { URLRequest($0) }, response.urlResponse, data)
+            return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, data)
         }
         return self
     }
@@ -63,8 +64,8 @@ public class DataRequest: Request, @unchecked Sendable {
     ) -> Self {
         let bridge = DataBridge(serializer: responseSerializer)
         return respond(
-            queue, dataBase.serializingResponse(using: bridge, automaticallyCancelling: false), bridge.response,
-            completionHandler)
+            on: queue, dataBase.serializingResponse(using: bridge, automaticallyCancelling: false),
+            { bridge.response($0, of: self) }, completionHandler)
     }
 
     /// Calls a closure with the response, with its body.
@@ -128,7 +129,7 @@ public class DataRequest: Request, @unchecked Sendable {
         let serializer = JSONResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods, options: options)
-        return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
+        return response(queue: queue, responseSerializer: serializer) { completionHandler($0.map { $0 }) }
     }
 
     /// Calls a closure with the response, with its body as a parsed property list.
@@ -168,29 +169,13 @@ public class DataRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    private func respond<Raw: Sendable, Value>(
-        _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DataRequest, Raw>,
-        _ finish:
-            @escaping @Sendable (SerializedResponse<Bluebonnet.DataRequest, Raw, RequestError>) ->
-            AFDataResponse<Value>,
-        _ handler: @escaping @Sendable (AFDataResponse<Value>) -> Void
-    ) -> Self {
-        _ = dataBase.handle(on: queue) { (response: Handed<AFDataResponse<Value>>) in
-            handler(response.value)
-        } _: { answer in
-            // The user's closures may refer to this object without retaining it.
-            task().onCompletion { response in withExtendedLifetime(self) { answer(Handed(value: finish(response))) } }
-        }
-        return self
-    }
-
     private func respond<Serializer: Bluebonnet.ResponseSerializer>(
         _ queue: DispatchQueue, _ serializer: Serializer,
         _ handler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
         respond(
-            queue, dataBase.serializingResponse(using: serializer, automaticallyCancelling: false),
-            { AFDataResponse($0) { $0 } }, handler)
+            on: queue, dataBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDataResponse($0, of: self) }, handler)
     }
 }
 

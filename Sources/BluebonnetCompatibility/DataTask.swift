@@ -2,19 +2,36 @@ public import BluebonnetCallbacks
 public import Foundation
 import FoundationNetworking
 
+/// A response with a result that fails with `AFError`: a `DataResponse` or a `DownloadResponse`.
+public protocol AwaitedResponse<Success> {
+    /// The type of the value.
+    associatedtype Success
+
+    /// The value or the error.
+    var result: Result<Success, AFError> { get }
+}
+
+extension DataResponse: AwaitedResponse where Failure == AFError {}
+extension DownloadResponse: AwaitedResponse where Failure == AFError {}
+
 /// A data request whose response is awaited.
-public struct DataTask<Value: Sendable>: Sendable {
-    let request: DataRequest
-    let answer: @Sendable () async -> AFDataResponse<Value>
+public typealias DataTask<Value: Sendable> = ResponseTask<AFDataResponse<Value>>
+/// A download request whose response is awaited.
+public typealias DownloadTask<Value: Sendable> = ResponseTask<AFDownloadResponse<Value>>
+
+/// A request whose response is awaited.
+public struct ResponseTask<Response: AwaitedResponse & Sendable>: Sendable {
+    let request: Request
+    let answer: @Sendable () async -> Response
 
     /// The response, once the request has ended.
-    public var response: DataResponse<Value, AFError> { get async { await answer() } }
+    public var response: Response { get async { await answer() } }
 
     /// The result, once the request has ended.
-    public var result: Result<Value, AFError> { get async { await response.result } }
+    public var result: Result<Response.Success, AFError> { get async { await response.result } }
 
     /// The value, once the request has ended; throws an `AFError`.
-    public var value: Value { get async throws { try await response.result.get() } }
+    public var value: Response.Success { get async throws { try await response.result.get() } }
 
     /// Cancels the request.
     public func cancel() { request.cancel() }
@@ -24,16 +41,6 @@ public struct DataTask<Value: Sendable>: Sendable {
 
     /// Suspends the request.
     public func suspend() { request.suspend() }
-
-    init(request: DataRequest, answer: @escaping @Sendable () async -> AFDataResponse<Value>) {
-        self.request = request
-        self.answer = answer
-    }
-
-    init(_ request: DataRequest, _ task: SerializingTask<Bluebonnet.DataRequest, Value>) {
-        self.request = request
-        answer = { AFDataResponse(await task.response) { $0 } }
-    }
 }
 
 extension DataRequest {
@@ -49,12 +56,10 @@ extension DataRequest {
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<Data> {
-        DataTask(
-            self,
-            dataBase.serializingResponse(
-                using: DataResponseSerializer(
-                    dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            DataResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with its body as text.
@@ -71,12 +76,10 @@ extension DataRequest {
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<String> {
-        DataTask(
-            self,
-            dataBase.serializingResponse(
-                using: StringResponseSerializer(
-                    dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            StringResponseSerializer(
+                dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with its decoded body.
@@ -94,12 +97,10 @@ extension DataRequest {
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DataTask<Value> {
-        DataTask(
-            self,
-            dataBase.serializingResponse(
-                using: DecodableResponseSerializer<Value>(
-                    dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            DecodableResponseSerializer<Value>(
+                dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with a value that a serializer has made.
@@ -113,6 +114,13 @@ extension DataRequest {
     ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
         let bridge = DataBridge(serializer: serializer)
         let task = dataBase.serializingResponse(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DataTask(request: self) { bridge.response(await task.response) }
+        return DataTask(request: continued()) { bridge.response(await task.response, of: self) }
+    }
+
+    private func awaiting<Serializer: Bluebonnet.ResponseSerializer>(
+        _ serializer: Serializer, _ automaticallyCancelling: Bool
+    ) -> DataTask<Serializer.SerializedObject> {
+        let task = dataBase.serializingResponse(using: serializer, automaticallyCancelling: automaticallyCancelling)
+        return DataTask(request: continued()) { AFDataResponse(await task.response, of: self) }
     }
 }

@@ -82,7 +82,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         downloadBase.validate { [weak self] request, response, fileURL in
             self?.validated.withLock { $0 = fileURL }
-            return validation(request.map { URLRequest($0) }, response.urlResponse, fileURL)
+            return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, fileURL)
         }
         return self
     }
@@ -112,8 +112,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ) -> Self {
         let bridge = DownloadBridge(serializer: responseSerializer)
         return respond(
-            queue, downloadBase.serializingFile(using: bridge, automaticallyCancelling: false), bridge.response,
-            completionHandler)
+            on: queue, downloadBase.serializingFile(using: bridge, automaticallyCancelling: false),
+            { bridge.response($0, of: self) }, completionHandler)
     }
 
     /// Calls a closure with the response, with the file.
@@ -189,7 +189,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let serializer = JSONResponseSerializer(
             dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods, options: options)
-        return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
+        return response(queue: queue, responseSerializer: serializer) { completionHandler($0.map { $0 }) }
     }
 
     /// Calls a closure with the response, with the file's decoded content.
@@ -215,29 +215,13 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    private func respond<Raw: Sendable, Value>(
-        _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Bluebonnet.DownloadRequest, Raw>,
-        _ finish:
-            @escaping @Sendable (SerializedResponse<Bluebonnet.DownloadRequest, Raw, RequestError>) ->
-            AFDownloadResponse<Value>,
-        _ handler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
-    ) -> Self {
-        _ = downloadBase.handle(on: queue) { (response: Handed<AFDownloadResponse<Value>>) in
-            handler(response.value)
-        } _: { answer in
-            // The user's closures may refer to this object without retaining it.
-            task().onCompletion { response in withExtendedLifetime(self) { answer(Handed(value: finish(response))) } }
-        }
-        return self
-    }
-
     private func respond<Serializer: Bluebonnet.ResponseSerializer>(
         _ queue: DispatchQueue, _ serializer: Serializer,
         _ handler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
         respond(
-            queue, downloadBase.serializingResponse(using: serializer, automaticallyCancelling: false),
-            { AFDownloadResponse($0) { $0 } }, handler)
+            on: queue, downloadBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDownloadResponse($0, of: self) }, handler)
     }
 }
 

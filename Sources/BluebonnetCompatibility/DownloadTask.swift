@@ -2,40 +2,6 @@ public import BluebonnetCallbacks
 public import Foundation
 import FoundationNetworking
 
-/// A download request whose response is awaited.
-public struct DownloadTask<Value: Sendable>: Sendable {
-    let request: DownloadRequest
-    let answer: @Sendable () async -> AFDownloadResponse<Value>
-
-    /// The response, once the request has ended.
-    public var response: DownloadResponse<Value, AFError> { get async { await answer() } }
-
-    /// The result, once the request has ended.
-    public var result: Result<Value, AFError> { get async { await response.result } }
-
-    /// The value, once the request has ended; throws an `AFError`.
-    public var value: Value { get async throws { try await response.result.get() } }
-
-    /// Cancels the request.
-    public func cancel() { request.cancel() }
-
-    /// Starts the request, or continues it after `suspend()`.
-    public func resume() { request.resume() }
-
-    /// Suspends the request.
-    public func suspend() { request.suspend() }
-
-    init(request: DownloadRequest, answer: @escaping @Sendable () async -> AFDownloadResponse<Value>) {
-        self.request = request
-        self.answer = answer
-    }
-
-    init(_ request: DownloadRequest, _ task: SerializingTask<Bluebonnet.DownloadRequest, Value>) {
-        self.request = request
-        answer = { AFDownloadResponse(await task.response) { $0 } }
-    }
-}
-
 extension DownloadRequest {
     /// Awaits the response, with its file's content.
     ///
@@ -49,12 +15,10 @@ extension DownloadRequest {
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<Data> {
-        DownloadTask(
-            self,
-            downloadBase.serializingResponse(
-                using: DataResponseSerializer(
-                    dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            DataResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with its body as text.
@@ -71,12 +35,10 @@ extension DownloadRequest {
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<String> {
-        DownloadTask(
-            self,
-            downloadBase.serializingResponse(
-                using: StringResponseSerializer(
-                    dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            StringResponseSerializer(
+                dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with its decoded body.
@@ -94,12 +56,10 @@ extension DownloadRequest {
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
     ) -> DownloadTask<Value> {
-        DownloadTask(
-            self,
-            downloadBase.serializingResponse(
-                using: DecodableResponseSerializer<Value>(
-                    dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
-                    emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling))
+        awaiting(
+            DecodableResponseSerializer<Value>(
+                dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
     /// Awaits the response, with a value that a serializer has made.
@@ -113,7 +73,7 @@ extension DownloadRequest {
     ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
         let bridge = DownloadBridge(serializer: serializer)
         let task = downloadBase.serializingFile(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DownloadTask(request: self) { bridge.response(await task.response) }
+        return DownloadTask(request: continued()) { bridge.response(await task.response, of: self) }
     }
 
     /// Awaits the response, with its file; the same as `serializingDownloadedFileURL`.
@@ -129,6 +89,13 @@ extension DownloadRequest {
     /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
     /// - Returns: The task, whose value is awaited.
     public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        DownloadTask(self, downloadBase.serializingURL(automaticallyCancelling: automaticallyCancelling))
+        awaiting(URLResponseSerializer(), automaticallyCancelling)
+    }
+
+    private func awaiting<Serializer: Bluebonnet.ResponseSerializer>(
+        _ serializer: Serializer, _ automaticallyCancelling: Bool
+    ) -> DownloadTask<Serializer.SerializedObject> {
+        let task = downloadBase.serializingResponse(using: serializer, automaticallyCancelling: automaticallyCancelling)
+        return DownloadTask(request: continued()) { AFDownloadResponse(await task.response, of: self) }
     }
 }

@@ -14,7 +14,7 @@ final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
 
     init(of base: any Bluebonnet.Request, number: Int? = nil, request: HTTPRequest, response: HTTPResponse? = nil) {
         self.base = base
-        self.number = number ?? max(base.requests.count - 1, 0)
+        self.number = number ?? max(base.attempts.count - 1, 0)
         sent = URLRequest(request)
         received = response?.urlResponse
         super.init()

@@ -135,12 +135,23 @@ extension CachedResponseHandler where Self == ResponseCacher {
 struct RedirectBridge: Bluebonnet.RedirectHandler {
     let handler: any RedirectHandler
 
+    /// A handler that calls a handler of the user, or does the same as one that refuses each redirect.
+    ///
+    /// `Bluebonnet` does not ask about a place with another scheme. It accepts such a response only if no redirect is
+    /// to be followed.
+    static func calling(_ handler: any RedirectHandler) -> any Bluebonnet.RedirectHandler {
+        if let redirector = handler as? Redirector, case .doNotFollow = redirector.behavior {
+            return Bluebonnet.Redirector.doNotFollow
+        }
+        return RedirectBridge(handler: handler)
+    }
+
     @concurrent
     func request(
         _ request: any Bluebonnet.Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async -> HTTPRequest? {
         let original = URLRequest(newRequest)
-        let task = ExchangeTask(of: request, request: request.request ?? newRequest, response: response)
+        let task = ExchangeTask(of: request, request: request.attempts.last ?? newRequest, response: response)
         let answer = await CompletionWaiter<URLRequest?>.wait(fallback: nil) {
             handler.task(task, willBeRedirectedTo: original, for: response.urlResponse, completion: $0)
         }

@@ -266,6 +266,14 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
     @concurrent
     func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
         guard let adapter else { return request }
+        request.isAboutToBeAdapted(after: state.retryCount)
+        if let chain = adapter as? Interceptor, type(of: chain) == Interceptor.self {
+            var adapted = request
+            for adapter in chain.adapters {
+                adapted = try await InterceptorBridge(adapter: adapter, retrier: nil).adapt(adapted, using: state)
+            }
+            return adapted
+        }
         if let adapter = adapter as? any AsyncInterceptor {
             return try await adapter.native.adapt(request, using: state)
         }
@@ -282,6 +290,14 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
         _ request: any Bluebonnet.Request, for session: Bluebonnet.Session, dueTo error: any Error
     ) async -> RetryResult {
         guard let retrier else { return .doNotRetry }
+        if let chain = retrier as? Interceptor, type(of: chain) == Interceptor.self {
+            for retrier in chain.retriers {
+                let bridge = InterceptorBridge(adapter: nil, retrier: retrier)
+                let result = await bridge.retry(request, for: session, dueTo: error)
+                guard case .doNotRetry = result else { return result }
+            }
+            return .doNotRetry
+        }
         if let retrier = retrier as? any AsyncInterceptor {
             return await retrier.native.retry(request, for: session, dueTo: error)
         }

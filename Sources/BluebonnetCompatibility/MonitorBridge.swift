@@ -48,10 +48,12 @@ struct MonitorBridge: RequestEventHandler {
 
     private func handleTask(_ event: RequestEvent, of request: Request) {
         func task(_ record: ExchangeRecord) -> ExchangeTask {
-            ExchangeTask(of: request.base, number: record.id, request: record.request, response: record.response)
+            ExchangeTask(
+                of: request.base, number: record.attempt - 1, request: record.request, response: record.response)
         }
         switch event {
         case .didCreateTask(let record):
+            guard !record.isRedirect else { return }
             let task = task(record)
             monitor.request(request, didCreateTask: task)
             monitor.request(request, didResumeTask: task)
@@ -89,6 +91,7 @@ struct MonitorBridge: RequestEventHandler {
     ) {
         switch request {
         case let request as DataRequest:
+            let data = data.flatMap { $0.isEmpty ? nil : $0 }
             if let data, let task = request.task as? URLSessionDataTask {
                 monitor.urlSession(.shared, dataTask: task, didReceive: data)
             }
@@ -114,22 +117,28 @@ extension SerializedResponse: MonitoredOutcome {
         if let answer = self as? SerializedResponse<Bluebonnet.DataRequest, Success, RequestError>,
             let request = request as? DataRequest
         {
-            let response = AFDataResponse(answer) { $0 }
-            if let response = response as? AFDataResponse<Data?> {
-                monitor.request(request, didParseResponse: response)
-            } else {
-                monitor.request(request, didParseResponse: response)
-            }
+            AFDataResponse(answer, of: request).report(to: monitor, request)
         } else if let answer = self as? SerializedResponse<Bluebonnet.DownloadRequest, Success, RequestError>,
             let request = request as? DownloadRequest
         {
-            let response = AFDownloadResponse(answer) { $0 }
-            if let response = response as? AFDownloadResponse<URL?> {
-                monitor.request(request, didParseResponse: response)
-            } else {
-                monitor.request(request, didParseResponse: response)
-            }
+            AFDownloadResponse(answer, of: request).report(to: monitor, request)
         }
+    }
+}
+
+extension DataResponse where Failure == AFError, Success: Sendable {
+    fileprivate func report(to monitor: any EventMonitor, _ request: DataRequest) {
+        if let response = self as? AFDataResponse<Data?> { return monitor.request(request, didParseResponse: response) }
+        monitor.request(request, didParseResponse: self)
+    }
+}
+
+extension DownloadResponse where Failure == AFError, Success: Sendable {
+    fileprivate func report(to monitor: any EventMonitor, _ request: DownloadRequest) {
+        if let response = self as? AFDownloadResponse<URL?> {
+            return monitor.request(request, didParseResponse: response)
+        }
+        monitor.request(request, didParseResponse: self)
     }
 }
 

@@ -12,8 +12,8 @@ open class MultipartFormData {
     public var boundary: String { base.boundary }
     /// The `Content-Type` of the form.
     open var contentType: String { base.contentType }
-    /// The size of the form in bytes; 0 if it is not known.
-    public var contentLength: UInt64 { UInt64(base.contentLength ?? 0) }
+    /// The size of the contents of all parts in bytes, without the boundaries and the fields of the parts.
+    public private(set) var contentLength: UInt64 = 0
 
     private(set) var base: Bluebonnet.MultipartFormData
 
@@ -35,6 +35,7 @@ open class MultipartFormData {
     ///   - mimeType: The type of the part; none by default.
     public func append(_ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil) {
         base.append(data, withName: name, fileName: fileName, mimeType: mimeType)
+        contentLength += UInt64(data.count)
     }
 
     /// Appends a file, with its name and the type of its extension.
@@ -42,7 +43,10 @@ open class MultipartFormData {
     /// - Parameters:
     ///   - fileURL: The file, which is read while the form is sent.
     ///   - name: The name of the part.
-    public func append(_ fileURL: URL, withName name: String) { base.append(fileURL, withName: name) }
+    public func append(_ fileURL: URL, withName name: String) {
+        base.append(fileURL, withName: name)
+        contentLength += Self.size(of: fileURL)
+    }
 
     /// Appends a file.
     ///
@@ -53,6 +57,7 @@ open class MultipartFormData {
     ///   - mimeType: The type of the part.
     public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
         base.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
+        contentLength += Self.size(of: fileURL)
     }
 
     /// Appends the content of a stream.
@@ -65,7 +70,15 @@ open class MultipartFormData {
     ///   - mimeType: The type of the part.
     public func append(
         _ stream: sending InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
-    ) { base.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType) }
+    ) {
+        base.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
+        contentLength += length
+    }
+
+    private static func size(of file: URL) -> UInt64 {
+        let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
+        return size?.uint64Value ?? 0
+    }
 
     /// Not available; pass the name, the file name and the type.
     @available(*, unavailable, message: "pass name:, fileName: and mimeType: in place of headers:")

@@ -26,7 +26,9 @@ public class Request: @unchecked Sendable {
     init(_ base: any Bluebonnet.Request) {
         self.base = base
         id = UUID(base.id)
-        base.tag(Origin.self, Origin(request: self, isUpload: self is UploadRequest))
+        base.tag(
+            Origin.self,
+            Origin(request: self, isUpload: self is UploadRequest, initial: base.initialRequests ?? Locked([:])))
     }
 
     /// A queue for the user's own work.
@@ -64,33 +66,35 @@ public class Request: @unchecked Sendable {
 
     // MARK: Messages
 
-    /// The requests that were made: of each attempt, and of each redirect.
-    public var requests: [URLRequest] { base.requests.map { URLRequest($0) } }
-    /// The first request that was made.
-    public var firstRequest: URLRequest? { base.requests.first.map { URLRequest($0) } }
-    /// The latest request that was made.
-    public var lastRequest: URLRequest? { base.request.map { URLRequest($0) } }
-    /// The latest request that was made.
+    /// The request of each attempt, before and after its adapters.
+    ///
+    /// The requests of redirects are not among them.
+    public var requests: [URLRequest] { base.prepared.map { URLRequest($0) } }
+    /// The first request, before its adapters.
+    public var firstRequest: URLRequest? { base.prepared.first.map { URLRequest($0) } }
+    /// The latest request, which may not have been made, if an adapter has failed.
+    public var lastRequest: URLRequest? { base.prepared.last.map { URLRequest($0) } }
+    /// The latest request, which may not have been made, if an adapter has failed.
     public var request: URLRequest? { lastRequest }
-    /// The requests that were made.
-    public var performedRequests: [URLRequest] { requests }
+    /// The request of each attempt that was made.
+    public var performedRequests: [URLRequest] { base.attempts.map { URLRequest($0) } }
     /// The latest response.
     public var response: HTTPURLResponse? { base.response?.urlResponse }
     /// What was measured in the latest exchange.
     public var metrics: URLSessionTaskMetrics? { base.metrics }
     /// What was measured in the latest exchange.
     public var lastMetrics: URLSessionTaskMetrics? { metrics }
-    /// A task that describes the latest exchange; `nil` as long as no request was made.
+    /// A task that describes the latest attempt; `nil` as long as no request was made.
     public var task: URLSessionTask? { tasks.last }
-    /// A task that describes the latest exchange; `nil` as long as no request was made.
+    /// A task that describes the latest attempt; `nil` as long as no request was made.
     public var lastTask: URLSessionTask? { tasks.last }
-    /// A task that describes the first exchange; `nil` as long as no request was made.
+    /// A task that describes the first attempt; `nil` as long as no request was made.
     public var firstTask: URLSessionTask? { tasks.first }
-    /// Tasks that describe the exchanges.
+    /// Tasks that describe the attempts.
     ///
     /// They were not made by a `URLSession`, but can be suspended and cancelled.
     public var tasks: [URLSessionTask] {
-        let requests = base.requests
+        let requests = base.attempts
         return requests.enumerated().map { number, request in
             ExchangeTask(
                 of: base, number: number, request: request,
@@ -148,7 +152,7 @@ public class Request: @unchecked Sendable {
     /// - Parameter handler: The handler.
     /// - Returns: This request, for chaining.
     @discardableResult public func redirect(using handler: any RedirectHandler) -> Self {
-        also { $0.redirect(using: RedirectBridge(handler: handler)) }
+        also { $0.redirect(using: RedirectBridge.calling(handler)) }
     }
 
     /// Sets the handler of responses that can be cached, which replaces that of the session.
@@ -234,7 +238,7 @@ public class Request: @unchecked Sendable {
         queue: DispatchQueue = .main, closure: @escaping ProgressHandler
     ) -> Self { also { $0.downloadProgress(queue: queue, closure: closure) } }
 
-    /// Calls a closure with each request that is made.
+    /// Calls a closure with the request of each attempt.
     ///
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
@@ -242,7 +246,7 @@ public class Request: @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
-    ) -> Self { also { $0.onURLRequestCreation(on: queue, perform: handler) } }
+    ) -> Self { onAttempt { request, _ in queue.async { handler(URLRequest(request)) } } }
 
     /// Calls a closure with the head of each response, and asks it whether the request goes on.
     ///
@@ -268,7 +272,7 @@ public class Request: @unchecked Sendable {
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
     ) -> Self { also { $0.onHTTPResponse(on: queue, perform: handler) } }
 
-    /// Calls a closure with a task that describes each exchange.
+    /// Calls a closure with a task that describes each attempt.
     ///
     /// - Parameters:
     ///   - queue: The queue of the calls; the main queue by default.
@@ -277,10 +281,17 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
-        let base = base
+        onAttempt { [base] request, number in
+            queue.async { handler(ExchangeTask(of: base, number: number, request: request)) }
+        }
+    }
+
+    private func onAttempt(_ action: @escaping @Sendable (HTTPRequest, Int) -> Void) -> Self {
+        let attempts = Locked(0)
         return also {
             _ = $0.forEach(in: $0.httpRequests()) { request in
-                queue.async { handler(ExchangeTask(of: base, request: request)) }
+                guard !request.isRedirect else { return }
+                action(request, attempts.withLock { exchange(&$0, with: $0 + 1) })
             }
         }
     }
@@ -312,6 +323,22 @@ public class Request: @unchecked Sendable {
         change(base)
         return self
     }
+
+    /// Calls a handler with a response, and starts the request, even if it is suspended.
+    func respond<Kind, Value: Sendable, Response: Sendable>(
+        on queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Kind, Value>,
+        _ response: @escaping @Sendable (SerializedResponse<Kind, Value, RequestError>) -> Response,
+        _ handler: @escaping @Sendable (Response) -> Void
+    ) -> Self {
+        _ = base.handle(on: queue, handler) { answer in
+            // The user's closures may refer to this object without retaining it.
+            task().onCompletion { answered in withExtendedLifetime(self) { answer(response(answered)) } }
+        }
+        return continued()
+    }
+
+    /// Continues a suspended request, because a handler was added.
+    func continued() -> Self { isSuspended && base.startsImmediately ? resume() : self }
 }
 
 extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertible, Identifiable {
@@ -334,6 +361,31 @@ struct Origin: RequestTag, Sendable {
 
     weak let request: Request?
     let isUpload: Bool
+    /// The requests before their adapters, by the number of attempts that were made before.
+    let initial: Locked<[Int: HTTPRequest]>
+}
+
+extension Bluebonnet.Request {
+    fileprivate nonisolated var initialRequests: Locked<[Int: HTTPRequest]>? { tags[Origin.self]?.initial }
+
+    /// The requests of the attempts, without those of redirects.
+    nonisolated var attempts: [HTTPRequest] { requests.filter { !$0.isRedirect } }
+
+    /// The requests of the attempts, before and after their adapters.
+    nonisolated var prepared: [HTTPRequest] {
+        let initial = initialRequests?.withLock(\.self) ?? [:]
+        let made = attempts
+        return (0...made.count).flatMap { [initial[$0], $0 < made.count ? made[$0] : nil].compactMap(\.self) }
+    }
+}
+
+extension HTTPRequest {
+    var isRedirect: Bool { firstPartyURL != nil }
+
+    /// Remembers a request that adapters are about to change.
+    func isAboutToBeAdapted(after attempts: Int) {
+        tags[Origin.self]?.initial.withLock { if $0[attempts] == nil { $0[attempts] = self } }
+    }
 }
 
 extension Request {

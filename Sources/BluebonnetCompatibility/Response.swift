@@ -225,35 +225,34 @@ extension Result {
 
 extension DataResponse where Failure == AFError {
     init<Value>(
-        _ answer: SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>, value: (Value) -> Success
-    ) {
-        self.init(answer, result: answer.result.map(value).mapError(AFError.init))
-    }
-
-    init<Value>(
-        _ answer: SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>, result: Result<Success, AFError>
+        _ answer: SerializedResponse<Bluebonnet.DataRequest, Value, RequestError>, of request: Request,
+        result: Result<Success, AFError>
     ) {
         let data = answer.data
         self.init(
-            request: answer.urlRequest, response: answer.urlResponse, data: data?.isEmpty == false ? data : nil,
+            request: request.lastRequest, response: answer.urlResponse, data: data?.isEmpty == false ? data : nil,
             metrics: answer.metrics, serializationDuration: answer.serializationDuration / .seconds(1), result: result)
+    }
+
+    init(_ answer: SerializedResponse<Bluebonnet.DataRequest, Success, RequestError>, of request: Request)
+    where Success: Sendable {
+        self.init(answer, of: request, result: answer.result.mapError(AFError.init))
     }
 }
 
 extension DownloadResponse where Failure == AFError {
     init<Value>(
-        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>, value: (Value) -> Success
-    ) {
-        self.init(answer, result: answer.result.map(value).mapError(AFError.init))
-    }
-
-    init<Value>(
-        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>,
+        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Value, RequestError>, of request: Request,
         result: Result<Success, AFError>
     ) {
         self.init(
-            request: answer.urlRequest, response: answer.urlResponse, fileURL: answer.fileURL,
+            request: request.lastRequest, response: answer.urlResponse, fileURL: answer.fileURL,
             resumeData: answer.resumeData, metrics: answer.metrics,
             serializationDuration: answer.serializationDuration / .seconds(1), result: result)
+    }
+
+    init(_ answer: SerializedResponse<Bluebonnet.DownloadRequest, Success, RequestError>, of request: Request)
+    where Success: Sendable {
+        self.init(answer, of: request, result: answer.result.mapError(AFError.init))
     }
 }

@@ -5,7 +5,7 @@ public import FoundationNetworking
 /// A type that makes a value of the response of a `DataRequest`.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject
+    associatedtype SerializedObject: Sendable
 
     /// Makes a value of a response, or throws.
     ///
@@ -24,7 +24,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
 /// A type that makes a value of the file of a `DownloadRequest`.
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject
+    associatedtype SerializedObject: Sendable
 
     /// Makes a value of a file, or throws.
     ///
@@ -113,6 +113,43 @@ extension DefaultsOfSerializers {
     public static var defaultEmptyResponseCodes: Set<Int> { [204, 205] }
 }
 
+extension DataResponseSerializer {
+    /// Returns the body; throws an `AFError`.
+    public func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> Data { try failingWithAFError(request, response, data, error) }
+}
+
+extension StringResponseSerializer {
+    /// Returns the body as text; throws an `AFError`.
+    public func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> String { try failingWithAFError(request, response, data, error) }
+}
+
+extension DecodableResponseSerializer {
+    /// Returns the decoded body; throws an `AFError`.
+    public func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> Value { try failingWithAFError(request, response, data, error) }
+}
+
+extension SynchronousResponseSerializer {
+    fileprivate func failingWithAFError(
+        _ request: URLRequest?, _ response: HTTPURLResponse?, _ data: Data?, _ error: (any Error)?
+    ) throws -> SerializedObject {
+        if let error { throw error }
+        do {
+            return try serialize(
+                SerializerInput(
+                    request: request.map { try HTTPRequest($0) }, response: response.flatMap { HTTPResponse($0) },
+                    data: data ?? Data()))
+        } catch {
+            throw error.asAFError ?? error
+        }
+    }
+}
+
 extension URLResponseSerializer: DownloadResponseSerializerProtocol {
     /// Returns the file, or throws the error of the request.
     public func serializeDownload(
@@ -156,7 +193,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
     /// Parses the body, or throws the error of the request.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-    ) throws -> Any {
+    ) throws -> any Sendable {
         try base.serialize(request: request, response: response, data: data, error: error)
     }
 }
@@ -194,33 +231,27 @@ extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer
 
 // MARK: In Bluebonnet
 
-/// A value that is handed on once, from the serializer that has made it to the handler that gets it.
-// Safety: only the handler has the value.
-struct Handed<Value>: @unchecked Sendable {
-    let value: Value
-}
-
 /// A serializer of `Bluebonnet` that calls a serializer of the user.
 struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousResponseSerializer {
     let serializer: Serializer
 
-    func serialize(_ input: SerializerInput) throws -> Handed<Serializer.SerializedObject> {
-        Handed(
-            value: try serializer.serialize(
-                request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-                data: input.data.isEmpty ? nil : input.data, error: nil))
+    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
+        try serializer.serialize(
+            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+            data: input.data.isEmpty ? nil : input.data, error: nil)
     }
 
     /// Makes the response.
     ///
     /// A serializer that was not called, because the request has failed, gets the error.
     func response(
-        _ answer: SerializedResponse<Bluebonnet.DataRequest, Handed<Serializer.SerializedObject>, RequestError>
+        _ answer: SerializedResponse<Bluebonnet.DataRequest, Serializer.SerializedObject, RequestError>,
+        of request: Request
     ) -> AFDataResponse<Serializer.SerializedObject> {
-        let response = AFDataResponse(answer) { $0.value }
+        let response = AFDataResponse(answer, of: request)
         guard let error = answer.error, !error.isFromSerializer else { return response }
         return AFDataResponse(
-            answer,
+            answer, of: request,
             result: AFError.catching(error) {
                 try serializer.serialize(
                     request: response.request, response: response.response, data: response.data, error: $0)
@@ -232,23 +263,23 @@ struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousRespon
 struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: SynchronousResponseSerializer {
     let serializer: Serializer
 
-    func serialize(_ input: SerializerInput) throws -> Handed<Serializer.SerializedObject> {
-        Handed(
-            value: try serializer.serializeDownload(
-                request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-                fileURL: input.fileURL, error: nil))
+    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
+        try serializer.serializeDownload(
+            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
+            fileURL: input.fileURL, error: nil)
     }
 
     /// Makes the response.
     ///
     /// A serializer that was not called, because the request has failed, gets the error.
     func response(
-        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Handed<Serializer.SerializedObject>, RequestError>
+        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Serializer.SerializedObject, RequestError>,
+        of request: Request
     ) -> AFDownloadResponse<Serializer.SerializedObject> {
-        let response = AFDownloadResponse(answer) { $0.value }
+        let response = AFDownloadResponse(answer, of: request)
         guard let error = answer.error, !error.isFromSerializer else { return response }
         return AFDownloadResponse(
-            answer,
+            answer, of: request,
             result: AFError.catching(error) {
                 try serializer.serializeDownload(
                     request: response.request, response: response.response, fileURL: response.fileURL, error: $0)

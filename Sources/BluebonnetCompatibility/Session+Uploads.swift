@@ -19,7 +19,7 @@ extension Session {
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload({ _ in .data(data) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
+        upload({ $0.body = .data(data) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
     }
 
     /// Creates a request that sends data.
@@ -33,7 +33,7 @@ extension Session {
     public func upload(
         _ data: Data, with convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
-    ) -> UploadRequest { upload({ _ in .data(data) }, convertible, interceptor) }
+    ) -> UploadRequest { upload({ $0.body = .data(data) }, convertible, interceptor) }
 
     /// Creates a request that sends a file.
     ///
@@ -51,7 +51,7 @@ extension Session {
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload({ _ in .file(fileURL) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
+        upload({ $0.body = .file(fileURL) }, Converted.url(convertible, method, headers, requestModifier), interceptor)
     }
 
     /// Creates a request that sends a file.
@@ -65,7 +65,7 @@ extension Session {
     public func upload(
         _ fileURL: URL, with convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
-    ) -> UploadRequest { upload({ _ in .file(fileURL) }, convertible, interceptor) }
+    ) -> UploadRequest { upload({ $0.body = .file(fileURL) }, convertible, interceptor) }
 
     /// Creates a request that sends the content of a stream.
     ///
@@ -178,7 +178,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
     ) -> UploadRequest { upload(Self.body(of: multipartFormData), convertible, interceptor) }
 
-    private typealias Body = @Sendable (HTTPRequest) -> RequestBody
+    fileprivate typealias Body = @Sendable (inout HTTPRequest) -> Void
 
     private func upload(
         _ body: @escaping Body, _ convertible: any URLRequestConvertible, _ interceptor: (any RequestInterceptor)?
@@ -195,26 +195,29 @@ extension Session {
     }
 
     private static func body(of form: MultipartFormData) -> Body {
-        let base = form.base
-        return { _ in .multipart(base) }
+        let (base, type) = (form.base, form.contentType)
+        return { request in
+            request.body = .multipart(base)
+            request.headers.update(.contentType(type))
+        }
     }
 
     private static func body(of stream: sending InputStream) -> Body {
         let given = RequestBody.inputStream(stream)
-        return { given.with(length: $0.headers["Content-Length"].flatMap { Int64($0) }) }
+        return { $0.body = given.with(length: $0.headers["Content-Length"].flatMap { Int64($0) }) }
     }
 }
 
 /// A request with a body of its own.
 private struct Upload: URLRequestConvertible {
-    let body: @Sendable (HTTPRequest) -> RequestBody
+    let body: Session.Body
     let convertible: any URLRequestConvertible
 
     func asURLRequest() throws -> URLRequest { try convertible.asURLRequest() }
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = try HTTPRequest(asURLRequest())
-        request.body = body(request)
+        body(&request)
         return request
     }
 }

@@ -60,7 +60,8 @@ open class Session: @unchecked Sendable {
     /// Creates a session.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which is read once. Its `protocolClasses` make every request fail.
+    ///   - configuration: The configuration, which is read once. The session begins with the cookies of its storage.
+    ///     Its `protocolClasses` make every request fail.
     ///   - delegate: Ignored; libcurl has no delegates.
     ///   - rootQueue: Ignored; a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
@@ -86,7 +87,7 @@ open class Session: @unchecked Sendable {
             cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
         self.init(
             parts.session(
-                Configuration(configuration), refusal: StubRefusal(configuration),
+                Configuration(takingCookiesOf: configuration), refusal: StubRefusal(configuration),
                 startRequestsImmediately: startRequestsImmediately), parts, configuration, delegate: delegate,
             rootQueue: rootQueue, requestQueue: requestQueue, serializationQueue: serializationQueue)
     }
@@ -275,7 +276,7 @@ open class Session: @unchecked Sendable {
     /// - Returns: The request, which starts with its first response handler.
     open func request(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil
-    ) -> DataRequest { data(convertible, interceptor) }
+    ) -> DataRequest { data(Given(convertible: convertible), interceptor) }
 
     // MARK: download
 
@@ -365,7 +366,7 @@ open class Session: @unchecked Sendable {
     open func download(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination? = nil
-    ) -> DownloadRequest { download(convertible, interceptor, destination) }
+    ) -> DownloadRequest { download(Given(convertible: convertible), interceptor, destination) }
 
     // MARK: streamRequest
 
@@ -425,7 +426,7 @@ open class Session: @unchecked Sendable {
     open func streamRequest(
         _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil
-    ) -> DataStreamRequest { stream(convertible, interceptor, automaticallyCancelOnStreamError) }
+    ) -> DataStreamRequest { stream(Given(convertible: convertible), interceptor, automaticallyCancelOnStreamError) }
 
     /// Creates a request that continues a download.
     ///

@@ -19,11 +19,20 @@ extension Session {
             return Bluebonnet.Session(
                 configuration: configuration, interceptor: refusal ?? own,
                 serverTrustManager: serverTrustManager?.base,
-                redirectHandler: redirectHandler.map { RedirectBridge(handler: $0) },
+                redirectHandler: redirectHandler.map { RedirectBridge.calling($0) },
                 cachedResponseHandler: cachedResponseHandler.map { CacheBridge(handler: $0) },
                 eventMonitors: eventMonitors.map { MonitorBridge(monitor: $0) },
                 startRequestsImmediately: startRequestsImmediately, transport: transport)
         }
+    }
+}
+
+extension Session.Configuration {
+    /// A configuration with the settings of a `URLSession`, and with the cookies that its storage has now.
+    init(takingCookiesOf configuration: URLSessionConfiguration) {
+        self.init(configuration)
+        guard cookies.policy != .never, let stored = configuration.httpCookieStorage?.cookies else { return }
+        cookies.initial = stored.map { Cookie($0) }.filter { (try? $0.validate()) != nil }
     }
 }
 
@@ -73,6 +82,22 @@ struct Converted: URLRequestConvertible {
 
     /// What a request of `Bluebonnet` was created from.
     static func of(_ convertible: any HTTPRequestConvertible) -> any URLRequestConvertible {
-        convertible as? any URLRequestConvertible ?? Converted { URLRequest(try convertible.asHTTPRequest()) }
+        if let given = convertible as? Given { return given.convertible }
+        return convertible as? any URLRequestConvertible ?? Converted { URLRequest(try convertible.asHTTPRequest()) }
+    }
+}
+
+/// A request that the user has made, whose body is a form unless it says otherwise, as it is with `URLSession`.
+struct Given: HTTPRequestConvertible {
+    let convertible: any URLRequestConvertible
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try convertible.asHTTPRequest()
+        if request.method == .post, let body = request.body, body.length != 0, body.contentType == nil,
+            !request.headers.contains("Content-Type")
+        {
+            request.headers.update(.contentType("application/x-www-form-urlencoded"))
+        }
+        return request
     }
 }

@@ -246,7 +246,7 @@ extension DataRequest {
         #expect(try await session.request(url, interceptor: interceptor).serializingString().value == "Bearer b")
     }
 
-    /// More callers wait than the pool has threads, so that a caller that took the encoder's thread would leave them all waiting.
+    /// More callers wait than the pool has threads, so that it must not be theirs that encodes.
     @Test func `a form is encoded while the caller waits`() async throws {
         let texts = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<16 {

@@ -107,7 +107,7 @@ extension Cookie {
     /// Checks that a session can store the cookie and send it unchanged.
     ///
     /// The limits are the limits of libcurl, which silently drops a cookie above a limit.
-    func validate() throws(RequestError) {
+    package func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }
 

@@ -72,6 +72,8 @@ public struct RequestError: Error, Sendable {
         var body: Data?
         var resumeData: Data?
         var wasTriedByTransport = false
+        /// A ``RequestError``, which a structure in it cannot contain directly.
+        var replaced: (any Error)?
     }
 
     /// Creates an error.
@@ -128,6 +130,12 @@ public struct RequestError: Error, Sendable {
 
     /// Returns the error with the data for resuming the download.
     package func resumable(with resumeData: Data?) -> RequestError { with { $0.resumeData = resumeData } }
+
+    /// Returns the error of a retrier, which replaces the error of the request.
+    func replacing(_ error: RequestError) -> RequestError { with { $0.replaced = error } }
+
+    /// The error that the error of a retrier has replaced; `nil` for other errors.
+    package var replaced: RequestError? { storage.replaced as? RequestError }
 
     /// Whether the transport failed after it had tried the request on several connections.
     var wasTriedByTransport: Bool { storage.wasTriedByTransport }

@@ -103,7 +103,7 @@ public struct RequestBody: Sendable {
     public var data: Data? { if case .data(let data) = storage { data } else { nil } }
 
     /// The media type of a form body; `nil` for all other bodies.
-    var contentType: String? {
+    package var contentType: String? {
         if case .source(let source as MultipartBodySource) = storage { source.form.contentType } else { nil }
     }
 

@@ -339,7 +339,7 @@ struct AttemptLoop: ~Copyable {
             return .finished(
                 attempt.failing(
                     with: replaced.about(error.response, body: error.body).resumable(with: error.resumeData)
-                        .during(attempt.request, attempts: attempt.attempts)))
+                        .replacing(error).during(attempt.request, attempts: attempt.attempts)))
         case .retry: return await again(after: nil, failed, error)
         case .retryWithDelay(let delay): return await again(after: delay, failed, error)
         }

@@ -105,6 +105,9 @@ extension Request {
     /// The decoder for values of the body, unless you pass a decoder to a call.
     package nonisolated var sessionDecoder: any DataDecoder { core.context.configuration.decoder }
 
+    /// Whether the request starts when its first serializer is attached.
+    package nonisolated var startsImmediately: Bool { core.context.startsRequestsImmediately }
+
     /// The last HTTP request that was sent, or `nil` if no request was sent.
     public nonisolated var request: HTTPRequest? { requests.last }
 
