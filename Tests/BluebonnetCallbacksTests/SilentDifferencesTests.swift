@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func `an occupied place is told with Foundation's error`() async throws {
+    @Test func `an occupied place has Foundation's error`() async throws {
         try await with {
             $0.get("/", .text("x"))
         } _: { (server, session) async throws in
