@@ -52,16 +52,15 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     }
 
     private let base: Bluebonnet.AuthenticationInterceptor<AuthenticatorBridge<AuthenticatorType>>
-    private let current: CurrentCredential<Credential>
 
-    var native: any Bluebonnet.RequestInterceptor { CredentialKeeping(base: base, current: current) }
+    var native: any Bluebonnet.RequestInterceptor { base }
 
     /// The credential.
     ///
     /// After it is set, all later requests use it.
     public var credential: Credential? {
-        get { current.value }
-        set { current.set(newValue) }
+        get { base.currentCredential }
+        set { base.currentCredential = newValue }
     }
 
     /// Creates an interceptor.
@@ -74,92 +73,34 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         authenticator: AuthenticatorType, credential: Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow()
     ) {
-        current = CurrentCredential(credential)
         base = Bluebonnet.AuthenticationInterceptor(
-            authenticator: AuthenticatorBridge(authenticator: authenticator, current: current), credential: credential,
+            authenticator: AuthenticatorBridge(authenticator: authenticator), credential: credential,
             refreshWindow: refreshWindow.map {
                 Bluebonnet.RefreshWindow(interval: .seconds($0.interval), maximumAttempts: $0.maximumAttempts)
             })
     }
 }
 
-/// A credential that may be newer than that of the interceptor of `Bluebonnet`, which only async code can set.
-private final class CurrentCredential<Credential: AuthenticationCredential>: Sendable {
-    private let state: Locked<(value: Credential?, isNews: Bool)>
-
-    init(_ value: Credential?) { state = Locked((value, false)) }
-
-    var value: Credential? { state.withLock { $0.value } }
-
-    func set(_ value: Credential?) { state.withLock { $0 = (value, true) } }
-
-    /// A refresh has succeeded.
-    func refreshed(_ value: Credential) { state.withLock { if !$0.isNews { $0.value = value } } }
-
-    /// The credential that was set and not handed on yet.
-    func takeNews() -> Credential?? {
-        state.withLock { state in
-            guard state.isNews else { return nil }
-            state.isNews = false
-            return .some(state.value)
-        }
-    }
-}
-
-/// The interceptor of `Bluebonnet`, which first gets the credential that was set.
-private struct CredentialKeeping<Base: Bluebonnet.Authenticator, Credential: AuthenticationCredential>:
-    Bluebonnet.RequestInterceptor
-where Base.Credential == Credential {
-    let base: Bluebonnet.AuthenticationInterceptor<Base>
-    let current: CurrentCredential<Credential>
-
-    @concurrent
-    func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
-        if let news = current.takeNews() { await base.setCredential(news) }
-        return try await base.adapt(request, using: state)
-    }
-
-    @concurrent
-    func retry(
-        _ request: any Bluebonnet.Request, for session: Bluebonnet.Session, dueTo error: any Error
-    ) async -> RetryResult {
-        if let news = current.takeNews() { await base.setCredential(news) }
-        return await base.retry(request, for: session, dueTo: error)
-    }
-}
-
 /// An authenticator of `Bluebonnet` that calls an authenticator of the user.
-private struct AuthenticatorBridge<AuthenticatorType: Authenticator>: Bluebonnet.Authenticator {
+private struct AuthenticatorBridge<AuthenticatorType: Authenticator>: CallbackAuthenticator {
     typealias Credential = AuthenticatorType.Credential
 
     let authenticator: AuthenticatorType
-    let current: CurrentCredential<Credential>
 
-    func apply(_ credential: Credential, to request: inout HTTPRequest) {
-        let original = URLRequest(request)
-        var changed = original
-        authenticator.apply(credential, to: &changed)
-        // If the change makes the request invalid, the request is sent unchanged, without the credential.
-        if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
+    func apply(_ credential: Credential, to urlRequest: inout URLRequest) {
+        authenticator.apply(credential, to: &urlRequest)
     }
 
-    @concurrent
-    func refresh(_ credential: Credential, for session: Bluebonnet.Session) async throws -> Credential {
-        let new = try await CallbackInterception.value {
-            authenticator.refresh(credential, for: Session.of(session), completion: $0)
-        }
-        current.refreshed(new)
-        return new
-    }
+    func refresh(
+        _ credential: Credential, for session: Bluebonnet.Session,
+        completion: @escaping @Sendable (Result<Credential, any Error>) -> Void
+    ) { authenticator.refresh(credential, for: Session.of(session), completion: completion) }
 
     func didRequest(
-        _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
-    ) -> Bool {
-        authenticator.didRequest(
-            URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error.asAFError ?? error)
-    }
+        _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
+    ) -> Bool { authenticator.didRequest(urlRequest, with: response, failDueToAuthenticationError: error) }
 
-    func isRequest(_ request: HTTPRequest, authenticatedWith credential: Credential) -> Bool {
-        authenticator.isRequest(URLRequest(request), authenticatedWith: credential)
+    func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Credential) -> Bool {
+        authenticator.isRequest(urlRequest, authenticatedWith: credential)
     }
 }

@@ -32,7 +32,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Parameter validation: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
-        streamBase.validate { validation($0.map { URLRequest($0) }, $1.urlResponse) }
+        streamBase.validate { [weak self] request, response in
+            validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse)
+        }
         return self
     }
 
@@ -54,8 +56,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func responseStream(on queue: DispatchQueue = .main, stream: @escaping Handler<Data, Never>) -> Self {
-        streamBase.responseStream(on: queue) { part in try withExtendedLifetime(self) { try stream(Stream(part)) } }
-        return self
+        streamBase.responseStream(on: queue, stream: handing(stream))
+        return resumedIfSuspended()
     }
 
     /// Calls a closure with a value of each piece of the body, and with the completion.
@@ -69,10 +71,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         using serializer: Serializer, on queue: DispatchQueue = .main,
         stream: @escaping Handler<Serializer.SerializedObject, AFError>
     ) -> Self {
-        streamBase.responseStream(using: serializer, on: queue) { part in
-            try withExtendedLifetime(self) { try stream(Stream(part)) }
-        }
-        return self
+        streamBase.responseStream(using: serializer, on: queue, stream: handing(stream))
+        return resumedIfSuspended()
     }
 
     /// Calls a closure with each piece of the body as text, and with the completion.
@@ -84,9 +84,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency
     public func responseStreamString(on queue: DispatchQueue = .main, stream: @escaping Handler<String, Never>) -> Self
     {
-        streamBase.responseStreamString(on: queue) { part in try withExtendedLifetime(self) { try stream(Stream(part)) }
-        }
-        return self
+        streamBase.responseStreamString(on: queue, stream: handing(stream))
+        return resumedIfSuspended()
     }
 
     /// Calls a closure with each value of a body of JSON values, and with the completion.
@@ -103,10 +102,17 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        streamBase.responseStreamDecodable(of: type, on: queue, using: decoder, preprocessor: preprocessor) { part in
-            try withExtendedLifetime(self) { try stream(Stream(part)) }
-        }
-        return self
+        streamBase.responseStreamDecodable(
+            of: type, on: queue, using: decoder, preprocessor: preprocessor, stream: handing(stream))
+        return resumedIfSuspended()
+    }
+
+    /// A handler of `Bluebonnet` that calls the user's handler.
+    private func handing<Success, Failure>(
+        _ handler: @escaping Handler<Success, Failure>
+    ) -> Bluebonnet.DataStreamRequest.Handler<Success, Failure> {
+        // The user's closures may refer to this object without retaining it.
+        { part in try withExtendedLifetime(self) { try handler(Stream(part)) } }
     }
 }
 
@@ -123,19 +129,16 @@ extension DataStreamRequest {
             if case .stream(let result) = event { result } else { nil }
         }
         /// The value, if this is one.
-        public var value: Success? { result?.success }
+        public var value: Success? { try? result?.get() }
         /// The error, if this is one.
-        public var error: Failure? { result?.failure }
+        public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
         /// The completion, if this is it.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
 
         /// Cancels the request.
         public func cancel() { token.cancel() }
 
-        init(_ base: Bluebonnet.DataStreamRequest.Stream<Success, Failure>) {
-            event = Event(base.event) { $0 }
-            token = CancellationToken(base)
-        }
+        init(_ base: Bluebonnet.DataStreamRequest.Stream<Success, Failure>) { self.init(base) { $0 } }
 
         init<Other>(
             _ base: Bluebonnet.DataStreamRequest.Stream<Success, Other>, mapError: (Other) -> Failure

@@ -16,13 +16,9 @@ public protocol EventMonitor: Sendable {
     /// The request could not be created.
     func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError)
     /// The adapters have changed the request.
-    func request(
-        _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
-    )
+    func request(_ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
     /// An adapter has failed.
-    func request(
-        _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
-    )
+    func request(_ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
     /// The final request was created.
     func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest)
     /// An exchange begins; the task describes it.
@@ -84,9 +80,7 @@ public protocol EventMonitor: Sendable {
         newRequest request: URLRequest
     )
     /// An exchange was measured; the session is `URLSession.shared`.
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
-    )
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
     /// An exchange has ended; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
     /// The head of a response has arrived; the session is `URLSession.shared`.
@@ -94,9 +88,7 @@ public protocol EventMonitor: Sendable {
     /// The whole body of a data request is there; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
     /// A handler gets the serialized response of a data request.
-    func request<Value: Sendable>(
-        _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
-    )
+    func request<Value: Sendable>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
     /// A handler gets an element of a stream.
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
     /// A handler gets the serialized response of a download.

@@ -2,9 +2,10 @@ import BluebonnetCallbacks
 import Foundation
 import FoundationNetworking
 
-/// A `URLSessionTask` that describes an exchange of a request.
+/// A `URLSessionTask` that describes an attempt of a request.
 ///
-/// No `URLSession` knows it. It can be suspended, resumed and cancelled, which does the same to the request.
+/// No `URLSession` knows it. It can be suspended, resumed and cancelled, which does the same to the request. Tasks of
+/// the same attempt are equal.
 // Safety: all stored properties are constants of `Sendable` types, as the superclass demands.
 final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
     private let base: any Bluebonnet.Request
@@ -37,6 +38,11 @@ final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
         case .finished: .completed
         }
     }
+
+    override func isEqual(_ object: Any?) -> Bool {
+        (object as? ExchangeTask).map { $0.base.id == base.id && $0.number == number } ?? false
+    }
+    override var hash: Int { taskIdentifier }
 
     override func resume() { base.resume() }
     override func suspend() { base.suspend() }

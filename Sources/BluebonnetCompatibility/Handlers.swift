@@ -28,11 +28,6 @@ public struct Redirector: RedirectHandler {
         case modify(@Sendable (URLSessionTask, URLRequest, HTTPURLResponse) -> URLRequest?)
     }
 
-    /// A handler that follows redirects.
-    public static let follow = Redirector(behavior: .follow)
-    /// A handler that does not follow redirects.
-    public static let doNotFollow = Redirector(behavior: .doNotFollow)
-
     /// What happens to redirects.
     public let behavior: Behavior
 
@@ -90,11 +85,6 @@ public struct ResponseCacher: CachedResponseHandler {
         /// A closure decides.
         case modify(@Sendable (URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)
     }
-
-    /// A handler that stores responses.
-    public static let cache = ResponseCacher(behavior: .cache)
-    /// A handler that does not store responses.
-    public static let doNotCache = ResponseCacher(behavior: .doNotCache)
 
     /// What happens to responses that can be cached.
     public let behavior: Behavior

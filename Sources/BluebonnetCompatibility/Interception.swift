@@ -20,6 +20,11 @@ public struct RequestAdapterState: Sendable {
     }
 }
 
+/// A closure that is called once with a changed request or an error.
+public typealias AdaptCompletion = @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+/// A closure that is called once with a decision about a retry.
+public typealias RetryCompletion = @Sendable (RetryResult) -> Void
+
 /// A type that changes requests before they are made.
 public protocol RequestAdapter: Sendable {
     /// Changes a request.
@@ -28,9 +33,7 @@ public protocol RequestAdapter: Sendable {
     ///   - urlRequest: The request.
     ///   - session: The session of the request.
     ///   - completion: The closure to call once, with the changed request or an error.
-    func adapt(
-        _ urlRequest: URLRequest, for session: Session,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+    func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion)
 
     /// Changes a request; by default, calls `adapt(_:for:completion:)`.
     ///
@@ -38,9 +41,7 @@ public protocol RequestAdapter: Sendable {
     ///   - urlRequest: The request.
     ///   - state: The request's identifier and session.
     ///   - completion: The closure to call once, with the changed request or an error.
-    func adapt(
-        _ urlRequest: URLRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+    func adapt(_ urlRequest: URLRequest, using state: RequestAdapterState, completion: @escaping AdaptCompletion)
 }
 
 /// A type that decides whether failed requests are made again.
@@ -52,9 +53,7 @@ public protocol RequestRetrier: Sendable {
     ///   - session: The session of the request.
     ///   - error: The error, usually an `AFError`.
     ///   - completion: The closure to call once, with the decision.
-    func retry(
-        _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void)
+    func retry(_ request: Request, for session: Session, dueTo error: any Error, completion: @escaping RetryCompletion)
 }
 
 /// A type that changes requests, and decides whether failed requests are made again.
@@ -64,36 +63,31 @@ extension RequestAdapter {
     /// Calls `adapt(_:for:completion:)`.
     public func adapt(
         _ urlRequest: URLRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+        completion: @escaping AdaptCompletion
     ) { adapt(urlRequest, for: state.session, completion: completion) }
 }
 
 extension RequestInterceptor {
     /// Changes nothing.
-    public func adapt(
-        _ urlRequest: URLRequest, for session: Session,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) { completion(.success(urlRequest)) }
+    public func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
+        completion(.success(urlRequest))
+    }
 
-    /// Decides against it.
+    /// Does not retry.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
+        completion: @escaping RetryCompletion
     ) { completion(.doNotRetry) }
 }
 
 /// A closure that changes a request.
 public typealias AdaptHandler =
-    @Sendable (
-        _ request: URLRequest, _ session: Session,
-        _ completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) -> Void
+    @Sendable (_ request: URLRequest, _ session: Session, _ completion: @escaping AdaptCompletion) -> Void
 
 /// A closure that decides whether a failed request is made again.
 public typealias RetryHandler =
     @Sendable (
-        _ request: Request, _ session: Session, _ error: any Error,
-        _ completion: @escaping @Sendable (RetryResult) -> Void
+        _ request: Request, _ session: Session, _ error: any Error, _ completion: @escaping RetryCompletion
     ) -> Void
 
 // Safety: the only property is a constant; subclasses answer for their own.
@@ -107,10 +101,9 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
     @preconcurrency public init(_ adaptHandler: @escaping AdaptHandler) { self.adaptHandler = adaptHandler }
 
     /// Calls the closure.
-    open func adapt(
-        _ urlRequest: URLRequest, for session: Session,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) { adaptHandler(urlRequest, session, completion) }
+    open func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
+        adaptHandler(urlRequest, session, completion)
+    }
 }
 
 // Safety: the only property is a constant; subclasses answer for their own.
@@ -126,7 +119,7 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
     /// Calls the closure.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
+        completion: @escaping RetryCompletion
     ) { retryHandler(request, session, error, completion) }
 }
 
@@ -175,47 +168,39 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     }
 
     /// Calls the adapters in their order.
-    open func adapt(
-        _ urlRequest: URLRequest, for session: Session,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) { Self.adapt(urlRequest, with: adapters[...], { $0.adapt($1, for: session, completion: $2) }, completion) }
+    open func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
+        adapt(urlRequest, completion) { $0.adapt($1, for: session, completion: $2) }
+    }
 
     /// Calls the adapters in their order.
-    open func adapt(
-        _ urlRequest: URLRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) { Self.adapt(urlRequest, with: adapters[...], { $0.adapt($1, using: state, completion: $2) }, completion) }
+    open func adapt(_ urlRequest: URLRequest, using state: RequestAdapterState, completion: @escaping AdaptCompletion) {
+        adapt(urlRequest, completion) { $0.adapt($1, using: state, completion: $2) }
+    }
 
     /// Asks the retriers in their order.
     open func retry(
-        _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
-    ) { Self.retry(retriers[...], { $0.retry(request, for: session, dueTo: error, completion: $1) }, completion) }
-
-    private typealias Completion = @Sendable (Result<URLRequest, any Error>) -> Void
-
-    private static func adapt(
-        _ request: URLRequest, with adapters: ArraySlice<any RequestAdapter>,
-        _ call: @escaping @Sendable (any RequestAdapter, URLRequest, @escaping Completion) -> Void,
-        _ completion: @escaping Completion
+        _ request: Request, for session: Session, dueTo error: any Error, completion: @escaping RetryCompletion
     ) {
-        guard let next = adapters.first else { return completion(.success(request)) }
-        call(next, request) { result in
-            guard case .success(let adapted) = result else { return completion(result) }
-            adapt(adapted, with: adapters.dropFirst(), call, completion)
+        let first: RetryCompletion = retriers.reversed().reduce(completion) { next, retrier in
+            { result in
+                guard case .doNotRetry = result else { return completion(result) }
+                retrier.retry(request, for: session, dueTo: error, completion: next)
+            }
         }
+        first(.doNotRetry)
     }
 
-    private static func retry(
-        _ retriers: ArraySlice<any RequestRetrier>,
-        _ call: @escaping @Sendable (any RequestRetrier, @escaping @Sendable (RetryResult) -> Void) -> Void,
-        _ completion: @escaping @Sendable (RetryResult) -> Void
+    private func adapt(
+        _ urlRequest: URLRequest, _ completion: @escaping AdaptCompletion,
+        _ call: @escaping @Sendable (any RequestAdapter, URLRequest, @escaping AdaptCompletion) -> Void
     ) {
-        guard let next = retriers.first else { return completion(.doNotRetry) }
-        call(next) { result in
-            guard case .doNotRetry = result else { return completion(result) }
-            retry(retriers.dropFirst(), call, completion)
+        let first: AdaptCompletion = adapters.reversed().reduce(completion) { next, adapter in
+            { result in
+                guard case .success(let request) = result else { return completion(result) }
+                call(adapter, request, next)
+            }
         }
+        first(.success(urlRequest))
     }
 }
 
@@ -254,29 +239,24 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
     let adapter: (any RequestAdapter)?
     let retrier: (any RequestRetrier)?
 
-    init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
-        self.adapter = adapter
-        self.retrier = retrier
-    }
-
-    init(_ interceptor: any RequestInterceptor) {
-        self.init(adapter: interceptor, retrier: interceptor)
+    /// Returns an interceptor that calls an interceptor of the user, or the interceptor that implements it.
+    static func calling(_ interceptor: any RequestInterceptor) -> any Bluebonnet.RequestInterceptor {
+        if let interceptor = interceptor as? any AsyncInterceptor { return interceptor.native }
+        guard let chain = interceptor as? Interceptor, type(of: chain) == Interceptor.self else {
+            return InterceptorBridge(adapter: interceptor, retrier: interceptor)
+        }
+        return Bluebonnet.Interceptor(
+            adapters: chain.adapters.map { adapter in
+                (adapter as? any AsyncInterceptor)?.native ?? InterceptorBridge(adapter: adapter, retrier: nil)
+            },
+            retriers: chain.retriers.map { retrier in
+                (retrier as? any AsyncInterceptor)?.native ?? InterceptorBridge(adapter: nil, retrier: retrier)
+            })
     }
 
     @concurrent
     func adapt(_ request: HTTPRequest, using state: Bluebonnet.RequestAdapterState) async throws -> HTTPRequest {
         guard let adapter else { return request }
-        request.isAboutToBeAdapted(after: state.retryCount)
-        if let chain = adapter as? Interceptor, type(of: chain) == Interceptor.self {
-            var adapted = request
-            for adapter in chain.adapters {
-                adapted = try await InterceptorBridge(adapter: adapter, retrier: nil).adapt(adapted, using: state)
-            }
-            return adapted
-        }
-        if let adapter = adapter as? any AsyncInterceptor {
-            return try await adapter.native.adapt(request, using: state)
-        }
         let own = RequestAdapterState(requestID: UUID(state.requestID), session: Session.of(state.session))
         let adapted = try await CallbackInterception.adapt(request) { adapter.adapt($0, using: own, completion: $1) }
         if request.body == nil, adapted.body != nil, adapted.method == .get {
@@ -290,17 +270,6 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
         _ request: any Bluebonnet.Request, for session: Bluebonnet.Session, dueTo error: any Error
     ) async -> RetryResult {
         guard let retrier else { return .doNotRetry }
-        if let chain = retrier as? Interceptor, type(of: chain) == Interceptor.self {
-            for retrier in chain.retriers {
-                let bridge = InterceptorBridge(adapter: nil, retrier: retrier)
-                let result = await bridge.retry(request, for: session, dueTo: error)
-                guard case .doNotRetry = result else { return result }
-            }
-            return .doNotRetry
-        }
-        if let retrier = retrier as? any AsyncInterceptor {
-            return await retrier.native.retry(request, for: session, dueTo: error)
-        }
         return await CallbackInterception.retry(error) {
             retrier.retry(Request.of(request), for: Session.of(session), dueTo: $0, completion: $1)
         }
@@ -314,10 +283,7 @@ protocol AsyncInterceptor: RequestInterceptor {
 
 extension AsyncInterceptor {
     /// Changes the request.
-    public func adapt(
-        _ urlRequest: URLRequest, for session: Session,
-        completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-    ) {
+    public func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
         Task { [native] in
             let state = Bluebonnet.RequestAdapterState(session: session.base)
             do {
@@ -331,7 +297,7 @@ extension AsyncInterceptor {
     /// Decides whether the request is made again.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
+        completion: @escaping RetryCompletion
     ) {
         Task { [native] in
             let cause = error.asAFError?.requestError ?? error

@@ -5,11 +5,20 @@ import FoundationNetworking
 /// An event handler of `Bluebonnet` that calls a monitor of the user.
 struct MonitorBridge: RequestEventHandler {
     let monitor: any EventMonitor
+    /// The latest task of each request that runs, and its completion, which a redirect replaces.
+    private let tasks = Locked<[RequestID: (task: ExchangeTask, completion: (@Sendable () -> Void)?)]>([:])
+
+    init(monitor: any EventMonitor) { self.monitor = monitor }
 
     var executor: (any TaskExecutor)? { QueueExecutor(monitor.queue) }
 
     func handle(_ event: RequestEvent, of base: any Bluebonnet.Request) {
         let request = Request.of(base)
+        let (task, completion) = tasks.withLock { tasks in
+            defer { tasks[base.id]?.completion = nil }
+            return (tasks[base.id]?.task, tasks[base.id]?.completion)
+        }
+        if case .willBeRedirected = event {} else { completion?() }
         switch event {
         case .didCreateInitialRequest(let initial):
             monitor.request(request, didCreateInitialURLRequest: URLRequest(initial))
@@ -21,78 +30,85 @@ struct MonitorBridge: RequestEventHandler {
             monitor.request(request, didFailToAdaptURLRequest: URLRequest(initial), withError: AFError(error))
         case .didCreateRequest(let created): monitor.request(request, didCreateURLRequest: URLRequest(created))
         case .didCreateUploadable(let body):
-            guard let upload = request as? UploadRequest else { return }
-            monitor.request(upload, didCreateUploadable: UploadRequest.Uploadable(body))
+            (request as? UploadRequest).map { monitor.request($0, didCreateUploadable: .init(body)) }
         case .didFailToCreateUploadable(let error):
-            guard let upload = request as? UploadRequest else { return }
-            monitor.request(upload, didFailToCreateUploadableWithError: AFError(error))
+            (request as? UploadRequest).map {
+                monitor.request($0, didFailToCreateUploadableWithError: AFError(error))
+            }
         case .didResume:
             monitor.requestDidResume(request)
-            request.task.map { monitor.request(request, didResumeTask: $0) }
+            task.map { monitor.request(request, didResumeTask: $0) }
         case .didSuspend:
             monitor.requestDidSuspend(request)
-            request.task.map { monitor.request(request, didSuspendTask: $0) }
+            task.map { monitor.request(request, didSuspendTask: $0) }
         case .didCancel:
             monitor.requestDidCancel(request)
-            request.task.map { monitor.request(request, didCancelTask: $0) }
+            task.map { monitor.request(request, didCancelTask: $0) }
         case .isRetrying: monitor.requestIsRetrying(request)
-        case .didFinish: monitor.requestDidFinish(request)
+        case .didFinish:
+            tasks.withLock { _ = $0.removeValue(forKey: base.id) }
+            monitor.requestDidFinish(request)
         case .didParseResponse(let outcome), .didParseStream(let outcome):
             (outcome as? any MonitoredOutcome)?.report(to: monitor, request)
         case .didValidateRequest(let validated, let response, let data, let fileURL, let result):
             let urlRequest = validated.map { URLRequest($0) }
-            report(validated, urlRequest, response.urlResponse, data, fileURL, result, of: request)
-        default: handleTask(event, of: request)
+            report(urlRequest, response.urlResponse, data, fileURL, result, of: request, task)
+        default: handleTask(event, of: request, task)
         }
     }
 
-    private func handleTask(_ event: RequestEvent, of request: Request) {
-        func task(_ record: ExchangeRecord) -> ExchangeTask {
+    private func handleTask(_ event: RequestEvent, of request: Request, _ task: ExchangeTask?) {
+        func described(_ record: ExchangeRecord) -> ExchangeTask {
             ExchangeTask(
                 of: request.base, number: record.attempt - 1, request: record.request, response: record.response)
         }
         switch event {
         case .didCreateTask(let record):
             guard !record.isRedirect else { return }
-            let task = task(record)
+            let task = described(record)
+            tasks.withLock { $0[request.base.id] = (task, nil) }
             monitor.request(request, didCreateTask: task)
             monitor.request(request, didResumeTask: task)
         case .didGatherMetrics(let metrics):
-            request.task.map { monitor.urlSession(.shared, task: $0, didFinishCollecting: metrics) }
+            task.map { monitor.urlSession(.shared, task: $0, didFinishCollecting: metrics) }
             monitor.request(request, didGatherMetrics: metrics)
         case .didFailTask(let record, let error):
-            monitor.request(request, didFailTask: task(record), earlyWithError: AFError(error))
+            monitor.request(request, didFailTask: described(record), earlyWithError: AFError(error))
         case .didCompleteTask(let record, let error):
-            let task = task(record)
-            monitor.urlSession(.shared, task: task, didCompleteWithError: error.map(\.systemError))
-            monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) })
+            let task = described(record)
+            let completion: @Sendable () -> Void = { [monitor] in
+                monitor.urlSession(.shared, task: task, didCompleteWithError: error.map(\.systemError))
+                monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) })
+            }
+            let status = record.response?.statusCode ?? 0
+            guard (300..<400).contains(status), error == nil else { return completion() }
+            tasks.withLock { $0[request.base.id]?.completion = completion }
         case .didReceiveResponse(let response):
-            guard let task = request.task as? URLSessionDataTask else { return }
-            monitor.urlSession(.shared, dataTask: task, didReceive: response.urlResponse)
+            task.map { monitor.urlSession(.shared, dataTask: $0, didReceive: response.urlResponse) }
         case .willBeRedirected(let newRequest, let response):
-            guard let task = request.task else { return }
-            monitor.urlSession(
-                .shared, task: task, willPerformHTTPRedirection: response.urlResponse,
-                newRequest: URLRequest(newRequest))
+            task.map {
+                monitor.urlSession(
+                    .shared, task: $0, willPerformHTTPRedirection: response.urlResponse,
+                    newRequest: URLRequest(newRequest))
+            }
         case .didFinishDownloading(let record, let result):
-            guard let download = request as? DownloadRequest else { return }
-            monitor.request(
-                download, didFinishDownloadingUsing: task(record), with: result.mapError(AFError.init))
+            (request as? DownloadRequest).map {
+                monitor.request($0, didFinishDownloadingUsing: described(record), with: result.mapError(AFError.init))
+            }
         case .didCreateDestinationURL(let url):
-            guard let download = request as? DownloadRequest else { return }
-            monitor.request(download, didCreateDestinationURL: url)
+            (request as? DownloadRequest).map { monitor.request($0, didCreateDestinationURL: url) }
         default: break
         }
     }
 
     private func report(
-        _ validated: HTTPRequest?, _ urlRequest: URLRequest?, _ response: HTTPURLResponse, _ data: Data?,
-        _ fileURL: URL?, _ result: ValidationResult, of request: Request
+        _ urlRequest: URLRequest?, _ response: HTTPURLResponse, _ data: Data?, _ fileURL: URL?,
+        _ result: ValidationResult, of request: Request, _ task: ExchangeTask?
     ) {
         switch request {
         case let request as DataRequest:
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
-            if let data, let task = request.task as? URLSessionDataTask {
+            if let data, let task {
                 monitor.urlSession(.shared, dataTask: task, didReceive: data)
             }
             monitor.request(
@@ -114,31 +130,19 @@ private protocol MonitoredOutcome {
 
 extension SerializedResponse: MonitoredOutcome {
     fileprivate func report(to monitor: any EventMonitor, _ request: Request) {
-        if let answer = self as? SerializedResponse<Bluebonnet.DataRequest, Success, RequestError>,
-            let request = request as? DataRequest
-        {
-            AFDataResponse(answer, of: request).report(to: monitor, request)
-        } else if let answer = self as? SerializedResponse<Bluebonnet.DownloadRequest, Success, RequestError>,
-            let request = request as? DownloadRequest
-        {
-            AFDownloadResponse(answer, of: request).report(to: monitor, request)
+        guard let answer = self as? SerializedResponse<Source, Success, RequestError> else { return }
+        let response = ResponseOf(answer, of: request)
+        switch (response as Any, request) {
+        case (let response as AFDataResponse<Data?>, let request as DataRequest):
+            monitor.request(request, didParseResponse: response)
+        case (let response as AFDataResponse<Success>, let request as DataRequest):
+            monitor.request(request, didParseResponse: response)
+        case (let response as AFDownloadResponse<URL?>, let request as DownloadRequest):
+            monitor.request(request, didParseResponse: response)
+        case (let response as AFDownloadResponse<Success>, let request as DownloadRequest):
+            monitor.request(request, didParseResponse: response)
+        default: break
         }
-    }
-}
-
-extension DataResponse where Failure == AFError, Success: Sendable {
-    fileprivate func report(to monitor: any EventMonitor, _ request: DataRequest) {
-        if let response = self as? AFDataResponse<Data?> { return monitor.request(request, didParseResponse: response) }
-        monitor.request(request, didParseResponse: self)
-    }
-}
-
-extension DownloadResponse where Failure == AFError, Success: Sendable {
-    fileprivate func report(to monitor: any EventMonitor, _ request: DownloadRequest) {
-        if let response = self as? AFDownloadResponse<URL?> {
-            return monitor.request(request, didParseResponse: response)
-        }
-        monitor.request(request, didParseResponse: self)
     }
 }
 

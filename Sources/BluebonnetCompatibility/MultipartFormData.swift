@@ -35,7 +35,7 @@ open class MultipartFormData {
     ///   - mimeType: The type of the part; none by default.
     public func append(_ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil) {
         base.append(data, withName: name, fileName: fileName, mimeType: mimeType)
-        contentLength += UInt64(data.count)
+        count(UInt64(data.count))
     }
 
     /// Appends a file, with its name and the type of its extension.
@@ -45,7 +45,7 @@ open class MultipartFormData {
     ///   - name: The name of the part.
     public func append(_ fileURL: URL, withName name: String) {
         base.append(fileURL, withName: name)
-        contentLength += Self.size(of: fileURL)
+        count(Self.size(of: fileURL))
     }
 
     /// Appends a file.
@@ -57,7 +57,7 @@ open class MultipartFormData {
     ///   - mimeType: The type of the part.
     public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
         base.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
-        contentLength += Self.size(of: fileURL)
+        count(Self.size(of: fileURL))
     }
 
     /// Appends the content of a stream.
@@ -72,7 +72,12 @@ open class MultipartFormData {
         _ stream: sending InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
     ) {
         base.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
-        contentLength += length
+        count(length)
+    }
+
+    private func count(_ bytes: UInt64) {
+        let (sum, overflows) = contentLength.addingReportingOverflow(bytes)
+        contentLength = overflows ? .max : sum
     }
 
     private static func size(of file: URL) -> UInt64 {

@@ -26,9 +26,7 @@ public class Request: @unchecked Sendable {
     init(_ base: any Bluebonnet.Request) {
         self.base = base
         id = UUID(base.id)
-        base.tag(
-            Origin.self,
-            Origin(request: self, isUpload: self is UploadRequest, initial: base.initialRequests ?? Locked([:])))
+        base.tag(ViewTag.self, ViewTag(request: self, isUpload: self is UploadRequest))
     }
 
     /// A queue for the user's own work.
@@ -69,11 +67,11 @@ public class Request: @unchecked Sendable {
     /// The request of each attempt, before and after its adapters.
     ///
     /// The requests of redirects are not among them.
-    public var requests: [URLRequest] { base.prepared.map { URLRequest($0) } }
+    public var requests: [URLRequest] { base.preparedRequests.map { URLRequest($0) } }
     /// The first request, before its adapters.
-    public var firstRequest: URLRequest? { base.prepared.first.map { URLRequest($0) } }
+    public var firstRequest: URLRequest? { base.preparedRequests.first.map { URLRequest($0) } }
     /// The latest request, which may not have been made, if an adapter has failed.
-    public var lastRequest: URLRequest? { base.prepared.last.map { URLRequest($0) } }
+    public var lastRequest: URLRequest? { base.preparedRequests.last.map { URLRequest($0) } }
     /// The latest request, which may not have been made, if an adapter has failed.
     public var request: URLRequest? { lastRequest }
     /// The request of each attempt that was made.
@@ -168,7 +166,7 @@ public class Request: @unchecked Sendable {
     /// - Parameter interceptor: The interceptor.
     /// - Returns: This request, for chaining.
     @discardableResult public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-        also { $0.interceptor(InterceptorBridge(interceptor)) }
+        also { $0.interceptor(InterceptorBridge.calling(interceptor)) }
     }
 
     /// Adds an adapter.
@@ -246,7 +244,7 @@ public class Request: @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
-    ) -> Self { onAttempt { request, _ in queue.async { handler(URLRequest(request)) } } }
+    ) -> Self { onAttempt { _, request in queue.async { handler(URLRequest(request)) } } }
 
     /// Calls a closure with the head of each response, and asks it whether the request goes on.
     ///
@@ -281,17 +279,17 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
-        onAttempt { [base] request, number in
-            queue.async { handler(ExchangeTask(of: base, number: number, request: request)) }
-        }
+        onAttempt { base, request in queue.async { handler(ExchangeTask(of: base, request: request)) } }
     }
 
-    private func onAttempt(_ action: @escaping @Sendable (HTTPRequest, Int) -> Void) -> Self {
-        let attempts = Locked(0)
-        return also {
-            _ = $0.forEach(in: $0.httpRequests()) { request in
-                guard !request.isRedirect else { return }
-                action(request, attempts.withLock { exchange(&$0, with: $0 + 1) })
+    private func onAttempt(
+        _ action: @escaping @Sendable (any Bluebonnet.Request, HTTPRequest) -> Void
+    ) -> Self {
+        also {
+            // The sequence ends only when the request is released.
+            _ = $0.forEach(in: $0.httpRequests()) { [weak base] request in
+                guard let base, !request.isRedirect else { return }
+                action(base, request)
             }
         }
     }
@@ -324,21 +322,8 @@ public class Request: @unchecked Sendable {
         return self
     }
 
-    /// Calls a handler with a response, and starts the request, even if it is suspended.
-    func respond<Kind, Value: Sendable, Response: Sendable>(
-        on queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Kind, Value>,
-        _ response: @escaping @Sendable (SerializedResponse<Kind, Value, RequestError>) -> Response,
-        _ handler: @escaping @Sendable (Response) -> Void
-    ) -> Self {
-        _ = base.handle(on: queue, handler) { answer in
-            // The user's closures may refer to this object without retaining it.
-            task().onCompletion { answered in withExtendedLifetime(self) { answer(response(answered)) } }
-        }
-        return continued()
-    }
-
     /// Continues a suspended request, because a handler was added.
-    func continued() -> Self { isSuspended && base.startsImmediately ? resume() : self }
+    func resumedIfSuspended() -> Self { isSuspended && base.startsImmediately ? resume() : self }
 }
 
 extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertible, Identifiable {
@@ -356,42 +341,22 @@ extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertib
 }
 
 /// What a request of `Bluebonnet` remembers of its Alamofire form.
-struct Origin: RequestTag, Sendable {
-    typealias Value = Origin
+struct ViewTag: RequestTag, Sendable {
+    typealias Value = ViewTag
 
     weak let request: Request?
     let isUpload: Bool
-    /// The requests before their adapters, by the number of attempts that were made before.
-    let initial: Locked<[Int: HTTPRequest]>
 }
 
 extension Bluebonnet.Request {
-    fileprivate nonisolated var initialRequests: Locked<[Int: HTTPRequest]>? { tags[Origin.self]?.initial }
-
     /// The requests of the attempts, without those of redirects.
     nonisolated var attempts: [HTTPRequest] { requests.filter { !$0.isRedirect } }
-
-    /// The requests of the attempts, before and after their adapters.
-    nonisolated var prepared: [HTTPRequest] {
-        let initial = initialRequests?.withLock(\.self) ?? [:]
-        let made = attempts
-        return (0...made.count).flatMap { [initial[$0], $0 < made.count ? made[$0] : nil].compactMap(\.self) }
-    }
-}
-
-extension HTTPRequest {
-    var isRedirect: Bool { firstPartyURL != nil }
-
-    /// Remembers a request that adapters are about to change.
-    func isAboutToBeAdapted(after attempts: Int) {
-        tags[Origin.self]?.initial.withLock { if $0[attempts] == nil { $0[attempts] = self } }
-    }
 }
 
 extension Request {
     /// Returns the view of a request: the one that the session returned, if it still exists.
     static func of(_ base: any Bluebonnet.Request) -> Request {
-        let origin = base.tags[Origin.self]
+        let origin = base.tags[ViewTag.self]
         if let request = origin?.request { return request }
         switch base {
         case let data as Bluebonnet.DataRequest:

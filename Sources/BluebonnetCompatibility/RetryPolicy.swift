@@ -66,23 +66,23 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     /// The delay is the longer one of the exponential delay and of a `Retry-After` field of at most a minute.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
+        completion: @escaping RetryCompletion
     ) {
         guard request.retryCount < retryLimit, shouldRetry(request: request, dueTo: error) else {
             return completion(.doNotRetry)
         }
         let exponential = pow(Double(exponentialBackoffBase), Double(request.retryCount)) * exponentialBackoffScale
-        let asked =
-            request.response?.value(forHTTPHeaderField: "Retry-After").flatMap { UInt($0) }.map { Double($0) } ?? 0
-        completion(.retryWithDelay(max(exponential, min(asked, 60))))
+        let field = request.response?.value(forHTTPHeaderField: "Retry-After")
+        let requested = field.flatMap { RetryAfter.delay($0, now: Date()) } ?? .zero
+        completion(.retryWithDelay(max(exponential, min(requested / .seconds(1), 60))))
     }
 
-    /// Whether a failed request is made again.
+    /// Returns whether to make a failed request again.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - error: The error.
-    /// - Returns: Whether it is so.
+    /// - Returns: Whether to retry.
     open func shouldRetry(request: Request, dueTo error: any Error) -> Bool {
         guard let method = request.request?.method, retryableHTTPMethods.contains(method) else { return false }
         if let code = request.response?.statusCode, retryableHTTPStatusCodes.contains(code) { return true }

@@ -138,12 +138,8 @@ extension SynchronousResponseSerializer {
     fileprivate func failingWithAFError(
         _ request: URLRequest?, _ response: HTTPURLResponse?, _ data: Data?, _ error: (any Error)?
     ) throws -> SerializedObject {
-        if let error { throw error }
         do {
-            return try serialize(
-                SerializerInput(
-                    request: request.map { try HTTPRequest($0) }, response: response.flatMap { HTTPResponse($0) },
-                    data: data ?? Data()))
+            return try value(request, response, data, error)
         } catch {
             throw error.asAFError ?? error
         }
@@ -194,7 +190,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> any Sendable {
-        try base.serialize(request: request, response: response, data: data, error: error)
+        try base.failingWithAFError(request, response, data, error)
     }
 }
 
@@ -215,7 +211,7 @@ extension DataResponseSerializerProtocol {
     ///   - type: The type of the value.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - decoder: The decoder; JSON by default.
-    /// - Returns: This request, for chaining.
+    /// - Returns: The serializer.
     public static func decodable<T: Decodable>(
         of type: T.Type, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         decoder: any DataDecoder = JSONDecoder()
@@ -232,57 +228,44 @@ extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer
 // MARK: In Bluebonnet
 
 /// A serializer of `Bluebonnet` that calls a serializer of the user.
-struct DataBridge<Serializer: DataResponseSerializerProtocol>: SynchronousResponseSerializer {
-    let serializer: Serializer
+struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
+    private let call: @Sendable (URLRequest?, HTTPURLResponse?, Data?, URL?, (any Error)?) throws -> Object
 
-    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
-        try serializer.serialize(
-            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-            data: input.data.isEmpty ? nil : input.data, error: nil)
+    init(data serializer: some DataResponseSerializerProtocol<Object>) {
+        call = { try serializer.serialize(request: $0, response: $1, data: $2, error: $4) }
+    }
+
+    init(file serializer: some DownloadResponseSerializerProtocol<Object>) {
+        call = { try serializer.serializeDownload(request: $0, response: $1, fileURL: $3, error: $4) }
+    }
+
+    func serialize(_ input: SerializerInput) throws -> Object {
+        do {
+            return try call(
+                input.request.map { URLRequest($0) }, input.response?.urlResponse,
+                input.data.isEmpty ? nil : input.data, input.fileURL, nil)
+        } catch {
+            if (error as? RequestError)?.isFromSerializer == true { throw error }
+            throw RequestError(.serialization(.customSerializationFailed), underlying: error)
+        }
     }
 
     /// Makes the response.
     ///
     /// A serializer that was not called, because the request has failed, gets the error.
-    func response(
-        _ answer: SerializedResponse<Bluebonnet.DataRequest, Serializer.SerializedObject, RequestError>,
-        of request: Request
-    ) -> AFDataResponse<Serializer.SerializedObject> {
-        let response = AFDataResponse(answer, of: request)
-        guard let error = answer.error, !error.isFromSerializer else { return response }
-        return AFDataResponse(
+    func response<Kind>(
+        _ answer: SerializedResponse<Kind, Object, RequestError>, of request: Request
+    ) -> ResponseOf<Kind, Object, AFError> {
+        guard let error = answer.error, !error.isFromSerializer else { return ResponseOf(answer, of: request) }
+        let (data, fileURL, _) = answer.contents
+        let result = Result {
+            try call(
+                request.lastRequest, answer.urlResponse, data?.isEmpty == true ? nil : data, fileURL, AFError(error))
+        }
+        return ResponseOf(
             answer, of: request,
-            result: AFError.catching(error) {
-                try serializer.serialize(
-                    request: response.request, response: response.response, data: response.data, error: $0)
-            })
-    }
-}
-
-/// A serializer of `Bluebonnet` that calls a serializer of files of the user.
-struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: SynchronousResponseSerializer {
-    let serializer: Serializer
-
-    func serialize(_ input: SerializerInput) throws -> Serializer.SerializedObject {
-        try serializer.serializeDownload(
-            request: input.request.map { URLRequest($0) }, response: input.response?.urlResponse,
-            fileURL: input.fileURL, error: nil)
-    }
-
-    /// Makes the response.
-    ///
-    /// A serializer that was not called, because the request has failed, gets the error.
-    func response(
-        _ answer: SerializedResponse<Bluebonnet.DownloadRequest, Serializer.SerializedObject, RequestError>,
-        of request: Request
-    ) -> AFDownloadResponse<Serializer.SerializedObject> {
-        let response = AFDownloadResponse(answer, of: request)
-        guard let error = answer.error, !error.isFromSerializer else { return response }
-        return AFDownloadResponse(
-            answer, of: request,
-            result: AFError.catching(error) {
-                try serializer.serializeDownload(
-                    request: response.request, response: response.response, fileURL: response.fileURL, error: $0)
+            result: result.mapError {
+                $0.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: $0)))
             })
     }
 }
@@ -290,17 +273,4 @@ struct DownloadBridge<Serializer: DownloadResponseSerializerProtocol>: Synchrono
 extension RequestError {
     /// Whether a serializer has thrown this error, and is not asked again.
     fileprivate var isFromSerializer: Bool { if case .serialization = kind { true } else { false } }
-}
-
-extension AFError {
-    fileprivate static func catching<Value>(
-        _ error: RequestError, _ serialize: (any Error) throws -> Value
-    ) -> Result<Value, AFError> {
-        do {
-            return .success(try serialize(AFError(error)))
-        } catch {
-            return .failure(
-                error.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
-        }
-    }
 }

@@ -185,7 +185,7 @@ extension Session {
     ) -> UploadRequest {
         UploadRequest(
             base.request(
-                Upload(body: body, convertible: convertible), interceptor: interceptor.map { InterceptorBridge($0) }))
+                Upload(body: body, convertible: convertible), interceptor: interceptor.map(InterceptorBridge.calling)))
     }
 
     private static func form(_ append: (MultipartFormData) -> Void) -> MultipartFormData {

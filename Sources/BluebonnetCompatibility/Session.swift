@@ -5,8 +5,7 @@ public import FoundationNetworking
 /// The session that the global requests use, as in `AF.request(…)`.
 public let AF = Session.default
 
-// Safety: all stored properties are constants of `Sendable` types, or immutable. The compiler does not
-// check classes that are open.
+// Safety: no stored property changes after the initializer. The compiler does not check classes that are open.
 /// A session with Alamofire's interface.
 ///
 /// A `Bluebonnet.Session` does the work. A running request is kept until it has ended,
@@ -34,25 +33,27 @@ open class Session: @unchecked Sendable {
     /// The configuration with which the session was created.
     ///
     /// Changes to it have no effect.
-    public let sessionConfiguration: URLSessionConfiguration
+    public private(set) var sessionConfiguration: URLSessionConfiguration = .af.default
     /// The delegate, which has no effect.
-    public let delegate: SessionDelegate
+    public private(set) var delegate = SessionDelegate()
     /// A queue, which has no effect: requests are not created on queues.
-    public let rootQueue: DispatchQueue
+    public private(set) var rootQueue = DispatchQueue.global()
     /// A queue, which has no effect: requests are not created on queues.
-    public let requestQueue: DispatchQueue
+    public private(set) var requestQueue = DispatchQueue.global()
     /// A queue, which has no effect: responses are serialized on the global executor.
-    public let serializationQueue: DispatchQueue
+    public private(set) var serializationQueue = DispatchQueue.global()
     /// The interceptor of all requests.
-    public let interceptor: (any RequestInterceptor)?
+    public var interceptor: (any RequestInterceptor)? { parts.interceptor }
     /// The manager that evaluates servers.
-    public let serverTrustManager: ServerTrustManager?
+    public var serverTrustManager: ServerTrustManager? { parts.serverTrustManager }
     /// The handler of redirects, for requests that have none of their own.
-    public let redirectHandler: (any RedirectHandler)?
+    public var redirectHandler: (any RedirectHandler)? { parts.redirectHandler }
     /// The handler of responses that can be cached, for requests that have none of their own.
-    public let cachedResponseHandler: (any CachedResponseHandler)?
+    public var cachedResponseHandler: (any CachedResponseHandler)? { parts.cachedResponseHandler }
     /// The monitors of all requests.
-    public let eventMonitors: [any EventMonitor]
+    public var eventMonitors: [any EventMonitor] { parts.eventMonitors }
+
+    private var parts = Parts()
 
     /// Whether a request starts when its first response handler is added.
     public var startRequestsImmediately: Bool { base.startRequestsImmediately }
@@ -88,8 +89,13 @@ open class Session: @unchecked Sendable {
         self.init(
             parts.session(
                 Configuration(takingCookiesOf: configuration), refusal: StubRefusal(configuration),
-                startRequestsImmediately: startRequestsImmediately), parts, configuration, delegate: delegate,
-            rootQueue: rootQueue, requestQueue: requestQueue, serializationQueue: serializationQueue)
+                startRequestsImmediately: startRequestsImmediately))
+        self.parts = parts
+        self.delegate = delegate
+        self.rootQueue = rootQueue
+        self.requestQueue = requestQueue ?? rootQueue
+        self.serializationQueue = serializationQueue ?? rootQueue
+        sessionConfiguration = configuration
     }
 
     /// Creates a session with the configuration of a `URLSession`, which itself is not used.
@@ -98,14 +104,27 @@ open class Session: @unchecked Sendable {
     ///   - session: The `URLSession` whose configuration is read.
     ///   - delegate: Ignored; libcurl has no delegates.
     ///   - rootQueue: Ignored; a session has no queues.
+    ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
+    ///   - requestSetup: Ignored; requests are always created when they start.
+    ///   - requestQueue: Ignored.
+    ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
+    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
+    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
+    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
     ///   - eventMonitors: The monitors of all requests.
     public convenience init(
         session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
-        interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
+        startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy, requestQueue: DispatchQueue? = nil,
+        serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any EventMonitor] = []
     ) {
         self.init(
-            configuration: session.configuration, delegate: delegate, rootQueue: rootQueue, interceptor: interceptor,
+            configuration: session.configuration, delegate: delegate, rootQueue: rootQueue,
+            startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup, requestQueue: requestQueue,
+            serializationQueue: serializationQueue, interceptor: interceptor, serverTrustManager: serverTrustManager,
+            redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
             eventMonitors: eventMonitors)
     }
 
@@ -131,39 +150,22 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor, serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
             cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
         self.init(
-            parts.session(
-                configuration, startRequestsImmediately: startRequestsImmediately, transport: transport), parts)
+            parts.session(configuration, startRequestsImmediately: startRequestsImmediately, transport: transport))
+        self.parts = parts
     }
 
     /// Creates a session whose requests are made by a session of `Bluebonnet`.
     ///
     /// - Parameter base: The session that makes the requests.
-    public convenience init(_ base: Bluebonnet.Session) {
-        self.init(base, Parts())
-    }
-
-    private init(
-        _ base: Bluebonnet.Session, _ parts: Parts, _ configuration: URLSessionConfiguration = .af.default,
-        delegate: SessionDelegate = SessionDelegate(), rootQueue: DispatchQueue = .global(),
-        requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil
-    ) {
+    public init(_ base: Bluebonnet.Session) {
         self.base = base
-        self.delegate = delegate
-        self.rootQueue = rootQueue
-        self.requestQueue = requestQueue ?? rootQueue
-        self.serializationQueue = serializationQueue ?? rootQueue
-        sessionConfiguration = configuration
-        interceptor = parts.interceptor
-        serverTrustManager = parts.serverTrustManager
-        redirectHandler = parts.redirectHandler
-        cachedResponseHandler = parts.cachedResponseHandler
-        eventMonitors = parts.eventMonitors
+        // An earlier session for the same base keeps its place: it has the user's handlers.
+        guard Self.existing(for: base) == nil else { return }
         Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self, identity: ObjectIdentifier(self)) }
     }
 
     deinit {
         Self.known.withLock { known in
-            // A newer session for the same base may have taken the place.
             guard known[ObjectIdentifier(base)]?.identity == ObjectIdentifier(self) else { return }
             known[ObjectIdentifier(base)] = nil
         }
@@ -215,11 +217,10 @@ open class Session: @unchecked Sendable {
         encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        let parameters = Result<Parameters?, RequestError>.success(parameters)
-        return data(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try encoding.encode($0, with: parameters.get())
-            }, interceptor)
+        request(
+            Converted.url(
+                convertible, method, headers, requestModifier, Converted.encoding(.success(parameters), encoding)),
+            interceptor: interceptor)
     }
 
     /// Creates a request whose response is kept in memory.
@@ -239,11 +240,9 @@ open class Session: @unchecked Sendable {
         encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        let parameters = ParameterCopy.result(of: parameters)
-        return data(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try encoding.encode($0, with: parameters.get())
-            }, interceptor)
+        let encode = Converted.encoding(ParameterCopy.result(of: parameters), encoding)
+        return request(
+            Converted.url(convertible, method, headers, requestModifier, encode), interceptor: interceptor)
     }
 
     /// Creates a request whose response is kept in memory.
@@ -262,10 +261,9 @@ open class Session: @unchecked Sendable {
         encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        data(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
-            }, interceptor)
+        request(
+            Converted.url(convertible, method, headers, requestModifier, Converted.encoding(parameters, encoder)),
+            interceptor: interceptor)
     }
 
     /// Creates a request whose response is kept in memory.
@@ -276,7 +274,10 @@ open class Session: @unchecked Sendable {
     /// - Returns: The request, which starts with its first response handler.
     open func request(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil
-    ) -> DataRequest { data(Given(convertible: convertible), interceptor) }
+    ) -> DataRequest {
+        DataRequest(
+            base.request(FormByDefault(convertible: convertible), interceptor: interceptor.map(InterceptorBridge.calling)))
+    }
 
     // MARK: download
 
@@ -299,11 +300,10 @@ open class Session: @unchecked Sendable {
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
         to destination: DownloadRequest.Destination? = nil
     ) -> DownloadRequest {
-        let parameters = Result<Parameters?, RequestError>.success(parameters)
-        return download(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try encoding.encode($0, with: parameters.get())
-            }, interceptor, destination)
+        download(
+            Converted.url(
+                convertible, method, headers, requestModifier, Converted.encoding(.success(parameters), encoding)),
+            interceptor: interceptor, to: destination)
     }
 
     /// Creates a request whose response is stored in a file.
@@ -325,11 +325,10 @@ open class Session: @unchecked Sendable {
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
         to destination: DownloadRequest.Destination? = nil
     ) -> DownloadRequest {
-        let parameters = ParameterCopy.result(of: parameters)
+        let encode = Converted.encoding(ParameterCopy.result(of: parameters), encoding)
         return download(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try encoding.encode($0, with: parameters.get())
-            }, interceptor, destination)
+            Converted.url(convertible, method, headers, requestModifier, encode), interceptor: interceptor,
+            to: destination)
     }
 
     /// Creates a request whose response is stored in a file.
@@ -351,9 +350,8 @@ open class Session: @unchecked Sendable {
         to destination: DownloadRequest.Destination? = nil
     ) -> DownloadRequest {
         download(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
-            }, interceptor, destination)
+            Converted.url(convertible, method, headers, requestModifier, Converted.encoding(parameters, encoder)),
+            interceptor: interceptor, to: destination)
     }
 
     /// Creates a request whose response is stored in a file.
@@ -366,7 +364,12 @@ open class Session: @unchecked Sendable {
     open func download(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination? = nil
-    ) -> DownloadRequest { download(Given(convertible: convertible), interceptor, destination) }
+    ) -> DownloadRequest {
+        DownloadRequest(
+            base.download(
+                FormByDefault(convertible: convertible), interceptor: interceptor.map(InterceptorBridge.calling),
+                to: .calling(destination)))
+    }
 
     // MARK: streamRequest
 
@@ -389,10 +392,9 @@ open class Session: @unchecked Sendable {
         automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        stream(
-            Converted.url(convertible, method, headers, requestModifier) {
-                try parameters.map { [request = $0] in try encoder.encode($0, into: request) } ?? $0
-            }, interceptor, automaticallyCancelOnStreamError)
+        streamRequest(
+            Converted.url(convertible, method, headers, requestModifier, Converted.encoding(parameters, encoder)),
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
     /// Creates a request whose response is handed on piece by piece.
@@ -411,8 +413,9 @@ open class Session: @unchecked Sendable {
         automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        stream(
-            Converted.url(convertible, method, headers, requestModifier), interceptor, automaticallyCancelOnStreamError)
+        streamRequest(
+            Converted.url(convertible, method, headers, requestModifier),
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
     /// Creates a request whose response is handed on piece by piece.
@@ -426,7 +429,13 @@ open class Session: @unchecked Sendable {
     open func streamRequest(
         _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil
-    ) -> DataStreamRequest { stream(Given(convertible: convertible), interceptor, automaticallyCancelOnStreamError) }
+    ) -> DataStreamRequest {
+        DataStreamRequest(
+            base.streamRequest(
+                FormByDefault(convertible: convertible),
+                automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+                interceptor: interceptor.map(InterceptorBridge.calling)))
+    }
 
     /// Creates a request that continues a download.
     ///
@@ -441,32 +450,8 @@ open class Session: @unchecked Sendable {
     ) -> DownloadRequest {
         DownloadRequest(
             base.download(
-                resumingWith: data, interceptor: interceptor.map { InterceptorBridge($0) },
+                resumingWith: data, interceptor: interceptor.map(InterceptorBridge.calling),
                 to: .calling(destination)))
-    }
-
-    private func data(_ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?)
-        -> DataRequest
-    {
-        DataRequest(base.request(convertible, interceptor: interceptor.map { InterceptorBridge($0) }))
-    }
-
-    private func stream(
-        _ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?, _ cancels: Bool
-    ) -> DataStreamRequest {
-        DataStreamRequest(
-            base.streamRequest(
-                convertible, automaticallyCancelOnStreamError: cancels,
-                interceptor: interceptor.map { InterceptorBridge($0) }))
-    }
-
-    private func download(
-        _ convertible: any HTTPRequestConvertible, _ interceptor: (any RequestInterceptor)?,
-        _ destination: DownloadRequest.Destination?
-    ) -> DownloadRequest {
-        DownloadRequest(
-            base.download(
-                convertible, interceptor: interceptor.map { InterceptorBridge($0) }, to: .calling(destination)))
     }
 
     // MARK: Sessions by base
@@ -480,7 +465,10 @@ open class Session: @unchecked Sendable {
     private static let known = Locked<[ObjectIdentifier: Weak]>([:])
 
     /// Returns the session that was created for a session of `Bluebonnet`.
-    static func of(_ base: Bluebonnet.Session) -> Session {
-        known.withLock { $0[ObjectIdentifier(base)]?.session } ?? Session(base)
+    static func of(_ base: Bluebonnet.Session) -> Session { existing(for: base) ?? Session(base) }
+
+    /// The session leaves the closure, because its deinitializer takes the same lock.
+    private static func existing(for base: Bluebonnet.Session) -> Session? {
+        known.withLock { $0[ObjectIdentifier(base)]?.session }
     }
 }

@@ -15,7 +15,7 @@ extension Session {
             _ configuration: Configuration, refusal: StubRefusal? = nil, startRequestsImmediately: Bool,
             transport: (any Transport)? = nil
         ) -> Bluebonnet.Session {
-            let own = interceptor.map { InterceptorBridge($0) }
+            let own = interceptor.map(InterceptorBridge.calling)
             return Bluebonnet.Session(
                 configuration: configuration, interceptor: refusal ?? own,
                 serverTrustManager: serverTrustManager?.base,
@@ -71,7 +71,7 @@ struct Converted: URLRequestConvertible {
     /// A request of a URL, whose parameters a closure encodes.
     static func url(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?, _ modify: Session.RequestModifier?,
-        encode: @escaping @Sendable (URLRequest) throws -> URLRequest = { $0 }
+        _ encode: @escaping Encoding = { $0 }
     ) -> Converted {
         Converted {
             var request = try URLRequest(url: url, method: method, headers: headers)
@@ -80,15 +80,25 @@ struct Converted: URLRequestConvertible {
         }
     }
 
+    typealias Encoding = @Sendable (URLRequest) throws -> URLRequest
+
+    static func encoding(
+        _ parameters: Result<Parameters?, RequestError>, _ encoding: any ParameterEncoding
+    ) -> Encoding { { try encoding.encode($0, with: parameters.get()) } }
+
+    static func encoding<P: Encodable & Sendable>(_ parameters: P?, _ encoder: any ParameterEncoder) -> Encoding {
+        { request in try parameters.map { try encoder.encode($0, into: request) } ?? request }
+    }
+
     /// What a request of `Bluebonnet` was created from.
     static func of(_ convertible: any HTTPRequestConvertible) -> any URLRequestConvertible {
-        if let given = convertible as? Given { return given.convertible }
+        if let form = convertible as? FormByDefault { return form.convertible }
         return convertible as? any URLRequestConvertible ?? Converted { URLRequest(try convertible.asHTTPRequest()) }
     }
 }
 
 /// A request that the user has made, whose body is a form unless it says otherwise, as it is with `URLSession`.
-struct Given: HTTPRequestConvertible {
+struct FormByDefault: HTTPRequestConvertible {
     let convertible: any URLRequestConvertible
 
     func asHTTPRequest() throws -> HTTPRequest {

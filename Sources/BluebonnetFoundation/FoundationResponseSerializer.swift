@@ -70,7 +70,7 @@ extension FoundationResponseSerializer {
 
 extension SynchronousResponseSerializer {
     /// Converts Foundation's types and returns the serializer's value; throws `error` if `error` is not `nil`.
-    fileprivate func value(
+    package func value(
         _ request: URLRequest?, _ response: HTTPURLResponse?, _ data: Data?, _ error: (any Error)?
     ) throws -> SerializedObject {
         if let error { throw error }

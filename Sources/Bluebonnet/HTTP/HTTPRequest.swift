@@ -133,6 +133,9 @@ public struct HTTPRequest: Sendable {
         set { parts.firstPartyURL = newValue }
     }
 
+    /// Whether a redirect created this request.
+    package var isRedirect: Bool { firstPartyURL != nil }
+
     /// Creates a request.
     ///
     /// - Parameters:

@@ -97,7 +97,8 @@ struct AttemptLoop: ~Copyable {
     /// Runs the adapters, and checks that a body with a stated length of 0 is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
+            if !core.context.adapters.isEmpty || !machine.setup.interceptors.isEmpty { machine.record.willAdapt(request) }
+            return (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
         }
         let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }

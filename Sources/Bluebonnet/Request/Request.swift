@@ -105,6 +105,9 @@ extension Request {
     /// The decoder for values of the body, unless you pass a decoder to a call.
     package nonisolated var sessionDecoder: any DataDecoder { core.context.configuration.decoder }
 
+    /// The request of each attempt, before and after its adapters, without the requests of redirects.
+    package nonisolated var preparedRequests: [HTTPRequest] { core.machine.withLock { $0.record.prepared } }
+
     /// Whether the request starts when its first serializer is attached.
     package nonisolated var startsImmediately: Bool { core.context.startsRequestsImmediately }
 

@@ -38,6 +38,8 @@ struct RequestAdditions {
 /// The record of a request, with its attempts and the progress of its bodies.
 struct RequestHistory {
     private(set) var requests = TinyArray<HTTPRequest>()
+    /// The requests before their adapters, each with the number of requests that were sent before.
+    private var unadapted: [(position: Int, request: HTTPRequest)] = []
     var attempts = 0
     /// The result of the latest attempt.
     private(set) var last: CompletedAttempt?
@@ -61,6 +63,17 @@ struct RequestHistory {
         if !isRedirect { attempts += 1 }
         downloadMeter = ProgressMeter(now: now)
         uploadMeter = ProgressMeter(now: now)
+    }
+
+    mutating func willAdapt(_ request: HTTPRequest) { unadapted.append((requests.array.count, request)) }
+
+    /// The request of each attempt, before and after its adapters.
+    var prepared: [HTTPRequest] {
+        let sent = requests.array
+        return (0...sent.count).flatMap { position in
+            unadapted.filter { $0.position == position }.map(\.request)
+                + sent.dropFirst(position).prefix(1).filter { !$0.isRedirect }
+        }
     }
 
     /// Records the result of an attempt, and returns the previous result, which must be released after the lock.

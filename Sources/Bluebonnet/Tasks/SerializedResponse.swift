@@ -49,6 +49,11 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The error, or `nil` if there is a value.
     public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
 
+    /// The body of a data request, the file of a download, and the data for resuming it.
+    package var contents: (data: Data?, fileURL: URL?, resumeData: Data?) {
+        (attempt.data, attempt.fileURL, attempt.resumeData)
+    }
+
     /// Returns a response with a transformed value.
     ///
     /// - Parameter transform: A closure that returns the new value. It is not called if there is no value.
@@ -94,7 +99,8 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
         }
     }
 
-    private func with<NewSuccess, NewFailure>(
+    /// Returns a response with another result.
+    package func with<NewSuccess, NewFailure>(
         _ result: Result<NewSuccess, NewFailure>
     ) -> SerializedResponse<Source, NewSuccess, NewFailure> {
         SerializedResponse<Source, NewSuccess, NewFailure>(

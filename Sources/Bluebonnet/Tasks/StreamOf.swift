@@ -54,7 +54,9 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
 extension StreamOf {
     /// Returns a sequence of transformed elements, whose observations are observations of this sequence.
-    func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
+    ///
+    /// An element for which the closure returns `nil` is omitted.
+    package func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other?) -> StreamOf<Other> {
         StreamOf<Other> { MappedSource(self.makeSource(), transform) }
     }
 }
@@ -62,14 +64,19 @@ extension StreamOf {
 /// Transforms the values of another source.
 private final class MappedSource<Original: Sendable, Element: Sendable>: StreamSource {
     private let original: any StreamSource<Original>
-    private let transform: @Sendable (Original) -> Element
+    private let transform: @Sendable (Original) -> Element?
 
-    init(_ original: any StreamSource<Original>, _ transform: @escaping @Sendable (Original) -> Element) {
+    init(_ original: any StreamSource<Original>, _ transform: @escaping @Sendable (Original) -> Element?) {
         self.original = original
         self.transform = transform
     }
 
-    nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
+    nonisolated(nonsending) func next() async -> Element? {
+        while let value = await original.next() {
+            if let element = transform(value) { return element }
+        }
+        return nil
+    }
 }
 
 /// A policy that determines which values of a ``StreamOf`` are kept for a slow loop.

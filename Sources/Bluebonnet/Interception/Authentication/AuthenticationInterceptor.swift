@@ -39,6 +39,17 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Without a credential, requests fail with ``AuthenticationError/missingCredential``.
     public private(set) var credential: AuthenticatorType.Credential?
 
+    /// The credential for callers that cannot wait for the actor.
+    private nonisolated let announced: Locked<(value: AuthenticatorType.Credential?, isNew: Bool)>
+
+    /// The credential, without waiting for the actor.
+    ///
+    /// After it is set, all later requests use it.
+    package nonisolated var currentCredential: AuthenticatorType.Credential? {
+        get { announced.withLock(\.value) }
+        set { _ = announced.withLock { exchange(&$0, with: (newValue, true)) } }
+    }
+
     private let now: @Sendable () -> Duration
     private var state: RefreshState
     private var waiters: [RefreshWaiter] = []
@@ -62,6 +73,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         self.authenticator = authenticator
         self.credential = credential
         self.refreshWindow = refreshWindow
+        announced = Locked((credential, false))
         now = Self.time(of: clock)
         state = RefreshState(hasCredential: credential != nil, window: refreshWindow)
     }
@@ -74,6 +86,11 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///
     /// - Parameter credential: The new credential; `nil` to remove the current credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
+        _ = announced.withLock { exchange(&$0, with: (credential, false)) }
+        replace(with: credential)
+    }
+
+    private func replace(with credential: AuthenticatorType.Credential?) {
         self.credential = credential
         state.replaced(hasCredential: credential != nil, version: CredentialVersionCounter.next())
         refreshTask?.cancel()
@@ -129,7 +146,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
             let response = request.response,
             authenticator.didRequest(sent, with: response, failDueToAuthenticationError: error)
         else { return .doNotRetry }
-        let isAuthenticated = await credential.map { authenticator.isRequest(sent, authenticatedWith: $0) } ?? false
+        let isAuthenticated =
+            await latestCredential().map { authenticator.isRequest(sent, authenticatedWith: $0) } ?? false
         let isRepeated = request.retryCount > 0
         switch await replacement(of: sent, isAuthenticated: isAuthenticated, isRepeated: isRepeated, for: session) {
         case .use: return .retry
@@ -145,6 +163,20 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     // MARK: Bookkeeping
 
+    /// Uses the credential that was announced, if there is a new one.
+    private func takeAnnounced() {
+        let (credential, isNew) = announced.withLock { announced in
+            defer { announced.isNew = false }
+            return announced
+        }
+        if isNew { replace(with: credential) }
+    }
+
+    private func latestCredential() -> AuthenticatorType.Credential? {
+        takeAnnounced()
+        return credential
+    }
+
     /// The number of requests that are waiting for the end of the refresh; for tests.
     var waiterCount: Int { waiters.count }
 
@@ -156,7 +188,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func applicable(isFresh: Bool, for session: Session) -> Step {
-        perform(
+        takeAnnounced()
+        return perform(
             state.adapting(requiresRefresh: credential?.requiresRefresh ?? false, isFresh: isFresh, now: now()),
             for: session)
     }
@@ -164,7 +197,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     private func replacement(
         of sent: HTTPRequest, isAuthenticated: Bool, isRepeated: Bool, for session: Session
     ) -> Step {
-        perform(
+        takeAnnounced()
+        return perform(
             state.refused(
                 isAuthenticated: isAuthenticated, version: sent.credentialVersion, isRepeated: isRepeated, now: now()),
             for: session)
@@ -209,10 +243,12 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func refreshEnded(_ number: Int, with result: Result<AuthenticatorType.Credential, any Error>) {
+        takeAnnounced()
         let version = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
             guard state.refreshed(number, version: version) else { return }
+            _ = announced.withLock { $0.isNew ? nil : exchange(&$0, with: (credential, false)) }
             self.credential = credential
             failure = nil
             answerWaiters(with: .replaced(byRefresh: true))

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 extension RetryPolicy {
     /// Computes the delay before another attempt.
@@ -75,11 +75,11 @@ extension RetryCase {
 }
 
 /// Reads the values of `Retry-After` fields (RFC 9110 §10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// Parses the delay, which is a number of seconds or a date.
     ///
     /// Returns `nil` for any other value. For a date in the past, the delay is zero.
-    static func delay(_ value: String, now: Date) -> Duration? {
+    package static func delay(_ value: String, now: Date) -> Duration? {
         // A number that is too large becomes 68 years, which is practically no limit.
         if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
