@@ -356,11 +356,12 @@ extension Bluebonnet.Request {
 extension Request {
     /// Returns the view of a request: the one that the session returned, if it still exists.
     static func of(_ base: any Bluebonnet.Request) -> Request {
-        let origin = base.tags[ViewTag.self]
-        if let request = origin?.request { return request }
+        let tag = base.tags[ViewTag.self]
+        // Not `tag?.request`, which Swift 6.3.1 may miscompile, because the property is a weak constant.
+        if let tag, let request = tag.request { return request }
         switch base {
         case let data as Bluebonnet.DataRequest:
-            return origin?.isUpload == true ? UploadRequest(data) : DataRequest(data)
+            return tag?.isUpload == true ? UploadRequest(data) : DataRequest(data)
         case let download as Bluebonnet.DownloadRequest: return DownloadRequest(download)
         case let stream as Bluebonnet.DataStreamRequest: return DataStreamRequest(stream)
         default: return Request(base)

@@ -276,7 +276,8 @@ open class Session: @unchecked Sendable {
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         DataRequest(
-            base.request(FormByDefault(convertible: convertible), interceptor: interceptor.map(InterceptorBridge.calling)))
+            base.request(
+                FormByDefault(convertible: convertible), interceptor: interceptor.map(InterceptorBridge.calling)))
     }
 
     // MARK: download
@@ -469,6 +470,10 @@ open class Session: @unchecked Sendable {
 
     /// The session leaves the closure, because its deinitializer takes the same lock.
     private static func existing(for base: Bluebonnet.Session) -> Session? {
-        known.withLock { $0[ObjectIdentifier(base)]?.session }
+        known.withLock { known in
+            // Swift 6.3.1 miscompiles `?.session`, because the property is a weak constant.
+            guard let entry = known[ObjectIdentifier(base)] else { return nil }
+            return entry.session
+        }
     }
 }

@@ -96,8 +96,9 @@ struct AttemptLoop: ~Copyable {
 
     /// Runs the adapters, and checks that a body with a stated length of 0 is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
+        let isAdapted = !core.context.adapters.isEmpty
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
-            if !core.context.adapters.isEmpty || !machine.setup.interceptors.isEmpty { machine.record.willAdapt(request) }
+            if isAdapted || !machine.setup.interceptors.isEmpty { machine.record.willAdapt(request) }
             return (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
         }
         let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
