@@ -4,17 +4,24 @@ public import FoundationNetworking
 
 // Safety: all stored properties are constants of `Sendable` types.
 /// A request whose response's body is kept in memory.
-public class DataRequest: SerializedRequest<Bluebonnet.DataRequest>, @unchecked Sendable {
+public class DataRequest: Request, @unchecked Sendable {
     /// A closure that decides whether a response is valid.
     ///
     /// It gets the request, the head and the body.
     public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
+    let dataBase: Bluebonnet.DataRequest
+
+    init(_ base: Bluebonnet.DataRequest) {
+        dataBase = base
+        super.init(base)
+    }
+
     /// What the request was created from.
-    public var convertible: any URLRequestConvertible { Converted.of(kind.convertible) }
+    public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
 
     /// The body of the response; `nil` if nothing was received.
-    public var data: Data? { kind.data.flatMap { $0.isEmpty ? nil : $0 } ?? validated.withLock(\.self) }
+    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } ?? validated.withLock(\.self) }
 
     /// The body of a response that is being validated.
     private let validated = Locked<Data?>(nil)
@@ -24,7 +31,7 @@ public class DataRequest: SerializedRequest<Bluebonnet.DataRequest>, @unchecked 
     /// - Parameter validation: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
-        kind.validate { [weak self] request, response, data in
+        dataBase.validate { [weak self] request, response, data in
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
             self?.validated.withLock { $0 = data }
             return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, data)
@@ -55,10 +62,73 @@ public class DataRequest: SerializedRequest<Bluebonnet.DataRequest>, @unchecked 
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        let bridge = SerializerBridge(data: responseSerializer)
-        return respond(
-            queue, kind.serializingResponse(using: bridge, automaticallyCancelling: false),
-            { bridge.response($0, of: self) }, completionHandler)
+        respond(queue, SerializerBridge(data: HandingSerializer(base: responseSerializer))) {
+            completionHandler($0.map(\.value))
+        }
+    }
+
+    /// Calls a closure with the response, with its body.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseData(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<Data>) -> Void
+    ) -> Self {
+        let serializer = DataResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
+    }
+
+    /// Calls a closure with the response, with its body as text.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseString(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
+        emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<String>) -> Void
+    ) -> Self {
+        let serializer = StringResponseSerializer(
+            dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
+    }
+
+    /// Calls a closure with the response, with its body as parsed JSON.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseJSON(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
+        completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
+    ) -> Self {
+        let serializer = JSONObjectSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods, options: options)
+        return respond(queue, serializer) { completionHandler($0.map { $0 }) }
     }
 
     /// Calls a closure with the response, with its body as a parsed property list.
@@ -75,18 +145,45 @@ public class DataRequest: SerializedRequest<Bluebonnet.DataRequest>, @unchecked 
         respond(queue, PropertyListObjectSerializer(options: options)) { completionHandler($0.map { $0 }) }
     }
 
-    /// Awaits the response, with a value that a serializer has made.
+    /// Calls a closure with the response, with its decoded body.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer. It is also called if the request has failed.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
-    public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
-        using serializer: Serializer, automaticallyCancelling: Bool = true
-    ) -> DataTask<Serializer.SerializedObject> {
-        let bridge = SerializerBridge(data: serializer)
-        let task = kind.serializingResponse(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DataTask(request: resumedIfSuspended()) { bridge.response(await task.response, of: self) }
+    ///   - type: The type of the value; usually, the compiler infers it.
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDataResponse<Value>) -> Void
+    ) -> Self {
+        let serializer = DecodableResponseSerializer<Value>(
+            dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
+    }
+
+    private func respond<Object>(
+        _ queue: DispatchQueue, _ bridge: SerializerBridge<Object>,
+        _ handler: @escaping @Sendable (AFDataResponse<Object>) -> Void
+    ) -> Self {
+        respond(
+            queue, dataBase.serializingResponse(using: bridge, automaticallyCancelling: false),
+            { AFDataResponse($0, of: self, result: bridge.result($0, of: self)) }, handler)
+    }
+
+    private func respond<Serializer: Bluebonnet.ResponseSerializer>(
+        _ queue: DispatchQueue, _ serializer: Serializer,
+        _ handler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self {
+        respond(
+            queue, dataBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDataResponse($0, of: self) }, handler)
     }
 }
 

@@ -4,7 +4,7 @@ public import FoundationNetworking
 
 // Safety: all stored properties are constants of `Sendable` types.
 /// A request whose response's body is stored in a file.
-public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest>, @unchecked Sendable {
+public final class DownloadRequest: Request, @unchecked Sendable {
     /// How a file is put into its place.
     public typealias Options = Bluebonnet.DownloadRequest.Options
     /// A closure that decides where the file of a download is put.
@@ -16,14 +16,21 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     public typealias Validation =
         @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
 
+    let downloadBase: Bluebonnet.DownloadRequest
+
+    init(_ base: Bluebonnet.DownloadRequest) {
+        downloadBase = base
+        super.init(base)
+    }
+
     /// The file; `nil` before it exists.
-    public var fileURL: URL? { kind.fileURL ?? validated.withLock(\.self) }
+    public var fileURL: URL? { downloadBase.fileURL ?? validated.withLock(\.self) }
 
     /// The file of a response that is being validated.
     private let validated = Locked<URL?>(nil)
 
     /// The data with which a new download can continue this one; `nil` if it can't.
-    public var resumeData: Data? { kind.resumeData ?? error?.downloadResumeData }
+    public var resumeData: Data? { downloadBase.resumeData ?? error?.downloadResumeData }
 
     /// Returns a destination in one of the user's directories, with the file name that the response suggests.
     ///
@@ -53,7 +60,7 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     /// - Parameter shouldProduceResumeData: Whether the response has resume data, if the server supports it.
     /// - Returns: This request, for chaining.
     @discardableResult public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
-        kind.cancel(producingResumeData: shouldProduceResumeData)
+        downloadBase.cancel(producingResumeData: shouldProduceResumeData)
         return self
     }
 
@@ -64,7 +71,7 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     @discardableResult @preconcurrency public func cancel(
         byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void
     ) -> Self {
-        kind.cancel(byProducingResumeData: completionHandler)
+        downloadBase.cancel(byProducingResumeData: completionHandler)
         return self
     }
 
@@ -73,7 +80,7 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     /// - Parameter validation: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
-        kind.validate { [weak self] request, response, fileURL in
+        downloadBase.validate { [weak self] request, response, fileURL in
             self?.validated.withLock { $0 = fileURL }
             return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, fileURL)
         }
@@ -90,7 +97,7 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
-    ) -> Self { response(queue: queue, responseSerializer: FileSerializer(), completionHandler: completionHandler) }
+    ) -> Self { respond(queue, SerializerBridge(file: FileSerializer()), completionHandler) }
 
     /// Calls a closure with the response, with a value that a serializer has made.
     ///
@@ -103,10 +110,9 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        let bridge = SerializerBridge(file: responseSerializer)
-        return respond(
-            queue, kind.serializingFile(using: bridge, automaticallyCancelling: false),
-            { bridge.response($0, of: self) }, completionHandler)
+        respond(queue, SerializerBridge(file: HandingSerializer(base: responseSerializer))) {
+            completionHandler($0.map(\.value))
+        }
     }
 
     /// Calls a closure with the response, with the file.
@@ -118,37 +124,112 @@ public final class DownloadRequest: SerializedRequest<Bluebonnet.DownloadRequest
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
     ) -> Self {
-        response(queue: queue, responseSerializer: URLResponseSerializer(), completionHandler: completionHandler)
+        respond(queue, SerializerBridge(file: URLResponseSerializer()), completionHandler)
     }
 
-    /// Awaits the response, with a value that a serializer has made.
+    /// Calls a closure with the response, with the file's content.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer. It is also called if the request has failed.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
-    public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
-        using serializer: Serializer, automaticallyCancelling: Bool = true
-    ) -> DownloadTask<Serializer.SerializedObject> {
-        let bridge = SerializerBridge(file: serializer)
-        let task = kind.serializingFile(using: bridge, automaticallyCancelling: automaticallyCancelling)
-        return DownloadTask(request: resumedIfSuspended()) { bridge.response(await task.response, of: self) }
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseData(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Data>) -> Void
+    ) -> Self {
+        let serializer = DataResponseSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
     }
 
-    /// Awaits the response, with its file; the same as `serializingDownloadedFileURL`.
+    /// Calls a closure with the response, with the file's content as text.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
-    public func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        serializingDownloadedFileURL(automaticallyCancelling: automaticallyCancelling)
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseString(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
+        emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<String>) -> Void
+    ) -> Self {
+        let serializer = StringResponseSerializer(
+            dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
     }
 
-    /// Awaits the response, with its file.
+    /// Calls a closure with the response, with the file's content as parsed JSON.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
-    public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
-        serializingDownload(using: URLResponseSerializer(), automaticallyCancelling: automaticallyCancelling)
+    /// - Parameters:
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseJSON(
+        queue: DispatchQueue = .main, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
+    ) -> Self {
+        let serializer = JSONObjectSerializer(
+            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods, options: options)
+        return respond(queue, serializer) { completionHandler($0.map { $0 }) }
+    }
+
+    /// Calls a closure with the response, with the file's decoded content.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value; usually, the compiler infers it.
+    ///   - queue: The queue of the call; the main queue by default.
+    ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
+    ///   - completionHandler: The closure, which is called once.
+    /// - Returns: This request, for chaining.
+    @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+        completionHandler: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
+    ) -> Self {
+        let serializer = DecodableResponseSerializer<Value>(
+            dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return respond(queue, serializer, completionHandler)
+    }
+
+    private func respond<Object>(
+        _ queue: DispatchQueue, _ bridge: SerializerBridge<Object>,
+        _ handler: @escaping @Sendable (AFDownloadResponse<Object>) -> Void
+    ) -> Self {
+        respond(
+            queue, downloadBase.serializingFile(using: bridge, automaticallyCancelling: false),
+            { AFDownloadResponse($0, of: self, result: bridge.result($0, of: self)) }, handler)
+    }
+
+    private func respond<Serializer: Bluebonnet.ResponseSerializer>(
+        _ queue: DispatchQueue, _ serializer: Serializer,
+        _ handler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
+    ) -> Self {
+        respond(
+            queue, downloadBase.serializingResponse(using: serializer, automaticallyCancelling: false),
+            { AFDownloadResponse($0, of: self) }, handler)
     }
 }
 

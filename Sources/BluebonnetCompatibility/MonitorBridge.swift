@@ -130,18 +130,28 @@ private protocol MonitoredOutcome {
 
 extension SerializedResponse: MonitoredOutcome {
     fileprivate func report(to monitor: any EventMonitor, _ request: Request) {
-        guard let answer = self as? SerializedResponse<Source, Success, RequestError> else { return }
-        let response = ResponseOf(answer, of: request)
-        switch (response as Any, request) {
-        case (let response as AFDataResponse<Data?>, let request as DataRequest):
-            monitor.request(request, didParseResponse: response)
-        case (let response as AFDataResponse<Success>, let request as DataRequest):
-            monitor.request(request, didParseResponse: response)
-        case (let response as AFDownloadResponse<URL?>, let request as DownloadRequest):
-            monitor.request(request, didParseResponse: response)
-        case (let response as AFDownloadResponse<Success>, let request as DownloadRequest):
-            monitor.request(request, didParseResponse: response)
-        default: break
+        if let answer = self as? SerializedResponse<Bluebonnet.DataRequest, Success, RequestError>,
+            let request = request as? DataRequest
+        {
+            let response = AFDataResponse(answer, of: request)
+            if let response = response as? AFDataResponse<Data?> {
+                monitor.request(request, didParseResponse: response)
+            } else if Success.self is any AnyHanded.Type {
+                monitor.request(request, didParseResponse: response.map { ($0 as? any AnyHanded)?.sendable ?? $0 })
+            } else {
+                monitor.request(request, didParseResponse: response)
+            }
+        } else if let answer = self as? SerializedResponse<Bluebonnet.DownloadRequest, Success, RequestError>,
+            let request = request as? DownloadRequest
+        {
+            let response = AFDownloadResponse(answer, of: request)
+            if let response = response as? AFDownloadResponse<URL?> {
+                monitor.request(request, didParseResponse: response)
+            } else if Success.self is any AnyHanded.Type {
+                monitor.request(request, didParseResponse: response.map { ($0 as? any AnyHanded)?.sendable ?? $0 })
+            } else {
+                monitor.request(request, didParseResponse: response)
+            }
         }
     }
 }

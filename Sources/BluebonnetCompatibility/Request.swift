@@ -322,6 +322,19 @@ public class Request: @unchecked Sendable {
         return self
     }
 
+    /// Calls a handler with a response, and starts the request, even if it is suspended.
+    func respond<Kind, Value: Sendable, Response: Sendable>(
+        _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Kind, Value>,
+        _ response: @escaping @Sendable (SerializedResponse<Kind, Value, RequestError>) -> Response,
+        _ handler: @escaping @Sendable (Response) -> Void
+    ) -> Self {
+        _ = base.handle(on: queue, handler) { answer in
+            // The user's closures may refer to this object without retaining it.
+            task().onCompletion { answered in withExtendedLifetime(self) { answer(response(answered)) } }
+        }
+        return resumedIfSuspended()
+    }
+
     /// Continues a suspended request, because a handler was added.
     func resumedIfSuspended() -> Self { isSuspended && base.startsImmediately ? resume() : self }
 }

@@ -5,7 +5,7 @@ public import FoundationNetworking
 /// A type that makes a value of the response of a `DataRequest`.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject: Sendable
+    associatedtype SerializedObject
 
     /// Makes a value of a response, or throws.
     ///
@@ -24,7 +24,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
 /// A type that makes a value of the file of a `DownloadRequest`.
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
-    associatedtype SerializedObject: Sendable
+    associatedtype SerializedObject
 
     /// Makes a value of a file, or throws.
     ///
@@ -189,7 +189,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
     /// Parses the body, or throws the error of the request.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-    ) throws -> any Sendable {
+    ) throws -> Any {
         try base.failingWithAFError(request, response, data, error)
     }
 }
@@ -227,6 +227,41 @@ extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer
 
 // MARK: In Bluebonnet
 
+/// A value that is handed on once, from the serializer that has made it to the handler that gets it.
+// Safety: only the handler and the monitors have the value.
+struct Handed<Value>: AnyHanded, @unchecked Sendable {
+    let value: Value
+
+    // A cast of the value itself would need to be known to succeed when this is compiled.
+    var sendable: (any Sendable)? { ([value] as? [any Sendable])?.first }
+}
+
+protocol AnyHanded {
+    var sendable: (any Sendable)? { get }
+}
+
+/// A serializer whose values are handed on, because they may not be `Sendable`.
+struct HandingSerializer<Base: Sendable>: Sendable {
+    let base: Base
+}
+
+extension HandingSerializer: DataResponseSerializerProtocol where Base: DataResponseSerializerProtocol {
+    func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> Handed<Base.SerializedObject> {
+        Handed(value: try base.serialize(request: request, response: response, data: data, error: error))
+    }
+}
+
+extension HandingSerializer: DownloadResponseSerializerProtocol where Base: DownloadResponseSerializerProtocol {
+    func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> Handed<Base.SerializedObject> {
+        Handed(
+            value: try base.serializeDownload(request: request, response: response, fileURL: fileURL, error: error))
+    }
+}
+
 /// A serializer of `Bluebonnet` that calls a serializer of the user.
 struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
     private let call: @Sendable (URLRequest?, HTTPURLResponse?, Data?, URL?, (any Error)?) throws -> Object
@@ -250,23 +285,18 @@ struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
         }
     }
 
-    /// Makes the response.
+    /// Returns the result of a request.
     ///
     /// A serializer that was not called, because the request has failed, gets the error.
-    func response<Kind>(
+    func result<Kind>(
         _ answer: SerializedResponse<Kind, Object, RequestError>, of request: Request
-    ) -> ResponseOf<Kind, Object, AFError> {
-        guard let error = answer.error, !error.isFromSerializer else { return ResponseOf(answer, of: request) }
+    ) -> Result<Object, AFError> {
+        guard let error = answer.error, !error.isFromSerializer else { return answer.result.mapError(AFError.init) }
         let (data, fileURL, _) = answer.contents
-        let result = Result {
+        return Result {
             try call(
                 request.lastRequest, answer.urlResponse, data?.isEmpty == true ? nil : data, fileURL, AFError(error))
-        }
-        return ResponseOf(
-            answer, of: request,
-            result: result.mapError {
-                $0.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: $0)))
-            })
+        }.mapError { $0.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: $0))) }
     }
 }
 

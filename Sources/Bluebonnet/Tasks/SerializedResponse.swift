@@ -99,8 +99,7 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
         }
     }
 
-    /// Returns a response with another result.
-    package func with<NewSuccess, NewFailure>(
+    private func with<NewSuccess, NewFailure>(
         _ result: Result<NewSuccess, NewFailure>
     ) -> SerializedResponse<Source, NewSuccess, NewFailure> {
         SerializedResponse<Source, NewSuccess, NewFailure>(
