@@ -22,7 +22,7 @@ extension TransferMetrics {
 /// The delegate of a session.
 ///
 /// It has no effect, because no `URLSession` is used.
-open class SessionDelegate: NSObject, @unchecked Sendable {
+open class SessionDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
     /// Creates a delegate.
     ///
     /// - Parameter fileManager: Ignored.

@@ -31,6 +31,14 @@ extension Request {
     public static var didFinishNotification: Notification.Name { fatalError("unavailable") }
 }
 
+extension EventMonitor {
+    /// Not available; a session has a `ServerTrustManager`, and a request has `authenticate(with:)`.
+    @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+    ) {}
+}
+
 extension Notification {
     /// Not available; give the session an `EventMonitor`.
     @available(*, unavailable, message: "no notifications are posted; the methods of an EventMonitor get the request")
