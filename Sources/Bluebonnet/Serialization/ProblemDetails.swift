@@ -12,7 +12,7 @@ public struct ProblemDetails: Hashable, Sendable {
     /// A short summary of the type of the problem.
     public let title: String?
 
-    /// The status code that the server generated; it can differ from the status code of the response.
+    /// The status code in the problem description; a proxy may have changed the status code of the response.
     public let status: Int?
 
     /// The explanation of this occurrence of the problem.

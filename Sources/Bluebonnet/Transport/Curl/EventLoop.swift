@@ -12,11 +12,11 @@ import Synchronization
 /// ```
 ///
 /// The loop runs the transfers of its sessions, their timers, and the tasks that prefer the loop. It also runs
-/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. None of your other code runs on the loop.
-/// Code on the loop must not block.
+/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. The observers that you pass to a
+/// ``CurlTransport`` also run on the loop. All other code of yours runs elsewhere. Code on the loop must not block.
 ///
-/// The thread starts with the first exchange of a transport, and ends when all transports are shut down and no jobs are
-/// pending. A later job starts the thread again.
+/// The thread starts with the first work, which is a request or a task that prefers the loop. The thread ends when all
+/// transports are shut down and no work is left. New work starts it again.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
