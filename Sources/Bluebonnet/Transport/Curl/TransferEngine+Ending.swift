@@ -15,6 +15,7 @@ extension TransferEngine {
         // that of a closed connection, and on a reused connection, the request may be sent again.
         let isLost =
             isCutOff
+            || (code == CURLE_SEND_ERROR && transfer.resends.isOnKeptConnection)
             || (code == CURLE_HTTP2 && !(CurlErrorText.omitsCloseReason && transfer.resends.isOnNewConnection))
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             return sendAgain(transfer, easy, multi)

@@ -19,6 +19,12 @@ struct ResendPolicy: Equatable {
     /// a response, the server has refused it without processing it.
     private(set) var isOnNewConnection = false
 
+    /// Whether the request is sent on a connection that was open before.
+    ///
+    /// If the server has closed such a connection, libcurl sends the request again only if it detects this by reading,
+    /// not by sending a part of a body.
+    var isOnKeptConnection: Bool { hasBegun && !isOnNewConnection }
+
     /// Called when libcurl is about to send the request, with the number of connections opened for it so far.
     ///
     /// Returns whether libcurl may send it. After a part of a response has arrived, such as a challenge, libcurl may
