@@ -6,9 +6,11 @@ extension AFError {
     /// Creates an error from a `RequestError`.
     ///
     /// The case and its reason are the closest match for the `kind` of the `RequestError`. If the communication with
-    /// the server failed, the case is `.sessionTaskFailed` with the matching `URLError`. The `userInfo` of this
-    /// `URLError` contains the `RequestError` under `NSUnderlyingErrorKey`. If no `URLError` matches, the case contains
-    /// the `RequestError` itself.
+    /// the server failed, the case is `.sessionTaskFailed` with the `urlError` of the `RequestError`. If there is no
+    /// `urlError`, the case contains the `RequestError` itself.
+    ///
+    /// If a validator, a serializer or a trust evaluator threw an `AFError`, the result is this `AFError`. The same
+    /// applies to code that creates a request or encodes its parameters.
     ///
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {
@@ -65,7 +67,8 @@ extension CocoaError {
 }
 
 extension RequestError.Kind {
-    /// Whether an `AFError` that the user's code has thrown is the error, and not the cause of another one.
+    /// Whether an `AFError` that the user's code threw becomes the result; otherwise it becomes the cause of a new
+    /// error.
     fileprivate var isToldAsThrown: Bool {
         switch self {
         case .invalidURL, .invalidRequest, .parameterEncoding, .serialization, .trust,

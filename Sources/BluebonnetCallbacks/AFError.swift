@@ -1,4 +1,4 @@
-// Code with completion handlers uses URLs, requests and queues. This module re-exports their modules.
+// This module re-exports the modules of the URLs, requests and queues that code with completion handlers uses.
 @_exported public import Bluebonnet
 @_exported public import BluebonnetFoundation
 @_exported public import Dispatch
@@ -20,13 +20,15 @@ public typealias AFResult<Success> = Result<Success, AFError>
 /// The error of a failed request, with the cases of Alamofire's `AFError`.
 ///
 /// Bluebonnet creates an `AFError` from a `RequestError`. ``underlyingError`` is the cause of the error: an error that
-/// your own code threw, the `RequestError`, or a `URLError`. ``requestError`` is the `RequestError`, with more details:
-/// the URL, the number of attempts, and the beginning of the response body. ``requestError`` is `nil` if your
-/// own code threw the cause, or if the error has no cause.
+/// your own code or a decoder threw, a Foundation error such as a `URLError`, or the `RequestError`.
+///
+/// ``requestError`` is the `RequestError`, with more details: the URL, the number of attempts, and the beginning of the
+/// response body. ``requestError`` is `nil` for an error without a cause. It is also `nil` if the cause is an error
+/// that your own code or a decoder threw.
 public enum AFError: Error {
     /// The body to upload could not be read, or could not be sent as specified.
     case createUploadableFailed(error: any Error)
-    /// The request could not be created, or is invalid.
+    /// The request could not be created, or the request or the session's configuration is invalid.
     case createURLRequestFailed(error: any Error)
     /// The downloaded file could not be moved to its destination.
     case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
@@ -48,14 +50,17 @@ public enum AFError: Error {
     case responseValidationFailed(reason: ResponseValidationFailureReason)
     /// The response could not be converted to a value.
     case responseSerializationFailed(reason: ResponseSerializationFailureReason)
-    /// The server's certificate was refused, or TLS could not be set up.
+    /// The server was not trusted, or the TLS configuration cannot be used.
     case serverTrustEvaluationFailed(reason: ServerTrustFailureReason)
     /// The session was released or shut down before the request began.
     case sessionDeinitialized
     /// The session became invalid; Bluebonnet never creates this case.
     case sessionInvalidated(error: (any Error)?)
-    /// The communication with the server failed, for example because of a lost connection, a timeout or an invalid
-    /// response.
+    /// The communication with the server failed, for example because of a lost connection, a timeout, a failed TLS
+    /// handshake or an invalid response.
+    ///
+    /// This case is also used for failures without a case of their own. Examples are a redirect that cannot be
+    /// followed, a cookie that cannot be stored, and a downloaded file that cannot be written.
     case sessionTaskFailed(error: any Error)
     /// A GET, HEAD or TRACE request has a body, which is not allowed.
     case urlRequestValidationFailed(reason: URLRequestValidationFailureReason)
@@ -86,7 +91,8 @@ public enum AFError: Error {
         case outputStreamURLInvalid(url: URL)
         /// The form could not be written.
         case outputStreamWriteFailed(error: any Error)
-        /// A part could not be read or sent, or its length differs from the stated length.
+        /// A part could not be read or sent, its length differs from the stated length, or the boundary or a header
+        /// field is invalid.
         case inputStreamReadFailed(error: any Error)
     }
 
@@ -154,9 +160,10 @@ public enum AFError: Error {
         case noCertificatesFound
         /// The evaluator has no pinned public keys.
         case noPublicKeysFound
-        /// The evaluation failed for another reason, for example a failed TLS handshake; `error` has the details.
+        /// The server was not trusted for another reason, or the TLS configuration cannot be used; `error` has the
+        /// details.
         case trustEvaluationFailed(error: any Error)
-        /// The certificate has expired, or no trusted authority has signed it.
+        /// The certificate has expired or is not valid yet, or no trusted authority has signed it.
         case defaultEvaluationFailed(error: any Error)
         /// The certificate does not match the host.
         case hostValidationFailed(error: any Error)
@@ -180,7 +187,7 @@ public enum AFError: Error {
 extension AFError {
     /// Whether the body to upload could not be read or sent.
     public var isCreateUploadableError: Bool { if case .createUploadableFailed = self { true } else { false } }
-    /// Whether the request could not be created, or is invalid.
+    /// Whether the request could not be created, or the request or the session's configuration is invalid.
     public var isCreateURLRequestError: Bool { if case .createURLRequestFailed = self { true } else { false } }
     /// Whether the downloaded file could not be moved to its destination.
     public var isDownloadedFileMoveError: Bool { if case .downloadedFileMoveFailed = self { true } else { false } }
@@ -204,7 +211,7 @@ extension AFError {
     public var isResponseSerializationError: Bool {
         if case .responseSerializationFailed = self { true } else { false }
     }
-    /// Whether the server was not trusted.
+    /// Whether the server was not trusted, or the TLS configuration cannot be used.
     public var isServerTrustEvaluationError: Bool {
         if case .serverTrustEvaluationFailed = self { true } else { false }
     }
@@ -212,7 +219,7 @@ extension AFError {
     public var isSessionDeinitializedError: Bool { if case .sessionDeinitialized = self { true } else { false } }
     /// Whether the session became invalid; always `false` for errors that Bluebonnet creates.
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
-    /// Whether the communication with the server failed.
+    /// Whether the case of the error is ``sessionTaskFailed(error:)``, for example because a connection was lost.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
     /// Whether the request has a body, although its method is GET, HEAD or TRACE.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
@@ -222,7 +229,7 @@ extension AFError {
 
     /// The cause of this error, such as an error that your own code threw, a `RequestError` or a `URLError`.
     ///
-    /// `nil` if the error has no cause, for example if the status code is not acceptable.
+    /// The value is `nil` if the error has no cause, for example if the status code is not acceptable.
     public var underlyingError: (any Error)? {
         switch self {
         case .createUploadableFailed(let error), .createURLRequestFailed(let error),
@@ -252,7 +259,7 @@ extension AFError {
         }
     }
 
-    /// The invalid URL, or the URL of the file that caused a multipart form to fail.
+    /// The invalid URL, or the URL because of which a multipart form could not be encoded; `nil` for other errors.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)
@@ -268,11 +275,12 @@ extension AFError {
         }
     }
 
-    /// The status code, if it was not acceptable.
+    /// The status code that was not acceptable; `nil` for other errors.
     public var responseCode: Int? {
         if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { code } else { nil }
     }
-    /// The acceptable content types, if the response has another content type or no content type.
+    /// The acceptable content types, if the response has another content type or no content type; `nil` for other
+    /// errors.
     public var acceptableContentTypes: [String]? {
         switch self {
         case .responseValidationFailed(.missingContentType(let types)): types
@@ -280,18 +288,19 @@ extension AFError {
         default: nil
         }
     }
-    /// The content type of the response, if it was not acceptable.
+    /// The content type that was not acceptable; `nil` for other errors.
     public var responseContentType: String? {
         if case .responseValidationFailed(.unacceptableContentType(_, let type)) = self { type } else { nil }
     }
-    /// The encoding in which the body is not valid text.
+    /// The encoding in which the body is not valid text; `nil` for other errors, and for an encoding that Foundation
+    /// does not know.
     public var failedStringEncoding: String.Encoding? {
         if case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self { encoding } else { nil }
     }
     /// The URL of the downloaded file that could not be moved.
     ///
-    /// If the destination already exists or is a directory, the property does not name the file. It is then the URL of
-    /// the temporary directory.
+    /// If no file could be created at the destination, for example because a file already exists, this property is the
+    /// URL of the temporary directory.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// The URL of the destination to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }

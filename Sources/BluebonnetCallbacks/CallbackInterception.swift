@@ -10,8 +10,8 @@ public import FoundationNetworking
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
-    /// This method runs on the global executor: once for the first attempt to send the request, and once for each
-    /// retry. Implement either this method or `adapt(_:using:completion:)`.
+    /// Bluebonnet calls this method on the global executor: once for the first attempt to send the request, and once
+    /// for each retry. Implement either this method or `adapt(_:using:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request to change.
@@ -48,7 +48,7 @@ extension CallbackRequestAdapter {
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { adapt(urlRequest, for: state.session, completion: completion) }
 
-    /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
+    /// Calls `adapt(_:using:completion:)`, and returns the result that the completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await CallbackInterception.adapt(request) { adapt($0, using: state, completion: $1) }
@@ -75,7 +75,7 @@ public protocol CallbackRequestRetrier: RequestRetrier {
 }
 
 extension CallbackRequestRetrier {
-    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
+    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that the completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await CallbackInterception.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
@@ -84,7 +84,7 @@ extension CallbackRequestRetrier {
 
 /// A `RequestInterceptor` that returns its results through completion handlers.
 ///
-/// The default implementations leave requests unchanged and do not retry them.
+/// The default implementations do not change a request and do not retry it.
 public protocol CallbackRequestInterceptor: RequestInterceptor, CallbackRequestAdapter, CallbackRequestRetrier {}
 
 extension CallbackRequestInterceptor {
@@ -94,13 +94,13 @@ extension CallbackRequestInterceptor {
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { completion(.doNotRetry) }
 
-    /// Calls `adapt(_:using:completion:)`, and returns the result that its completion handler receives.
+    /// Calls `adapt(_:using:completion:)`, and returns the result that the completion handler receives.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await CallbackInterception.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 
-    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that its completion handler receives.
+    /// Calls `retry(_:for:dueTo:completion:)`, and returns the result that the completion handler receives.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await CallbackInterception.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
@@ -127,8 +127,8 @@ public protocol CallbackAuthenticator<Credential>: Authenticator {
     ///
     /// - Parameters:
     ///   - credential: The credential to replace.
-    ///   - session: The session of a request that needs a new credential. If this method starts a request with the
-    ///     session before the method returns, the interceptor does not change or delay this request.
+    ///   - session: The session of a request that needs a new credential. This method can start its own request with
+    ///     the session before it returns. The interceptor does not change or delay this request.
     ///   - completion: The handler to call with the new credential, or with an error that fails the refresh.
     func refresh(
         _ credential: Credential, for session: Session,
@@ -164,7 +164,7 @@ extension CallbackAuthenticator {
         if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
     }
 
-    /// Calls `refresh(_:for:completion:)`, and returns the credential that its completion handler receives.
+    /// Calls `refresh(_:for:completion:)`, and returns the credential that the completion handler receives.
     @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
         try await CallbackInterception.value { refresh(credential, for: session, completion: $0) }
     }
@@ -202,7 +202,7 @@ package typealias RetryHandler =
 extension Adapter {
     /// Creates an adapter from a closure with a completion handler; see `CallbackRequestAdapter`.
     ///
-    /// - Parameter adaptHandler: The closure. It receives the request, its session and the completion handler.
+    /// - Parameter adaptHandler: The closure. It receives the request, the session and the completion handler.
     @preconcurrency public init(
         _ adaptHandler:
             @escaping @Sendable (
@@ -219,7 +219,7 @@ extension Adapter {
 extension Retrier {
     /// Creates a retrier from a closure with a completion handler; see `CallbackRequestRetrier`.
     ///
-    /// - Parameter retryHandler: The closure. It receives the request, its session, the error and the completion
+    /// - Parameter retryHandler: The closure. It receives the request, the session, the error and the completion
     ///   handler.
     @preconcurrency public init(
         _ retryHandler:

@@ -16,8 +16,8 @@ nonisolated extension DataStreamRequest {
     /// This method starts the request if the session's `startRequestsImmediately` is `true` and the request is not
     /// suspended.
     ///
-    /// The handler receives the next piece only when its call for the current piece has returned. A slow handler
-    /// therefore slows down the transfer, and memory use stays bounded. The size of the pieces depends on the network.
+    /// The handler receives the next piece after the call for the current piece has returned. A slow handler therefore
+    /// slows down the transfer, and memory use stays bounded. The size of the pieces depends on the network.
     ///
     /// A request can have several handlers. Add them before the first bytes are delivered. A later handler receives
     /// only the completion, with an error of the kind `.bodyAlreadyRead`. To add several handlers reliably, use a
@@ -72,8 +72,8 @@ nonisolated extension DataStreamRequest {
 
     /// Calls a handler on a queue with a decoded value for each line of the body; see ``responseStream(on:stream:)``.
     ///
-    /// Each line is decoded as a whole, even if it arrives in several pieces. If you pass a preprocessor, the body is
-    /// not divided into lines. Each received piece of the body is then preprocessed and decoded separately. Use a
+    /// Each line is decoded as a whole, even if it arrives in several pieces. With a preprocessor, the body is not
+    /// divided into lines. Instead, each received piece of the body is preprocessed and decoded separately. Use a
     /// preprocessor only if each piece contains a whole value.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: (any DataDecoder)? = nil,
@@ -125,7 +125,7 @@ nonisolated extension DataStreamRequest {
 }
 
 extension DataStreamRequest.Completion {
-    /// Returns the completion with the handler's error, if the handler's error caused the cancellation.
+    /// Returns the completion with the error that the handler threw, if this error caused the cancellation.
     fileprivate func caused(by cause: RequestError?) -> Self {
         guard let cause, error?.isCancellation != false else { return self }
         return Self(request: request, response: response, metrics: metrics, error: cause)

@@ -3,8 +3,8 @@ import Dispatch
 
 /// The position of one handler in the call order of its request.
 ///
-/// Slots are thread-safe. The call order of a request is stored under the request's id until all of its handlers have
-/// returned. A slot does not retain the request or its session.
+/// Slots are thread-safe. The call order of a request is stored under the request's id until all handlers of the
+/// request have returned. A slot does not retain the request or its session.
 struct HandlerSlot: Sendable {
     private struct Call: Sendable {
         let queue: DispatchQueue
@@ -64,7 +64,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
     /// The action to perform after an event was recorded.
     enum Action: Sendable {
         case nothing
-        /// Make this call. When it has returned, record this.
+        /// Make this call, and record with ``returned()`` that it has returned.
         case call(Call)
         /// Discard this order, because no handler is left to call.
         case end
@@ -146,7 +146,7 @@ nonisolated extension Request {
 /// Waits until user code calls a completion handler.
 ///
 /// Only the first call has an effect. If the handler is released without a call, the waiter returns a fallback value.
-/// Without this, the request would wait indefinitely.
+/// Without the fallback value, the request would wait indefinitely.
 package final class CompletionWaiter<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value, Never>?>
     private let fallback: Value

@@ -52,7 +52,7 @@ nonisolated extension Request {
         }
     }
 
-    /// Calls a handler on a queue with each `URLRequest` that is sent: one for each attempt and each redirect.
+    /// Calls a handler on a queue with each `URLRequest` that is sent: one for each attempt and one for each redirect.
     ///
     /// Response handlers that are added later for the same serial queue are called after the last call of this handler.
     /// Adding a handler does not start the request.
@@ -97,7 +97,7 @@ nonisolated extension Request {
         onHTTPResponse(on: .main, perform: onMain(handler))
     }
 
-    /// Calls a handler on a queue with the head of each response; the handler decides whether to receive the body.
+    /// Calls a handler on a queue with the head of each response; the handler decides whether the body is received.
     ///
     /// Add the handler before the request starts. A handler that is added later has no effect.
     ///
@@ -120,8 +120,8 @@ nonisolated extension Request {
             }
         }
     }
-    /// Calls a handler on the main queue with the head of each response; the handler decides whether to receive the
-    /// body.
+    /// Calls a handler on the main queue with the head of each response; the handler decides whether the body is
+    /// received.
     ///
     /// The handler receives the response head and a completion handler. Call the completion handler with `.allow` to
     /// receive the body, or with `.cancel` to cancel the request. If the completion handler is released without a call,
@@ -164,7 +164,7 @@ nonisolated extension Request {
 }
 
 nonisolated extension Session {
-    /// Calls a closure with all requests of this session that are running or awaited.
+    /// Calls a closure with all unfinished requests of this session that have started or that a task awaits.
     ///
     /// This method returns at once. Requests can begin and end before the closure is called.
     ///

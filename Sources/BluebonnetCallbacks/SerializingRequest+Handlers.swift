@@ -11,7 +11,7 @@ nonisolated extension SerializingRequest {
     ///
     /// - Each handler is called exactly once, even if the request fails, is cancelled or has already ended.
     /// - The handlers of a request are called one after the other, in the order in which they were added.
-    /// - Cancelling the task that adds a handler does not cancel the request.
+    /// - If the task that adds a handler is cancelled, the request continues.
     /// - The serializer runs on the global executor, once for each response that the validators accept. A request that
     ///   is retried can have several responses. For a download, the serializer receives the contents of the whole file.
     ///
@@ -126,8 +126,8 @@ nonisolated extension SerializingRequest {
 
     /// Parses the body with `JSONSerialization`, and calls a handler on a queue with the response.
     ///
-    /// The value of the response is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected
-    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a Boolean or `NSNull`. Cast it to the
+    /// expected type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -141,8 +141,8 @@ nonisolated extension SerializingRequest {
     }
     /// Parses the body with `JSONSerialization`, and calls a handler on the main queue with the response.
     ///
-    /// The value of the response is a dictionary, an array, a string, a number or `NSNull`. Cast it to the expected
-    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a Boolean or `NSNull`. Cast it to the
+    /// expected type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseJSON(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head], options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
@@ -155,8 +155,9 @@ nonisolated extension SerializingRequest {
 
     /// Parses the body with `PropertyListSerialization`, and calls a handler on a queue with the response.
     ///
-    /// The value of the response is a dictionary, an array, a string, a number, a date or data. Cast it to the expected
-    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a Boolean, a date or data. It is
+    /// `NSNull` if the body is empty and an empty body is allowed. Cast it to the expected type. For the rules of
+    /// handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         options: PropertyListSerialization.ReadOptions = [],
@@ -167,8 +168,9 @@ nonisolated extension SerializingRequest {
     }
     /// Parses the body with `PropertyListSerialization`, and calls a handler on the main queue with the response.
     ///
-    /// The value of the response is a dictionary, an array, a string, a number, a date or data. Cast it to the expected
-    /// type. For the rules of handlers, see `response(queue:responseSerializer:completionHandler:)`.
+    /// The value of the response is a dictionary, an array, a string, a number, a Boolean, a date or data. It is
+    /// `NSNull` if the body is empty and an empty body is allowed. Cast it to the expected type. For the rules of
+    /// handlers, see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responsePropertyList(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = [],
         completionHandler: @escaping @MainActor (SerializedResponse<Self, any Sendable, AFError>) -> Void
@@ -244,7 +246,7 @@ nonisolated extension DownloadRequest {
 
     /// Cancels the request, and calls a handler with the data for resuming the download.
     ///
-    /// Response handlers of this request receive the error `.explicitlyCancelled`.
+    /// If the request has not ended yet, its response handlers receive the error `.explicitlyCancelled`.
     ///
     /// - Parameter completionHandler: The handler. It is called on the global executor when the request has ended. The
     ///   data is `nil` if the download cannot be resumed.

@@ -14,37 +14,37 @@ public protocol Authenticator: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - credential: The credential.
-    ///   - session: The session of the request that needs it.
+    ///   - session: The session of a request that needs a new credential.
     ///   - completion: The closure to call once, with the new credential or an error.
     func refresh(
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void)
 
-    /// Whether a request has failed because of its credential.
+    /// Returns whether a request failed because the server did not accept its credential.
     func didRequest(
         _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
     ) -> Bool
 
-    /// Whether a request was made with a credential.
+    /// Returns whether a request was sent with a credential.
     func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Credential) -> Bool
 }
 
-/// An interceptor that authenticates requests, and refreshes the credential once for all that need it.
+/// An interceptor that authenticates requests; one refresh serves all requests that wait for a new credential.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: AsyncInterceptor {
     /// The type of the credential.
     public typealias Credential = AuthenticatorType.Credential
-    /// How many refreshes are allowed in which time; the interval is in seconds.
+    /// The maximum number of refreshes in a time interval.
     public struct RefreshWindow: Sendable {
         /// The interval, in seconds.
         public let interval: TimeInterval
-        /// The number of refreshes in the interval.
+        /// The maximum number of refreshes in the interval.
         public let maximumAttempts: Int
 
         /// Creates a window.
         ///
         /// - Parameters:
         ///   - interval: The interval, in seconds; 30 by default.
-        ///   - maximumAttempts: The number of refreshes in the interval; 5 by default.
+        ///   - maximumAttempts: The maximum number of refreshes in the interval; 5 by default.
         public init(interval: TimeInterval = 30, maximumAttempts: Int = 5) {
             self.interval = interval
             self.maximumAttempts = maximumAttempts
@@ -57,7 +57,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     /// The credential.
     ///
-    /// After it is set, all later requests use it.
+    /// All later requests use a credential that you set.
     public var credential: Credential? {
         get { base.currentCredential }
         set { base.currentCredential = newValue }
@@ -67,8 +67,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     ///
     /// - Parameters:
     ///   - authenticator: The type that applies and refreshes credentials.
-    ///   - credential: The first credential; without one, requests fail.
-    ///   - refreshWindow: How many refreshes are allowed in which time; `nil` for no limit.
+    ///   - credential: The first credential; `nil` by default. Without a credential, requests fail.
+    ///   - refreshWindow: The maximum number of refreshes in a time interval; `nil` for no limit. The default is 5
+    ///     refreshes in 30 seconds.
     public init(
         authenticator: AuthenticatorType, credential: Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow()

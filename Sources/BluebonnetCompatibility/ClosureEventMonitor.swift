@@ -5,49 +5,49 @@ public import FoundationNetworking
 // Safety: the closures are set before the monitor is shared.
 /// A monitor that calls closures.
 ///
-/// Set the closures before the monitor is given to a session.
+/// Set the closures before you pass the monitor to a session.
 open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
-    /// The queue of the calls.
+    /// The queue on which the closures are called.
     public let queue: DispatchQueue
 
-    /// The request was created, before its adapters run.
+    /// The initial request was created; its adapters have not run yet.
     open var requestDidCreateInitialURLRequest: ((Request, URLRequest) -> Void)?
     /// The request could not be created.
     open var requestDidFailToCreateURLRequestWithError: ((Request, AFError) -> Void)?
-    /// The adapters have changed the request.
+    /// The adapters have run.
     open var requestDidAdaptInitialRequestToAdaptedRequest: ((Request, URLRequest, URLRequest) -> Void)?
     /// An adapter has failed.
     open var requestDidFailToAdaptURLRequestWithError: ((Request, URLRequest, AFError) -> Void)?
     /// The final request was created.
     open var requestDidCreateURLRequest: ((Request, URLRequest) -> Void)?
-    /// An exchange begins; the task describes it.
+    /// An attempt begins; the task describes the attempt.
     open var requestDidCreateTask: ((Request, URLSessionTask) -> Void)?
-    /// An exchange was measured.
+    /// The metrics of an exchange are available.
     open var requestDidGatherMetrics: ((Request, URLSessionTaskMetrics) -> Void)?
-    /// An exchange has failed before its response.
+    /// An exchange failed because of a TLS error, for example a refused server certificate.
     open var requestDidFailTaskEarlyWithError: ((Request, URLSessionTask, AFError) -> Void)?
-    /// An exchange has ended.
+    /// An attempt has ended.
     open var requestDidCompleteTaskWithError: ((Request, URLSessionTask, AFError?) -> Void)?
-    /// The request is made again.
+    /// A retry of the request begins.
     open var requestIsRetrying: ((Request) -> Void)?
     /// The request has ended.
     open var requestDidFinish: ((Request) -> Void)?
     /// The request was started or resumed.
     open var requestDidResume: ((Request) -> Void)?
-    /// The exchange was started or resumed.
+    /// The task of an attempt was started or resumed.
     open var requestDidResumeTask: ((Request, URLSessionTask) -> Void)?
     /// The request was suspended.
     open var requestDidSuspend: ((Request) -> Void)?
-    /// The exchange was suspended.
+    /// The task of an attempt was suspended.
     open var requestDidSuspendTask: ((Request, URLSessionTask) -> Void)?
     /// The request was cancelled.
     open var requestDidCancel: ((Request) -> Void)?
-    /// The exchange was cancelled.
+    /// The task of an attempt was cancelled.
     open var requestDidCancelTask: ((Request, URLSessionTask) -> Void)?
     /// The response of a data request was validated.
     open var requestDidValidateRequestResponseDataWithResult:
         ((DataRequest, URLRequest?, HTTPURLResponse, Data?, Request.ValidationResult) -> Void)?
-    /// A handler gets the body of a data request as it is.
+    /// The response of a data request was created; its value is the unchanged body.
     open var requestDidParseResponse: ((DataRequest, DataResponse<Data?, AFError>) -> Void)?
     /// The response of a stream request was validated.
     open var requestDidValidateRequestResponseWithResult:
@@ -56,30 +56,30 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var requestDidCreateUploadable: ((UploadRequest, UploadRequest.Uploadable) -> Void)?
     /// The body of an upload could not be created.
     open var requestDidFailToCreateUploadableWithError: ((UploadRequest, AFError) -> Void)?
-    /// The body of a download is complete.
+    /// The body of a download is complete, and its file was saved or an error occurred.
     open var requestDidFinishDownloadingUsingTaskWithResult:
         ((DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
-    /// The place of a download's file is known.
+    /// The file of a download was saved at this URL.
     open var requestDidCreateDestinationURL: ((DownloadRequest, URL) -> Void)?
     /// The response of a download was validated.
     open var requestDidValidateRequestResponseFileURLWithResult:
         ((DownloadRequest, URLRequest?, HTTPURLResponse, URL?, Request.ValidationResult) -> Void)?
-    /// A handler gets the file of a download as it is.
+    /// The response of a download was created; its value is the URL of the file.
     open var requestDidParseDownloadResponse: ((DownloadRequest, DownloadResponse<URL?, AFError>) -> Void)?
-    /// A redirect is followed; the session is `URLSession.shared`.
+    /// A redirect will be followed; the session is `URLSession.shared`.
     open var taskWillPerformHTTPRedirection: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> Void)?
-    /// An exchange was measured; the session is `URLSession.shared`.
+    /// The metrics of an exchange are available; the session is `URLSession.shared`.
     open var taskDidFinishCollectingMetrics: ((URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
-    /// An exchange has ended; the session is `URLSession.shared`.
+    /// An attempt has ended; the session is `URLSession.shared`.
     open var taskDidComplete: ((URLSession, URLSessionTask, (any Error)?) -> Void)?
-    /// The head of a response has arrived; the session is `URLSession.shared`.
+    /// The head of a response was received; the session is `URLSession.shared`.
     open var dataTaskDidReceiveResponse: ((URLSession, URLSessionDataTask, URLResponse) -> Void)?
-    /// The whole body of a data request is there; the session is `URLSession.shared`.
+    /// The whole body of a data request was received; the session is `URLSession.shared`.
     open var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
 
     /// Creates a monitor without closures.
     ///
-    /// - Parameter queue: The queue of the calls; the main queue by default.
+    /// - Parameter queue: The queue on which the closures are called; the main queue by default.
     public init(queue: DispatchQueue = .main) { self.queue = queue }
 
     /// Calls `requestDidCreateInitialURLRequest`.

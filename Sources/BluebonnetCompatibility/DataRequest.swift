@@ -3,11 +3,11 @@ public import Foundation
 public import FoundationNetworking
 
 // Safety: all stored properties are constants of `Sendable` types.
-/// A request whose response's body is kept in memory.
+/// A request that keeps the body of the response in memory.
 public class DataRequest: Request, @unchecked Sendable {
     /// A closure that decides whether a response is valid.
     ///
-    /// It gets the request, the head and the body.
+    /// The closure receives the request, the response head and the body.
     public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
     let dataBase: Bluebonnet.DataRequest
@@ -17,10 +17,10 @@ public class DataRequest: Request, @unchecked Sendable {
         super.init(base)
     }
 
-    /// What the request was created from.
+    /// The value from which the request was created.
     public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
 
-    /// The body of the response; `nil` if nothing was received.
+    /// The body of the response; `nil` if the body is empty or was not received.
     public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } ?? validated.withLock(\.self) }
 
     /// The body of a response that is being validated.
@@ -41,20 +41,20 @@ public class DataRequest: Request, @unchecked Sendable {
 
     // MARK: Responses
 
-    /// Calls a closure with the response, whose body is not serialized.
+    /// Calls a closure with the response, whose value is the unchanged body; `nil` if the body is empty.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
     ) -> Self { respond(queue, BodySerializer(), completionHandler) }
 
-    /// Calls a closure with the response, with a value that a serializer has made.
+    /// Calls a closure with the response, whose value a serializer creates.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - responseSerializer: The serializer. It is also called if the request has failed.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
@@ -67,10 +67,10 @@ public class DataRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Calls a closure with the response, with its body.
+    /// Calls a closure with the response, whose value is the body.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
@@ -87,12 +87,12 @@ public class DataRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    /// Calls a closure with the response, with its body as text.
+    /// Calls a closure with the response, whose value is the body as text.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
@@ -109,14 +109,14 @@ public class DataRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    /// Calls a closure with the response, with its body as parsed JSON.
+    /// Calls a closure with the response, whose value is the body as parsed JSON.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - options: The options of the parser; by default, the top level can be any JSON value.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseJSON(
@@ -131,10 +131,10 @@ public class DataRequest: Request, @unchecked Sendable {
         return respond(queue, serializer) { completionHandler($0.map { $0 }) }
     }
 
-    /// Calls a closure with the response, with its body as a parsed property list.
+    /// Calls a closure with the response, whose value is the body as a parsed property list.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - options: The options of the parser.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
@@ -145,13 +145,13 @@ public class DataRequest: Request, @unchecked Sendable {
         respond(queue, PropertyListObjectSerializer(options: options)) { completionHandler($0.map { $0 }) }
     }
 
-    /// Calls a closure with the response, with its decoded body.
+    /// Calls a closure with the response, whose value is the decoded body.
     ///
     /// - Parameters:
     ///   - type: The type of the value; usually, the compiler infers it.
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
@@ -190,16 +190,16 @@ public class DataRequest: Request, @unchecked Sendable {
 // Safety: all stored properties are constants of `Sendable` types.
 /// A request that sends a body.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
-    /// The body; `nil` as long as the request was not made.
+    /// The body; `nil` until the request is sent.
     public var uploadable: Uploadable? { base.request?.body.map { Uploadable($0) } }
 
     /// The body of an upload.
     public enum Uploadable {
         /// Data in memory.
         case data(Data)
-        /// A file. It is never removed.
+        /// A file; `shouldRemove` is always `false`.
         case file(URL, shouldRemove: Bool)
-        /// The content of a stream, or of a form.
+        /// The content of a stream or of a form.
         case stream(InputStream)
     }
 }
@@ -216,7 +216,7 @@ extension UploadRequest.Uploadable {
     }
 }
 
-/// A serializer that returns the body, or nothing if it is empty.
+/// A serializer that returns the body, or `nil` if the body is empty.
 struct BodySerializer: SynchronousResponseSerializer {
     func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
 }

@@ -3,15 +3,15 @@ public import Foundation
 public import FoundationNetworking
 
 // Safety: all stored properties are constants of `Sendable` types.
-/// A request whose response's body is handed on piece by piece.
+/// A request that delivers the body of the response in pieces, as they arrive.
 public final class DataStreamRequest: Request, @unchecked Sendable {
-    /// A closure that gets the elements of a stream.
+    /// A closure that receives the elements of a stream.
     ///
-    /// If it throws, the request is cancelled.
+    /// If the closure throws an error, the request is cancelled.
     public typealias Handler<Success: Sendable, Failure: Error> = @Sendable (Stream<Success, Failure>) throws -> Void
     /// A closure that decides whether a response is valid.
     ///
-    /// It gets the request and the head.
+    /// The closure receives the request and the response head.
     public typealias Validation = @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse) -> ValidationResult
 
     let streamBase: Bluebonnet.DataStreamRequest
@@ -21,10 +21,10 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         super.init(base)
     }
 
-    /// What the request was created from.
+    /// The value from which the request was created.
     public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
 
-    /// Whether the request is cancelled when an element of the stream can't be serialized.
+    /// Whether the request is cancelled when an element of the stream cannot be serialized.
     public var automaticallyCancelOnStreamError: Bool { streamBase.automaticallyCancelOnStreamError }
 
     /// Adds a closure that decides whether a response is valid.
@@ -38,9 +38,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// Starts the request, and returns a stream from which its body can be read.
+    /// Returns a stream from which the body can be read; opening the stream starts the request.
     ///
-    /// - Parameter bufferSize: The size of the buffer in bytes; 1,024 by default.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 1,024 by default.
     /// - Returns: The stream.
     public func asInputStream(bufferSize: Int = 1_024) -> InputStream? {
         streamBase.asInputStream(bufferSize: bufferSize)
@@ -51,7 +51,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// Calls a closure with each piece of the body, and with the completion.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - stream: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
@@ -60,11 +60,11 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return resumedIfSuspended()
     }
 
-    /// Calls a closure with a value of each piece of the body, and with the completion.
+    /// Calls a closure with the value that a serializer creates from each piece of the body, and with the completion.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer that makes the values.
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - serializer: The serializer that creates the values.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - stream: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseStream<Serializer: DataStreamSerializer>(
@@ -78,7 +78,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// Calls a closure with each piece of the body as text, and with the completion.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - stream: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
@@ -88,13 +88,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return resumedIfSuspended()
     }
 
-    /// Calls a closure with each value of a body of JSON values, and with the completion.
+    /// Calls a closure with a decoded value for each line of the body, and with the completion.
     ///
     /// - Parameters:
     ///   - type: The type of the values; usually, the compiler infers it.
-    ///   - queue: The queue of the calls; the main queue by default.
-    ///   - decoder: The decoder; JSON by default.
-    ///   - preprocessor: The preprocessor of each value; by default, it changes nothing.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
+    ///   - preprocessor: The preprocessor; none by default. With a preprocessor, each received piece of the body is
+    ///     preprocessed and decoded instead of each line.
     ///   - stream: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
@@ -107,11 +108,11 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return resumedIfSuspended()
     }
 
-    /// A handler of `Bluebonnet` that calls the user's handler.
+    /// Returns a handler of `Bluebonnet` that calls the user's handler.
     private func handing<Success, Failure>(
         _ handler: @escaping Handler<Success, Failure>
     ) -> Bluebonnet.DataStreamRequest.Handler<Success, Failure> {
-        // The user's closures may refer to this object without retaining it.
+        // The user's closures may refer to this object without retaining the object.
         { part in try withExtendedLifetime(self) { try handler(Stream(part)) } }
     }
 }
@@ -128,11 +129,11 @@ extension DataStreamRequest {
         public var result: Result<Success, Failure>? {
             if case .stream(let result) = event { result } else { nil }
         }
-        /// The value, if this is one.
+        /// The value; `nil` for an error and for the completion.
         public var value: Success? { try? result?.get() }
-        /// The error, if this is one.
+        /// The error; `nil` for a value and for the completion.
         public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
-        /// The completion, if this is it.
+        /// The completion; `nil` for a value and for an error.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
 
         /// Cancels the request.
@@ -148,7 +149,7 @@ extension DataStreamRequest {
         }
     }
 
-    /// What an element of a stream contains.
+    /// The content of an element of a stream.
     public enum Event<Success: Sendable, Failure: Error>: Sendable {
         /// A value or an error.
         case stream(Result<Success, Failure>)
@@ -165,11 +166,11 @@ extension DataStreamRequest {
 
     /// The end of a stream.
     public struct Completion: Sendable {
-        /// The latest request that was made.
+        /// The latest request that was sent.
         public let request: URLRequest?
         /// The head of the latest response.
         public let response: HTTPURLResponse?
-        /// What was measured in the latest exchange.
+        /// The metrics of the latest exchange.
         public let metrics: URLSessionTaskMetrics?
         /// The error of the request; `nil` if the body is complete.
         public let error: AFError?

@@ -14,23 +14,23 @@ public protocol AwaitedResponse<Success> {
 extension DataResponse: AwaitedResponse where Failure == AFError {}
 extension DownloadResponse: AwaitedResponse where Failure == AFError {}
 
-/// A data request whose response is awaited.
+/// A task with which you await the response of a data request.
 public typealias DataTask<Value: Sendable> = ResponseTask<AFDataResponse<Value>>
-/// A download request whose response is awaited.
+/// A task with which you await the response of a download request.
 public typealias DownloadTask<Value: Sendable> = ResponseTask<AFDownloadResponse<Value>>
 
-/// A request whose response is awaited.
+/// A task with which you await the response of a request.
 public struct ResponseTask<Response: AwaitedResponse & Sendable>: Sendable {
     let request: Request
     let answer: @Sendable () async -> Response
 
-    /// The response, once the request has ended.
+    /// The response; waits until the request has ended.
     public var response: Response { get async { await answer() } }
 
-    /// The result, once the request has ended.
+    /// The result; waits until the request has ended.
     public var result: Result<Response.Success, AFError> { get async { await response.result } }
 
-    /// The value, once the request has ended; throws an `AFError`.
+    /// The value; waits until the request has ended, and throws an `AFError` if the request failed.
     public var value: Response.Success { get async throws { try await response.result.get() } }
 
     /// Cancels the request.
@@ -44,14 +44,15 @@ public struct ResponseTask<Response: AwaitedResponse & Sendable>: Sendable {
 }
 
 extension DataRequest {
-    /// Awaits the response, with its body.
+    /// Returns a task for the response, whose value is the body.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
@@ -62,15 +63,16 @@ extension DataRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with its body as text.
+    /// Returns a task for the response, whose value is the body as text.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -82,16 +84,17 @@ extension DataRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with its decoded body.
+    /// Returns a task for the response, whose value is the decoded body.
     ///
     /// - Parameters:
     ///   - type: The type of the value; usually, the compiler infers it.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -103,12 +106,13 @@ extension DataRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with a value that a serializer has made.
+    /// Returns a task for the response, whose value a serializer creates.
     ///
     /// - Parameters:
     ///   - serializer: The serializer. It is also called if the request has failed.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {

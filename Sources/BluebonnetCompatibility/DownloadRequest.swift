@@ -3,16 +3,16 @@ public import Foundation
 public import FoundationNetworking
 
 // Safety: all stored properties are constants of `Sendable` types.
-/// A request whose response's body is stored in a file.
+/// A request that stores the body of the response in a file.
 public final class DownloadRequest: Request, @unchecked Sendable {
-    /// How a file is put into its place.
+    /// The options for saving the file of a download at its destination.
     public typealias Options = Bluebonnet.DownloadRequest.Options
-    /// A closure that decides where the file of a download is put.
+    /// A closure that returns the destination of the file of a download, and the options for saving the file.
     public typealias Destination =
         @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: Options)
     /// A closure that decides whether a response is valid.
     ///
-    /// It gets the request, the head and the file.
+    /// The closure receives the request, the response head and the URL of the file.
     public typealias Validation =
         @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
 
@@ -23,13 +23,13 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         super.init(base)
     }
 
-    /// The file; `nil` before it exists.
+    /// The URL of the file; `nil` before the file exists.
     public var fileURL: URL? { downloadBase.fileURL ?? validated.withLock(\.self) }
 
     /// The file of a response that is being validated.
     private let validated = Locked<URL?>(nil)
 
-    /// The data with which a new download can continue this one; `nil` if it can't.
+    /// The data for resuming the download; `nil` if the download cannot be resumed.
     public var resumeData: Data? { downloadBase.resumeData ?? error?.downloadResumeData }
 
     /// Returns a destination in one of the user's directories, with the file name that the response suggests.
@@ -37,7 +37,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Parameters:
     ///   - directory: The directory; the user's documents by default.
     ///   - domain: The domain of the directory; the user's home directory by default.
-    ///   - options: How the file is put into its place.
+    ///   - options: The options for saving the file at its destination; none by default.
     /// - Returns: The destination.
     public class func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,
@@ -50,14 +50,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Cancels the request, without resume data.
+    /// Cancels the request, and creates no resume data.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult override public func cancel() -> Self { cancel(producingResumeData: false) }
 
     /// Cancels the request.
     ///
-    /// - Parameter shouldProduceResumeData: Whether the response has resume data, if the server supports it.
+    /// - Parameter shouldProduceResumeData: Whether resume data is created; there is none if the server does not
+    ///   support resuming.
     /// - Returns: This request, for chaining.
     @discardableResult public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
         downloadBase.cancel(producingResumeData: shouldProduceResumeData)
@@ -66,7 +67,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     /// Cancels the request, and calls a closure with the resume data.
     ///
-    /// - Parameter completionHandler: The closure, which is called once, with `nil` if there is no resume data.
+    /// - Parameter completionHandler: The closure, which is called once. It receives `nil` if there is no resume data.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cancel(
         byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void
@@ -89,20 +90,20 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     // MARK: Responses
 
-    /// Calls a closure with the response, with the file.
+    /// Calls a closure with the response, whose value is the URL of the file.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self { respond(queue, SerializerBridge(file: FileSerializer()), completionHandler) }
 
-    /// Calls a closure with the response, with a value that a serializer has made.
+    /// Calls a closure with the response, whose value a serializer creates.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - responseSerializer: The serializer. It is also called if the request has failed.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
@@ -115,10 +116,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Calls a closure with the response, with the file.
+    /// Calls a closure with the response, whose value is the URL of the file.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseURL(
@@ -127,10 +128,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         respond(queue, SerializerBridge(file: URLResponseSerializer()), completionHandler)
     }
 
-    /// Calls a closure with the response, with the file's content.
+    /// Calls a closure with the response, whose value is the content of the file.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
@@ -147,12 +148,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    /// Calls a closure with the response, with the file's content as text.
+    /// Calls a closure with the response, whose value is the content of the file as text.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
@@ -169,14 +170,14 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return respond(queue, serializer, completionHandler)
     }
 
-    /// Calls a closure with the response, with the file's content as parsed JSON.
+    /// Calls a closure with the response, whose value is the content of the file as parsed JSON.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - options: The options of the parser; by default, the top level can be any JSON value.
     ///   - completionHandler: The closure, which is called once.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func responseJSON(
@@ -191,13 +192,13 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return respond(queue, serializer) { completionHandler($0.map { $0 }) }
     }
 
-    /// Calls a closure with the response, with the file's decoded content.
+    /// Calls a closure with the response, whose value is the decoded content of the file.
     ///
     /// - Parameters:
     ///   - type: The type of the value; usually, the compiler infers it.
-    ///   - queue: The queue of the call; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
     ///   - completionHandler: The closure, which is called once.
@@ -233,7 +234,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 }
 
-/// A serializer that returns the file, if there is one.
+/// A serializer that returns the URL of the file, or `nil` if there is no file.
 private struct FileSerializer: DownloadResponseSerializerProtocol {
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?

@@ -3,14 +3,15 @@ public import Foundation
 import FoundationNetworking
 
 extension DownloadRequest {
-    /// Awaits the response, with its file's content.
+    /// Returns a task for the response, whose value is the content of the file.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
@@ -21,15 +22,16 @@ extension DownloadRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with its body as text.
+    /// Returns a task for the response, whose value is the content of the file as text.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - encoding: The encoding of the text; by default, the response states it.
+    ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -41,16 +43,17 @@ extension DownloadRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with its decoded body.
+    /// Returns a task for the response, whose value is the decoded content of the file.
     ///
     /// - Parameters:
     ///   - type: The type of the value; usually, the compiler infers it.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -62,12 +65,13 @@ extension DownloadRequest {
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling)
     }
 
-    /// Awaits the response, with a value that a serializer has made.
+    /// Returns a task for the response, whose value a serializer creates.
     ///
     /// - Parameters:
     ///   - serializer: The serializer. It is also called if the request has failed.
-    ///   - automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
+    ///     `true` by default.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
@@ -79,18 +83,20 @@ extension DownloadRequest {
         }
     }
 
-    /// Awaits the response, with its file; the same as `serializingDownloadedFileURL`.
+    /// Returns a task for the response, whose value is the URL of the file; the same as `serializingDownloadedFileURL`.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is
+    ///   cancelled; `true` by default.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         serializingDownloadedFileURL(automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Awaits the response, with its file.
+    /// Returns a task for the response, whose value is the URL of the file.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling the waiting task cancels the request; `true` by default.
-    /// - Returns: The task, whose value is awaited.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is
+    ///   cancelled; `true` by default.
+    /// - Returns: The task for the response, the result and the value.
     public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         serializingDownload(using: URLResponseSerializer(), automaticallyCancelling: automaticallyCancelling)
     }

@@ -4,53 +4,55 @@ public import FoundationNetworking
 
 /// A type that receives the events of requests.
 ///
-/// All methods have an implementation that does nothing. They are called in order, on the monitor's queue, and do not
-/// delay the request. Methods of Alamofire that are not listed here are never called: those about challenges, progress
-/// and new body streams.
+/// Every method has a default implementation. The methods are called in order, on the monitor's queue. They do not
+/// delay the request. Alamofire's methods for challenges, progress and new body streams are never called.
+///
+/// An exchange is one request with its response. An attempt is the first sending of a request, or a retry. An attempt
+/// includes the exchanges of its redirects.
 public protocol EventMonitor: Sendable {
-    /// The queue of the calls; the main queue by default.
+    /// The queue on which the methods are called; the main queue by default.
     var queue: DispatchQueue { get }
 
-    /// The request was created, before its adapters run.
+    /// The initial request was created; its adapters have not run yet.
     func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest)
     /// The request could not be created.
     func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError)
-    /// The adapters have changed the request.
+    /// The adapters have run.
     func request(_ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
     /// An adapter has failed.
     func request(_ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
     /// The final request was created.
     func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest)
-    /// An exchange begins; the task describes it.
+    /// An attempt begins; the task describes the attempt.
     func request(_ request: Request, didCreateTask task: URLSessionTask)
-    /// An exchange was measured.
+    /// The metrics of an exchange are available.
     func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics)
-    /// An exchange has failed before its response.
+    /// An exchange failed because of a TLS error, for example a refused server certificate.
     func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError)
-    /// An exchange has ended.
+    /// An attempt has ended.
     func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?)
-    /// The request is made again.
+    /// A retry of the request begins.
     func requestIsRetrying(_ request: Request)
     /// The request has ended.
     func requestDidFinish(_ request: Request)
     /// The request was started or resumed.
     func requestDidResume(_ request: Request)
-    /// The exchange was started or resumed.
+    /// The task of an attempt was started or resumed.
     func request(_ request: Request, didResumeTask task: URLSessionTask)
     /// The request was suspended.
     func requestDidSuspend(_ request: Request)
-    /// The exchange was suspended.
+    /// The task of an attempt was suspended.
     func request(_ request: Request, didSuspendTask task: URLSessionTask)
     /// The request was cancelled.
     func requestDidCancel(_ request: Request)
-    /// The exchange was cancelled.
+    /// The task of an attempt was cancelled.
     func request(_ request: Request, didCancelTask task: URLSessionTask)
     /// The response of a data request was validated.
     func request(
         _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
         withResult result: Request.ValidationResult
     )
-    /// A handler gets the body of a data request as it is.
+    /// The response of a data request was created; its value is the unchanged body.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
     /// The response of a stream request was validated.
     func request(
@@ -61,37 +63,37 @@ public protocol EventMonitor: Sendable {
     func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be created.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
-    /// The body of a download is complete.
+    /// The body of a download is complete, and its file was saved or an error occurred.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
     )
-    /// The place of a download's file is known.
+    /// The file of a download was saved at this URL.
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
     /// The response of a download was validated.
     func request(
         _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         fileURL: URL?, withResult result: Request.ValidationResult
     )
-    /// A handler gets the file of a download as it is.
+    /// The response of a download was created; its value is the URL of the file.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
-    /// A redirect is followed; the session is `URLSession.shared`.
+    /// A redirect will be followed; the session is `URLSession.shared`.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     )
-    /// An exchange was measured; the session is `URLSession.shared`.
+    /// The metrics of an exchange are available; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
-    /// An exchange has ended; the session is `URLSession.shared`.
+    /// An attempt has ended; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
-    /// The head of a response has arrived; the session is `URLSession.shared`.
+    /// The head of a response was received; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
-    /// The whole body of a data request is there; the session is `URLSession.shared`.
+    /// The whole body of a data request was received; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
-    /// A handler gets the serialized response of a data request.
+    /// The response of a data request was created; its value comes from a serializer.
     func request<Value: Sendable>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
-    /// A handler gets an element of a stream.
+    /// A reader of a stream received a value or an error.
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
-    /// A handler gets the serialized response of a download.
+    /// The response of a download was created; its value comes from a serializer.
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
     )
@@ -144,7 +146,7 @@ extension EventMonitor {
         _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
         withResult result: Request.ValidationResult
     ) {}
-    /// Calls the method for responses of any type.
+    /// Calls the method `request(_:didParseResponse:)` for a value of any type.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
         func report<Value: Sendable>(_ response: DataResponse<Value, AFError>, to monitor: some EventMonitor) {
             monitor.request(request, didParseResponse: response)
@@ -171,7 +173,7 @@ extension EventMonitor {
         _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         fileURL: URL?, withResult result: Request.ValidationResult
     ) {}
-    /// Calls the method for responses of any type.
+    /// Calls the method `request(_:didParseResponse:)` for a value of any type.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
         func report<Value: Sendable>(_ response: DownloadResponse<Value, AFError>, to monitor: some EventMonitor) {
             monitor.request(request, didParseResponse: response)

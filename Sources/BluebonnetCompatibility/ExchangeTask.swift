@@ -4,8 +4,8 @@ import FoundationNetworking
 
 /// A `URLSessionTask` that describes an attempt of a request.
 ///
-/// No `URLSession` knows it. It can be suspended, resumed and cancelled, which does the same to the request. Tasks of
-/// the same attempt are equal.
+/// The task does not belong to a `URLSession`. If you suspend, resume or cancel the task, its request is suspended,
+/// resumed or cancelled. Tasks of the same attempt are equal.
 // Safety: all stored properties are constants of `Sendable` types, as the superclass demands.
 final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
     private let base: any Bluebonnet.Request
@@ -50,7 +50,7 @@ final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
 }
 
 extension RequestError {
-    /// The error as Foundation would tell it, if it has one for it.
+    /// The matching `URLError`; this error itself if no `URLError` matches.
     var systemError: any Error {
         if let urlError { return urlError }
         return self

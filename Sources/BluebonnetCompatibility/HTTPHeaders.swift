@@ -4,13 +4,13 @@ public import FoundationNetworking
 
 /// Header fields with at most one field of each name, as in Alamofire.
 ///
-/// Adding a field replaces the field of the same name, regardless of case. The type of the same name in `Bluebonnet`
-/// keeps repeated fields.
+/// Adding a field replaces an existing field with the same name. The comparison of names ignores case. In contrast,
+/// `Bluebonnet.HTTPHeaders` keeps repeated fields.
 public struct HTTPHeaders: Equatable, Hashable, Sendable {
-    /// The fields, as the type that `Bluebonnet` uses.
+    /// The fields as `Bluebonnet.HTTPHeaders`.
     public private(set) var fields: Bluebonnet.HTTPHeaders
 
-    /// The fields that every session adds: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// The default fields of a session: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public static let `default` = HTTPHeaders(fields: Bluebonnet.HTTPHeaders.default)
 
     /// Creates an empty collection.
@@ -18,7 +18,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
         fields = Bluebonnet.HTTPHeaders()
     }
 
-    /// Creates a collection of fields, in which the last field of each name counts.
+    /// Creates a collection of fields; if several fields have the same name, the last field is kept.
     ///
     /// - Parameter headers: The fields.
     public init(_ headers: [HTTPHeader]) {
@@ -33,38 +33,38 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
         self.init(dictionary.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) })
     }
 
-    /// Creates a collection from the fields that `Bluebonnet` uses.
+    /// Creates a collection from `Bluebonnet.HTTPHeaders`.
     ///
     /// - Parameter fields: The fields. Repeated fields are kept.
     public init(fields: Bluebonnet.HTTPHeaders) {
         self.fields = fields
     }
 
-    /// Sets a field, and removes the other fields of the same name.
+    /// Sets a field, and removes other fields with the same name.
     ///
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
     public mutating func add(name: String, value: String) { fields.update(name: name, value: value) }
 
-    /// Sets a field, and removes the other fields of the same name.
+    /// Sets a field, and removes other fields with the same name.
     ///
     /// - Parameter header: The field.
     public mutating func add(_ header: HTTPHeader) { fields.update(header) }
 
-    /// Sets a field, and removes the other fields of the same name.
+    /// Sets a field, and removes other fields with the same name.
     ///
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
     public mutating func update(name: String, value: String) { fields.update(name: name, value: value) }
 
-    /// Sets a field, and removes the other fields of the same name.
+    /// Sets a field, and removes other fields with the same name.
     ///
     /// - Parameter header: The field.
     public mutating func update(_ header: HTTPHeader) { fields.update(header) }
 
-    /// Removes the field of a name.
+    /// Removes the field with a name.
     ///
     /// - Parameter name: The field's name.
     public mutating func remove(name: String) { fields.remove(name: name) }
@@ -81,7 +81,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     /// - Returns: The value, or `nil` if no field has this name.
     public func value(for name: String) -> String? { fields.value(for: name) }
 
-    /// The value of the field of a name; setting `nil` removes the field.
+    /// The value of the field with a name; setting `nil` removes the field.
     public subscript(_ name: String) -> String? {
         get { fields[name] }
         set { fields[name] = newValue }
@@ -92,12 +92,12 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, RandomAccessCollection {
-    /// Creates a collection from names and values, in which the last value of each name counts.
+    /// Creates a collection from names and values; if a name is repeated, its last value is kept.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { HTTPHeader(name: $0, value: $1) })
     }
 
-    /// Creates a collection from fields, in which the last field of each name counts.
+    /// Creates a collection from fields; if several fields have the same name, the last field is kept.
     public init(arrayLiteral elements: HTTPHeader...) {
         self.init(elements)
     }
@@ -121,13 +121,13 @@ extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPHeader {
-    /// The `Accept-Encoding` field of a session's default fields.
+    /// The default `Accept-Encoding` field of a session.
     public static var defaultAcceptEncoding: HTTPHeader { ofDefaults("Accept-Encoding") }
 
-    /// The `Accept-Language` field of a session's default fields.
+    /// The default `Accept-Language` field of a session.
     public static var defaultAcceptLanguage: HTTPHeader { ofDefaults("Accept-Language") }
 
-    /// The `User-Agent` field of a session's default fields.
+    /// The default `User-Agent` field of a session.
     public static var defaultUserAgent: HTTPHeader { ofDefaults("User-Agent") }
 
     private static func ofDefaults(_ name: String) -> HTTPHeader {

@@ -2,41 +2,42 @@ import BluebonnetCallbacks
 import Foundation
 public import FoundationNetworking
 
-/// A type that decides about redirects.
+/// A type that decides whether redirects are followed.
 public protocol RedirectHandler: Sendable {
-    /// Decides about a redirect.
+    /// Decides whether a redirect is followed.
     ///
     /// - Parameters:
     ///   - task: A task that describes the exchange.
-    ///   - request: The request to the new place.
+    ///   - request: The request to the new URL.
     ///   - response: The head of the redirect.
-    ///   - completion: The closure to call once, with the request to make, or `nil` to end with this response.
+    ///   - completion: The closure to call once: with the request to send, or with `nil` to receive the redirect as the
+    ///     response.
     func task(
         _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
         completion: @escaping @Sendable (URLRequest?) -> Void)
 }
 
-/// A handler that follows redirects, or does not, or changes them.
+/// A handler that follows redirects, does not follow redirects, or changes redirects.
 public struct Redirector: RedirectHandler {
-    /// What happens to redirects.
+    /// The way in which redirects are handled.
     public enum Behavior: Sendable {
-        /// They are followed.
+        /// Redirects are followed.
         case follow
-        /// The redirect is the response.
+        /// Redirects are not followed; the redirect is the response of the request.
         case doNotFollow
         /// A closure decides.
         case modify(@Sendable (URLSessionTask, URLRequest, HTTPURLResponse) -> URLRequest?)
     }
 
-    /// What happens to redirects.
+    /// The way in which redirects are handled.
     public let behavior: Behavior
 
     /// Creates a handler.
     ///
-    /// - Parameter behavior: What happens to redirects.
+    /// - Parameter behavior: The way in which redirects are handled.
     public init(behavior: Behavior) { self.behavior = behavior }
 
-    /// Follows the redirect, or does not, or changes it.
+    /// Follows, refuses or changes the redirect, as the `behavior` requires.
     public func task(
         _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
         completion: @escaping @Sendable (URLRequest?) -> Void
@@ -61,40 +62,40 @@ extension RedirectHandler where Self == Redirector {
     ) -> Redirector { Redirector(behavior: .modify(closure)) }
 }
 
-/// A type that decides about storing responses in the session's cache.
+/// A type that decides whether responses are stored in the session's cache.
 public protocol CachedResponseHandler: Sendable {
-    /// Decides about a response.
+    /// Decides whether a response is stored.
     ///
     /// - Parameters:
     ///   - task: A task that describes the exchange.
     ///   - response: The response.
-    ///   - completion: The closure to call once, with the response to store, or `nil` to store nothing.
+    ///   - completion: The closure to call once: with the response to store, or with `nil` to store nothing.
     func dataTask(
         _ task: URLSessionDataTask, willCacheResponse response: CachedURLResponse,
         completion: @escaping @Sendable (CachedURLResponse?) -> Void)
 }
 
-/// A handler that stores responses, or does not, or changes them.
+/// A handler that stores responses, does not store responses, or changes responses.
 public struct ResponseCacher: CachedResponseHandler {
-    /// What happens to responses that can be cached.
+    /// The way in which responses that can be cached are handled.
     public enum Behavior: Sendable {
-        /// They are stored.
+        /// Responses are stored.
         case cache
-        /// They are not stored.
+        /// Responses are not stored.
         case doNotCache
         /// A closure decides.
         case modify(@Sendable (URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)
     }
 
-    /// What happens to responses that can be cached.
+    /// The way in which responses that can be cached are handled.
     public let behavior: Behavior
 
     /// Creates a handler.
     ///
-    /// - Parameter behavior: What happens to responses that can be cached.
+    /// - Parameter behavior: The way in which responses that can be cached are handled.
     public init(behavior: Behavior) { self.behavior = behavior }
 
-    /// Stores the response, or does not, or changes it.
+    /// Stores, drops or changes the response, as the `behavior` requires.
     public func dataTask(
         _ task: URLSessionDataTask, willCacheResponse response: CachedURLResponse,
         completion: @escaping @Sendable (CachedURLResponse?) -> Void
@@ -125,10 +126,11 @@ extension CachedResponseHandler where Self == ResponseCacher {
 struct RedirectBridge: Bluebonnet.RedirectHandler {
     let handler: any RedirectHandler
 
-    /// A handler that calls a handler of the user, or does the same as one that refuses each redirect.
+    /// Returns a handler that calls a handler of the user; for a handler that refuses every redirect, returns
+    /// Bluebonnet's equivalent.
     ///
-    /// `Bluebonnet` does not ask about a place with another scheme. It accepts such a response only if no redirect is
-    /// to be followed.
+    /// `Bluebonnet` does not call a handler for a redirect to a scheme other than `http` and `https`. It delivers such
+    /// a redirect as the response only if the handler is `Redirector.doNotFollow`.
     static func calling(_ handler: any RedirectHandler) -> any Bluebonnet.RedirectHandler {
         if let redirector = handler as? Redirector, case .doNotFollow = redirector.behavior {
             return Bluebonnet.Redirector.doNotFollow

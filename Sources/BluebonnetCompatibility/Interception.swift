@@ -2,7 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// What an adapter knows of the request that it adapts.
+/// The state of the request that an adapter changes.
 public struct RequestAdapterState: Sendable {
     /// The identifier of the request.
     public let requestID: UUID
@@ -25,7 +25,7 @@ public typealias AdaptCompletion = @Sendable (_ result: Result<URLRequest, any E
 /// A closure that is called once with a decision about a retry.
 public typealias RetryCompletion = @Sendable (RetryResult) -> Void
 
-/// A type that changes requests before they are made.
+/// A type that changes requests before they are sent.
 public protocol RequestAdapter: Sendable {
     /// Changes a request.
     ///
@@ -35,7 +35,7 @@ public protocol RequestAdapter: Sendable {
     ///   - completion: The closure to call once, with the changed request or an error.
     func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion)
 
-    /// Changes a request; by default, calls `adapt(_:for:completion:)`.
+    /// Changes a request; the default implementation calls `adapt(_:for:completion:)`.
     ///
     /// - Parameters:
     ///   - urlRequest: The request.
@@ -44,9 +44,9 @@ public protocol RequestAdapter: Sendable {
     func adapt(_ urlRequest: URLRequest, using state: RequestAdapterState, completion: @escaping AdaptCompletion)
 }
 
-/// A type that decides whether failed requests are made again.
+/// A type that decides whether failed requests are retried.
 public protocol RequestRetrier: Sendable {
-    /// Decides whether a failed request is made again.
+    /// Decides whether a failed request is retried.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -56,7 +56,7 @@ public protocol RequestRetrier: Sendable {
     func retry(_ request: Request, for session: Session, dueTo error: any Error, completion: @escaping RetryCompletion)
 }
 
-/// A type that changes requests, and decides whether failed requests are made again.
+/// A type that changes requests, and decides whether failed requests are retried.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestAdapter {
@@ -68,12 +68,12 @@ extension RequestAdapter {
 }
 
 extension RequestInterceptor {
-    /// Changes nothing.
+    /// Calls the completion handler with the unchanged request.
     public func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
         completion(.success(urlRequest))
     }
 
-    /// Does not retry.
+    /// Calls the completion handler with `.doNotRetry`.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping RetryCompletion
@@ -84,13 +84,13 @@ extension RequestInterceptor {
 public typealias AdaptHandler =
     @Sendable (_ request: URLRequest, _ session: Session, _ completion: @escaping AdaptCompletion) -> Void
 
-/// A closure that decides whether a failed request is made again.
+/// A closure that decides whether a failed request is retried.
 public typealias RetryHandler =
     @Sendable (
         _ request: Request, _ session: Session, _ error: any Error, _ completion: @escaping RetryCompletion
     ) -> Void
 
-// Safety: the only property is a constant; subclasses answer for their own.
+// Safety: the only property is a constant; subclasses are responsible for their own properties.
 /// An adapter that calls a closure.
 open class Adapter: RequestInterceptor, @unchecked Sendable {
     private let adaptHandler: AdaptHandler
@@ -106,7 +106,7 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
     }
 }
 
-// Safety: the only property is a constant; subclasses answer for their own.
+// Safety: the only property is a constant; subclasses are responsible for their own properties.
 /// A retrier that calls a closure.
 open class Retrier: RequestInterceptor, @unchecked Sendable {
     private let retryHandler: RetryHandler
@@ -123,10 +123,11 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
     ) { retryHandler(request, session, error, completion) }
 }
 
-// Safety: the properties are constants; subclasses answer for their own.
+// Safety: the properties are constants; subclasses are responsible for their own properties.
 /// An interceptor that calls several adapters and retriers.
 ///
-/// The adapters run in their order. The first retrier that does not answer `.doNotRetry` decides.
+/// The adapters run in order. The retriers are called in order, until a retrier returns a result other than
+/// `.doNotRetry`.
 open class Interceptor: RequestInterceptor, @unchecked Sendable {
     /// The adapters.
     public let adapters: [any RequestAdapter]
@@ -137,7 +138,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - adaptHandler: The closure that changes requests.
-    ///   - retryHandler: The closure that decides about retries.
+    ///   - retryHandler: The closure that decides whether failed requests are retried.
     @preconcurrency public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
         adapters = [Adapter(adaptHandler)]
         retriers = [Retrier(retryHandler)]
@@ -156,9 +157,9 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     /// Creates an interceptor from adapters, retriers and interceptors.
     ///
     /// - Parameters:
-    ///   - adapters: The adapters, which run first.
-    ///   - retriers: The retriers, which are asked first.
-    ///   - interceptors: The interceptors, which come after the others.
+    ///   - adapters: The adapters. They run before the interceptors.
+    ///   - retriers: The retriers. They are called before the interceptors.
+    ///   - interceptors: The interceptors. Each interceptor is an adapter and a retrier.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -167,17 +168,17 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         self.retriers = retriers + interceptors
     }
 
-    /// Calls the adapters in their order.
+    /// Calls the adapters in order.
     open func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping AdaptCompletion) {
         adapt(urlRequest, completion) { $0.adapt($1, for: session, completion: $2) }
     }
 
-    /// Calls the adapters in their order.
+    /// Calls the adapters in order.
     open func adapt(_ urlRequest: URLRequest, using state: RequestAdapterState, completion: @escaping AdaptCompletion) {
         adapt(urlRequest, completion) { $0.adapt($1, using: state, completion: $2) }
     }
 
-    /// Asks the retriers in their order.
+    /// Calls the retriers in order, until a retrier returns a result other than `.doNotRetry`.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error, completion: @escaping RetryCompletion
     ) {
@@ -239,7 +240,8 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
     let adapter: (any RequestAdapter)?
     let retrier: (any RequestRetrier)?
 
-    /// Returns an interceptor that calls an interceptor of the user, or the interceptor that implements it.
+    /// Returns an interceptor that calls an interceptor of the user; for an ``AsyncInterceptor``, returns its
+    /// interceptor of `Bluebonnet`.
     static func calling(_ interceptor: any RequestInterceptor) -> any Bluebonnet.RequestInterceptor {
         if let interceptor = interceptor as? any AsyncInterceptor { return interceptor.native }
         guard let chain = interceptor as? Interceptor, type(of: chain) == Interceptor.self else {
@@ -276,7 +278,7 @@ struct InterceptorBridge: Bluebonnet.RequestInterceptor {
     }
 }
 
-/// An interceptor that an interceptor of `Bluebonnet` implements.
+/// An interceptor whose work is done by an interceptor of `Bluebonnet`.
 protocol AsyncInterceptor: RequestInterceptor {
     var native: any Bluebonnet.RequestInterceptor { get }
 }
@@ -294,7 +296,7 @@ extension AsyncInterceptor {
         }
     }
 
-    /// Decides whether the request is made again.
+    /// Decides whether the request is retried.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping RetryCompletion

@@ -5,7 +5,8 @@ import FoundationNetworking
 /// An event handler of `Bluebonnet` that calls a monitor of the user.
 struct MonitorBridge: RequestEventHandler {
     let monitor: any EventMonitor
-    /// The latest task of each request that runs, and its completion, which a redirect replaces.
+    /// The latest task of each running request, and the event for the end of its attempt; a followed redirect removes
+    /// this event.
     private let tasks = Locked<[RequestID: (task: ExchangeTask, completion: (@Sendable () -> Void)?)]>([:])
 
     init(monitor: any EventMonitor) { self.monitor = monitor }

@@ -5,10 +5,10 @@ public import Foundation
 open class MultipartFormData {
     /// The size above which Alamofire encodes forms into files.
     ///
-    /// It has no effect: forms are encoded while they are sent.
+    /// This value has no effect, because forms are encoded while they are sent.
     public static let encodingMemoryThreshold: UInt64 = 10_000_000
 
-    /// The text between the parts.
+    /// The text that separates the parts.
     public var boundary: String { base.boundary }
     /// The `Content-Type` of the form.
     open var contentType: String { base.contentType }
@@ -21,7 +21,7 @@ open class MultipartFormData {
     ///
     /// - Parameters:
     ///   - fileManager: Ignored.
-    ///   - boundary: The text between the parts; random by default.
+    ///   - boundary: The text that separates the parts; random by default.
     public init(fileManager: FileManager = .default, boundary: String? = nil) {
         base = boundary.map { Bluebonnet.MultipartFormData(boundary: $0) } ?? Bluebonnet.MultipartFormData()
     }
@@ -32,16 +32,16 @@ open class MultipartFormData {
     ///   - data: The content of the part.
     ///   - name: The name of the part.
     ///   - fileName: The file name of the part; none by default.
-    ///   - mimeType: The type of the part; none by default.
+    ///   - mimeType: The media type of the part; none by default.
     public func append(_ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil) {
         base.append(data, withName: name, fileName: fileName, mimeType: mimeType)
         count(UInt64(data.count))
     }
 
-    /// Appends a file, with its name and the type of its extension.
+    /// Appends a file; the file name and the media type come from the URL.
     ///
     /// - Parameters:
-    ///   - fileURL: The file, which is read while the form is sent.
+    ///   - fileURL: The URL of the file. The file is read while the form is sent.
     ///   - name: The name of the part.
     public func append(_ fileURL: URL, withName name: String) {
         base.append(fileURL, withName: name)
@@ -51,10 +51,10 @@ open class MultipartFormData {
     /// Appends a file.
     ///
     /// - Parameters:
-    ///   - fileURL: The file, which is read while the form is sent.
+    ///   - fileURL: The URL of the file. The file is read while the form is sent.
     ///   - name: The name of the part.
     ///   - fileName: The file name of the part.
-    ///   - mimeType: The type of the part.
+    ///   - mimeType: The media type of the part.
     public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
         base.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
         count(Self.size(of: fileURL))
@@ -63,11 +63,11 @@ open class MultipartFormData {
     /// Appends the content of a stream.
     ///
     /// - Parameters:
-    ///   - stream: The stream, which only this form reads.
+    ///   - stream: The stream. The caller must not use it after this call.
     ///   - length: The number of bytes in the stream.
     ///   - name: The name of the part.
     ///   - fileName: The file name of the part.
-    ///   - mimeType: The type of the part.
+    ///   - mimeType: The media type of the part.
     public func append(
         _ stream: sending InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
     ) {
@@ -91,23 +91,25 @@ open class MultipartFormData {
 
     /// Encodes the form in memory.
     ///
-    /// The calling thread waits for its files and streams.
+    /// The calling thread waits until the files and streams of the form have been read.
     ///
     /// - Returns: The bytes of the form.
-    /// - Throws: `AFError.multipartEncodingFailed`.
+    /// - Throws: `AFError.multipartEncodingFailed` if the form cannot be encoded.
     public func encode() throws -> Data { try Self.waiting { [base] in try await base.encode() } }
 
     /// Encodes the form into a new file.
     ///
-    /// The calling thread waits for its files and streams.
+    /// The calling thread waits until the files and streams of the form have been read.
     ///
-    /// - Parameter fileURL: The file, which must not exist.
-    /// - Throws: `AFError.multipartEncodingFailed`.
+    /// - Parameter fileURL: The URL of the new file. No file may exist at this URL.
+    /// - Throws: `AFError.multipartEncodingFailed` if the form cannot be encoded.
     public func writeEncodedData(to fileURL: URL) throws {
         try Self.waiting { [base] in try await base.write(to: fileURL) }
     }
 
-    /// The thread on which forms are encoded, so that a waiting caller takes no thread from others.
+    /// The thread on which forms are encoded.
+    ///
+    /// The thread makes progress even if waiting callers block all threads of the global executor.
     private static let encoder = EventLoop(name: "bluebonnet-form")
 
     private static func waiting<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {

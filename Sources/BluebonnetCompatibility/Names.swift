@@ -5,48 +5,48 @@
 public import Foundation
 public import FoundationNetworking
 
-/// What was measured in an exchange, in place of Foundation's type, which only a `URLSession` can create.
+/// The metrics of an exchange; a replacement for Foundation's type, because only a `URLSession` can create that type.
 public typealias URLSessionTaskMetrics = TransferMetrics
 
 extension TransferMetrics {
-    /// The time that the exchange took.
+    /// The time interval of the exchange.
     ///
-    /// It is placed as if the exchange had ended now.
+    /// The interval ends at the time of this call, because the end of the exchange is not recorded.
     public var taskInterval: DateInterval {
         let duration = total / .seconds(1)
         return DateInterval(start: Date(timeIntervalSinceNow: -duration), duration: duration)
     }
 }
 
-// Safety: the class has no properties; subclasses answer for their own.
+// Safety: the class has no properties; subclasses are responsible for their own properties.
 /// The delegate of a session.
 ///
-/// It has no effect, because no `URLSession` is used.
+/// The delegate has no effect, because no `URLSession` is used.
 open class SessionDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
     /// Creates a delegate.
     ///
     /// - Parameter fileManager: Ignored.
     public init(fileManager: FileManager = .default) {}
 
-    /// Not available; a session has a `ServerTrustManager`, and a request has `authenticate(with:)`.
+    /// Not available; use the `ServerTrustManager` of a session, or `authenticate(with:)` of a request.
     @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {}
 
-    /// Not available; a session has a `RedirectHandler`.
+    /// Not available; use the `RedirectHandler` of a session.
     @available(*, unavailable, message: "give the session a RedirectHandler")
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {}
 
-    /// Not available; a session has event monitors.
+    /// Not available; use the event monitors of a session.
     @available(*, unavailable, message: "give the session an EventMonitor")
     open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {}
 
-    /// Not available; a session has a `CachedResponseHandler`.
+    /// Not available; use the `CachedResponseHandler` of a session.
     @available(*, unavailable, message: "give the session a CachedResponseHandler")
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
@@ -58,7 +58,7 @@ open class SessionDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
 }
 
-// Safety: the properties are constants; subclasses answer for their own.
+// Safety: the properties are constants; subclasses are responsible for their own properties.
 /// A manager that has an evaluator for each host.
 open class ServerTrustManager: @unchecked Sendable {
     /// Whether servers without an evaluator are refused.
@@ -79,8 +79,8 @@ open class ServerTrustManager: @unchecked Sendable {
     /// Returns the evaluator of a host.
     ///
     /// - Parameter host: The host.
-    /// - Returns: The evaluator; with `nil`, the system's certificates decide.
-    /// - Throws: `AFError.serverTrustEvaluationFailed` to refuse the server.
+    /// - Returns: The evaluator; `nil` if the host has no evaluator. The system's trusted certificates then decide.
+    /// - Throws: `AFError.serverTrustEvaluationFailed` if the server must be refused.
     open func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
         do {
             return try byHost.serverTrustEvaluator(forHost: host)
@@ -102,7 +102,7 @@ open class ServerTrustManager: @unchecked Sendable {
 }
 
 extension Error {
-    /// This error as an `AFError`; stops the program if it is another error.
+    /// Returns this error as an `AFError`, or stops the program if the conversion is not possible.
     ///
     /// - Parameters:
     ///   - message: The text that the program prints when it stops.

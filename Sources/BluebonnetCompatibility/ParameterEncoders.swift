@@ -7,10 +7,10 @@ public protocol ParameterEncoder: Sendable {
     /// Encodes parameters.
     ///
     /// - Parameters:
-    ///   - parameters: The parameters; nothing is encoded without them.
+    ///   - parameters: The parameters; `nil` returns the request unchanged.
     ///   - request: The request.
     /// - Returns: The request with the parameters.
-    /// - Throws: An error if it cannot be done.
+    /// - Throws: An error if the parameters cannot be encoded.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: URLRequest
     ) throws -> URLRequest
@@ -39,7 +39,8 @@ extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
     ///
     /// - Parameters:
     ///   - encoder: The encoder of the values.
-    ///   - destination: Where the parameters are put; by default, the method decides.
+    ///   - destination: The part of the request into which the parameters are written; by default, it depends on the
+    ///     method.
     /// - Returns: The encoder.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),

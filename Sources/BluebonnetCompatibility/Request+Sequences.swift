@@ -3,9 +3,10 @@ public import Foundation
 public import FoundationNetworking
 
 extension Request {
-    /// Returns a sequence of the progress of the request's body.
+    /// Returns a sequence of the upload progress of the request's body.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func uploadProgress(
         bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
@@ -13,9 +14,10 @@ extension Request {
         base.uploadProgressUpdates(bufferingPolicy: .init(bufferingPolicy)).mapped { Progress($0) }
     }
 
-    /// Returns a sequence of the progress of the response's body.
+    /// Returns a sequence of the download progress of the response's body.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func downloadProgress(
         bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
@@ -25,7 +27,8 @@ extension Request {
 
     /// Returns a sequence of the request of each attempt, without the requests of redirects.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func urlRequests(
         bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
@@ -35,7 +38,8 @@ extension Request {
 
     /// Returns a sequence of tasks that describe the attempts.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func urlSessionTasks(
         bufferingPolicy: StreamOf<URLSessionTask>.BufferingPolicy = .unbounded
@@ -46,11 +50,12 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of `curl` commands that make the requests.
+    /// Returns a sequence of `curl` commands for the requests.
     ///
-    /// Secret values are hidden.
+    /// The commands do not contain secrets.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func cURLDescriptions(
         bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
@@ -60,7 +65,8 @@ extension Request {
 
     /// Returns a sequence of the heads of the responses.
     ///
-    /// - Parameter bufferingPolicy: What happens to values that the loop has not taken yet.
+    /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
+    ///   default.
     /// - Returns: The sequence.
     public func httpResponses(
         bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
@@ -68,9 +74,9 @@ extension Request {
         base.httpResponses(bufferingPolicy: .init(bufferingPolicy)).mapped { $0.urlResponse }
     }
 
-    /// Calls an async closure with the head of each response, and asks it whether the request goes on.
+    /// Calls an async closure with the head of each response; the closure decides whether the body is received.
     ///
-    /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Parameter handler: The closure. The body is received after the closure has returned.
     /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> ResponseDisposition
@@ -82,7 +88,7 @@ extension Request {
 
     /// Calls an async closure with the head of each response.
     ///
-    /// - Parameter handler: The closure. The body is not received before it returns.
+    /// - Parameter handler: The closure. The body is received after the closure has returned.
     /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult public func onHTTPResponse(
         perform handler: @escaping @Sendable (HTTPURLResponse) async -> Void

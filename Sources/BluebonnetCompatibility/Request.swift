@@ -6,8 +6,8 @@ public import FoundationNetworking
 // that have subclasses.
 /// A request with Alamofire's interface.
 ///
-/// The request is a view of a request of `Bluebonnet`, which does the work and lives as long as it runs. Two views of
-/// the same request are equal.
+/// A `Request` is a view of a request of `Bluebonnet`. The request of `Bluebonnet` does the work, and lives until it
+/// has ended. Two views of the same request are equal.
 public class Request: @unchecked Sendable {
     /// The state of a request.
     public typealias State = RequestState
@@ -15,7 +15,7 @@ public class Request: @unchecked Sendable {
     public typealias ValidationResult = Result<Void, any Error>
     /// A closure that is called with the progress of a body.
     public typealias ProgressHandler = @Sendable (_ progress: Progress) -> Void
-    /// Whether a request continues after its response's head.
+    /// The decision whether the body of a response is received.
     public typealias ResponseDisposition = BluebonnetCallbacks.ResponseDisposition
 
     /// The request of `Bluebonnet` that does the work.
@@ -29,13 +29,13 @@ public class Request: @unchecked Sendable {
         base.tag(ViewTag.self, ViewTag(request: self, isUpload: self is UploadRequest))
     }
 
-    /// A queue for the user's own work.
+    /// A queue for your own work.
     ///
-    /// Requests do not use it.
+    /// Requests do not use this queue.
     public var underlyingQueue: DispatchQueue { Self.queue }
-    /// A queue for the user's own work.
+    /// A queue for your own work.
     ///
-    /// Requests do not use it.
+    /// Requests do not use this queue.
     public var serializationQueue: DispatchQueue { Self.queue }
     private static let queue = DispatchQueue(label: "bluebonnet.request")
 
@@ -51,46 +51,50 @@ public class Request: @unchecked Sendable {
     public var isSuspended: Bool { base.isSuspended }
     /// Whether the request was cancelled.
     public var isCancelled: Bool { base.isCancelled }
-    /// Whether the request has ended, other than by being cancelled.
+    /// Whether the request has ended without being cancelled.
     public var isFinished: Bool { base.isFinished }
     /// The number of retries so far.
     public var retryCount: Int { base.retryCount }
     /// The error of the request; `nil` if it has not failed.
     public var error: AFError? { base.error.map { AFError($0) } }
-    /// The progress of the request's body, as it is now.
+    /// The current upload progress of the request's body.
     public var uploadProgress: Progress { Progress(base.uploadProgress) }
-    /// The progress of the response's body, as it is now.
+    /// The current download progress of the response's body.
     public var downloadProgress: Progress { Progress(base.downloadProgress) }
 
     // MARK: Messages
 
-    /// The request of each attempt, before and after its adapters.
+    /// The requests of each attempt: the request before the adapters run, and the request after they have run.
     ///
-    /// The requests of redirects are not among them.
+    /// The requests of redirects are not included.
     public var requests: [URLRequest] { base.preparedRequests.map { URLRequest($0) } }
-    /// The first request, before its adapters.
+    /// The first request, before its adapters run.
     public var firstRequest: URLRequest? { base.preparedRequests.first.map { URLRequest($0) } }
-    /// The latest request, which may not have been made, if an adapter has failed.
+    /// The latest request.
+    ///
+    /// If an adapter failed, this request was not sent.
     public var lastRequest: URLRequest? { base.preparedRequests.last.map { URLRequest($0) } }
-    /// The latest request, which may not have been made, if an adapter has failed.
+    /// The latest request.
+    ///
+    /// If an adapter failed, this request was not sent.
     public var request: URLRequest? { lastRequest }
-    /// The request of each attempt that was made.
+    /// The requests of the attempts that were sent.
     public var performedRequests: [URLRequest] { base.attempts.map { URLRequest($0) } }
     /// The latest response.
     public var response: HTTPURLResponse? { base.response?.urlResponse }
-    /// What was measured in the latest exchange.
+    /// The metrics of the latest exchange.
     public var metrics: URLSessionTaskMetrics? { base.metrics }
-    /// What was measured in the latest exchange.
+    /// The metrics of the latest exchange.
     public var lastMetrics: URLSessionTaskMetrics? { metrics }
-    /// A task that describes the latest attempt; `nil` as long as no request was made.
+    /// A task that describes the latest attempt; `nil` until a request is sent.
     public var task: URLSessionTask? { tasks.last }
-    /// A task that describes the latest attempt; `nil` as long as no request was made.
+    /// A task that describes the latest attempt; `nil` until a request is sent.
     public var lastTask: URLSessionTask? { tasks.last }
-    /// A task that describes the first attempt; `nil` as long as no request was made.
+    /// A task that describes the first attempt; `nil` until a request is sent.
     public var firstTask: URLSessionTask? { tasks.first }
     /// Tasks that describe the attempts.
     ///
-    /// They were not made by a `URLSession`, but can be suspended and cancelled.
+    /// A `URLSession` did not create these tasks, but you can suspend, resume and cancel them.
     public var tasks: [URLSessionTask] {
         let requests = base.attempts
         return requests.enumerated().map { number, request in
@@ -105,30 +109,30 @@ public class Request: @unchecked Sendable {
     /// Starts the request, or continues it after `suspend()`.
     @discardableResult public func resume() -> Self { also { $0.resume() } }
 
-    /// Stops sending and receiving until `resume()`.
+    /// Suspends the request: it sends and receives nothing until `resume()` is called.
     @discardableResult public func suspend() -> Self { also { $0.suspend() } }
 
     /// Cancels the request.
     ///
-    /// Its handlers are called with `AFError.explicitlyCancelled`.
+    /// If the request has not ended yet, its handlers receive `AFError.explicitlyCancelled`.
     @discardableResult public func cancel() -> Self { also { $0.cancel() } }
 
     // MARK: Settings
 
-    /// Answers challenges for authentication with a name and a password.
+    /// Authenticates with a user name and a password when the server sends a challenge.
     ///
     /// - Parameters:
-    ///   - username: The name.
+    ///   - username: The user name.
     ///   - password: The password.
-    ///   - persistence: Ignored; credentials are not stored.
+    ///   - persistence: Ignored, because credentials are not stored.
     /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(
         username: String, password: String, persistence: URLCredential.Persistence = .forSession
     ) -> Self { also { $0.authenticate(username: username, password: password) } }
 
-    /// Answers challenges for authentication with a credential.
+    /// Authenticates with a credential when the server sends a challenge.
     ///
-    /// - Parameter credential: The credential. Without a name and a password, the request fails.
+    /// - Parameter credential: The credential. If it has no user name or no password, the request fails.
     /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(with credential: URLCredential) -> Self {
         guard let credential = Credential(credential) else {
@@ -137,15 +141,15 @@ public class Request: @unchecked Sendable {
         return also { $0.authenticate(using: credential) }
     }
 
-    /// Answers challenges for authentication with a credential; the same as `authenticate(with:)`.
+    /// Authenticates with a credential when the server sends a challenge; the same as `authenticate(with:)`.
     ///
-    /// - Parameter credential: The credential. Without a name and a password, the request fails.
+    /// - Parameter credential: The credential. If it has no user name or no password, the request fails.
     /// - Returns: This request, for chaining.
     @discardableResult public func authenticate(using credential: URLCredential) -> Self {
         authenticate(with: credential)
     }
 
-    /// Sets the handler of redirects, which replaces that of the session.
+    /// Sets the redirect handler of this request, which replaces the redirect handler of the session.
     ///
     /// - Parameter handler: The handler.
     /// - Returns: This request, for chaining.
@@ -153,7 +157,7 @@ public class Request: @unchecked Sendable {
         also { $0.redirect(using: RedirectBridge.calling(handler)) }
     }
 
-    /// Sets the handler of responses that can be cached, which replaces that of the session.
+    /// Sets the cache handler of this request, which replaces the cache handler of the session.
     ///
     /// - Parameter handler: The handler.
     /// - Returns: This request, for chaining.
@@ -195,62 +199,63 @@ public class Request: @unchecked Sendable {
 
     // MARK: Validation
 
-    /// Fails the request unless its response has one of these status codes.
+    /// Fails the request if the status code of the response is not acceptable.
     ///
-    /// - Parameter acceptableStatusCodes: The status codes.
+    /// - Parameter acceptableStatusCodes: The acceptable status codes.
     /// - Returns: This request, for chaining.
     @discardableResult public func validate<S: Sequence & Sendable>(
         statusCode acceptableStatusCodes: S
     ) -> Self where S.Element == Int { also { $0.validate(statusCode: acceptableStatusCodes) } }
 
-    /// Fails the request unless its response has one of these types, or has no body.
+    /// Fails the request if the response has a body, and its content type is missing or not acceptable.
     ///
-    /// - Parameter acceptableContentTypes: The types, such as `application/json` or `text/*`.
+    /// - Parameter acceptableContentTypes: The acceptable content types, such as `application/json` or `text/*`.
     /// - Returns: This request, for chaining.
     @discardableResult public func validate<S: Sequence & Sendable>(
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> S
     ) -> Self where S.Element == String { also { $0.validate(contentType: acceptableContentTypes()) } }
 
-    /// Fails the request unless its status code is from 200 to 299, and its type is one that the request accepts.
+    /// Fails the request if the status code is not from 200 to 299, or if the `Accept` field does not allow the content
+    /// type.
     @discardableResult public func validate() -> Self { also { $0.validate() } }
 
     // MARK: Handlers
 
-    /// Calls a closure with the progress of the request's body.
+    /// Calls a closure with the upload progress of the request's body.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - closure: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func uploadProgress(
         queue: DispatchQueue = .main, closure: @escaping ProgressHandler
     ) -> Self { also { $0.uploadProgress(queue: queue, closure: closure) } }
 
-    /// Calls a closure with the progress of the response's body.
+    /// Calls a closure with the download progress of the response's body.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - closure: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func downloadProgress(
         queue: DispatchQueue = .main, closure: @escaping ProgressHandler
     ) -> Self { also { $0.downloadProgress(queue: queue, closure: closure) } }
 
-    /// Calls a closure with the request of each attempt.
+    /// Calls a closure with the request of each attempt, when the request is sent.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - handler: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
     ) -> Self { onAttempt { _, request in queue.async { handler(URLRequest(request)) } } }
 
-    /// Calls a closure with the head of each response, and asks it whether the request goes on.
+    /// Calls a closure with the head of each response; the closure decides whether the body is received.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
-    ///   - handler: The closure, which calls its completion handler once.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
+    ///   - handler: The closure. It must call its completion handler once.
     /// - Returns: This request, for chaining.
     @_disfavoredOverload @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue = .main,
@@ -263,7 +268,7 @@ public class Request: @unchecked Sendable {
     /// Calls a closure with the head of each response.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
     ///   - handler: The closure.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
@@ -273,8 +278,8 @@ public class Request: @unchecked Sendable {
     /// Calls a closure with a task that describes each attempt.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the calls; the main queue by default.
-    ///   - handler: The closure. The task can be suspended and cancelled.
+    ///   - queue: The queue on which the closure is called; the main queue by default.
+    ///   - handler: The closure. You can suspend, resume and cancel the task.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
@@ -294,27 +299,27 @@ public class Request: @unchecked Sendable {
         }
     }
 
-    /// Calls a closure with a `curl` command that makes the first request, once it was made.
+    /// Calls a closure with a `curl` command for the first request, as soon as the request has been created.
     ///
     /// - Parameters:
-    ///   - queue: The queue of the call.
-    ///   - handler: The closure. Secret values in the command are hidden.
+    ///   - queue: The queue on which the closure is called.
+    ///   - handler: The closure, which is called once. The command does not contain secrets.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
     ) -> Self { also { $0.cURLDescription(on: queue, calling: handler) } }
 
-    /// Calls a closure with a `curl` command that makes the first request, once it was made.
+    /// Calls a closure with a `curl` command for the first request, as soon as the request has been created.
     ///
-    /// - Parameter handler: The closure, which is called on a global queue. Secret values in the command are hidden.
+    /// - Parameter handler: The closure. It is called once, on a global queue. The command does not contain secrets.
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         calling handler: @escaping @Sendable (String) -> Void
     ) -> Self { also { $0.cURLDescription(calling: handler) } }
 
-    /// Returns a `curl` command that makes the request.
+    /// Returns a `curl` command for the request.
     ///
-    /// Secret values are hidden.
+    /// The command does not contain secrets.
     public func cURLDescription() -> String { base.cURLDescription() }
 
     func also(_ change: (any Bluebonnet.Request) -> Void) -> Self {
@@ -322,25 +327,27 @@ public class Request: @unchecked Sendable {
         return self
     }
 
-    /// Calls a handler with a response, and starts the request, even if it is suspended.
+    /// Calls a handler with a response; starts the request even if it is suspended, unless the session does not start
+    /// requests immediately.
     func respond<Kind, Value: Sendable, Response: Sendable>(
         _ queue: DispatchQueue, _ task: @autoclosure () -> SerializingTask<Kind, Value>,
         _ response: @escaping @Sendable (SerializedResponse<Kind, Value, RequestError>) -> Response,
         _ handler: @escaping @Sendable (Response) -> Void
     ) -> Self {
         _ = base.handle(on: queue, handler) { answer in
-            // The user's closures may refer to this object without retaining it.
+            // The user's closures may refer to this object without retaining the object.
             task().onCompletion { answered in withExtendedLifetime(self) { answer(response(answered)) } }
         }
         return resumedIfSuspended()
     }
 
-    /// Continues a suspended request, because a handler was added.
+    /// Resumes a suspended request, because a handler was added; does nothing if the session does not start requests
+    /// immediately.
     func resumedIfSuspended() -> Self { isSuspended && base.startsImmediately ? resume() : self }
 }
 
 extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertible, Identifiable {
-    /// Whether both are views of the same request.
+    /// Returns whether both are views of the same request.
     public static func == (left: Request, right: Request) -> Bool { left.id == right.id }
 
     /// Hashes the identifier.
@@ -349,11 +356,11 @@ extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertib
     /// The method, the URL and the status code.
     public var description: String { base.description }
 
-    /// The request as a `curl` command, and its state.
+    /// A `curl` command for the request, and the state of the request.
     public var debugDescription: String { base.debugDescription }
 }
 
-/// What a request of `Bluebonnet` remembers of its Alamofire form.
+/// A tag with which a request of `Bluebonnet` refers to its view.
 struct ViewTag: RequestTag, Sendable {
     typealias Value = ViewTag
 
@@ -362,12 +369,12 @@ struct ViewTag: RequestTag, Sendable {
 }
 
 extension Bluebonnet.Request {
-    /// The requests of the attempts, without those of redirects.
+    /// The requests of the attempts, without the requests of redirects.
     nonisolated var attempts: [HTTPRequest] { requests.filter { !$0.isRedirect } }
 }
 
 extension Request {
-    /// Returns the view of a request: the one that the session returned, if it still exists.
+    /// Returns the view that the session returned for a request, or a new view if that view no longer exists.
     static func of(_ base: any Bluebonnet.Request) -> Request {
         let tag = base.tags[ViewTag.self]
         // Not `tag?.request`, which Swift 6.3.1 may miscompile, because the property is a weak constant.
@@ -387,7 +394,7 @@ private struct UnusableCredential: Error, CustomStringConvertible {
 }
 
 extension UUID {
-    /// An identifier that is made of the process's own random bits and the number of a request.
+    /// Creates an identifier from the number of a request and from random bits of this process.
     init(_ id: RequestID) {
         let random = Self.ofProcess.uuid
         let bytes = (0..<8).map { UInt8(truncatingIfNeeded: id.number >> (8 * (7 - $0))) }

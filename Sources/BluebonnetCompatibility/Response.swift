@@ -10,15 +10,15 @@ public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError
 
 /// The response of a `DataRequest`, with its serialized value or an error.
 public struct DataResponse<Success, Failure: Error> {
-    /// The latest request that was made; `nil` if none could be made.
+    /// The latest request; `nil` if no request could be created.
     public let request: URLRequest?
-    /// The head of the latest response; `nil` if there was none.
+    /// The head of the latest response; `nil` if no response was received.
     public let response: HTTPURLResponse?
-    /// The body of the latest response; `nil` if nothing was received.
+    /// The body of the latest response; `nil` if the body is empty or was not received.
     public let data: Data?
-    /// What was measured in the latest exchange.
+    /// The metrics of the latest exchange.
     public let metrics: URLSessionTaskMetrics?
-    /// The time that serializing took, in seconds.
+    /// The duration of the serialization, in seconds.
     public let serializationDuration: TimeInterval
     /// The value or the error.
     public let result: Result<Success, Failure>
@@ -31,11 +31,11 @@ public struct DataResponse<Success, Failure: Error> {
     /// Creates a response, for tests.
     ///
     /// - Parameters:
-    ///   - request: The latest request that was made.
+    ///   - request: The latest request.
     ///   - response: The head of the latest response.
     ///   - data: The body of the latest response.
-    ///   - metrics: What was measured in the latest exchange.
-    ///   - serializationDuration: The time that serializing took, in seconds.
+    ///   - metrics: The metrics of the latest exchange.
+    ///   - serializationDuration: The duration of the serialization, in seconds.
     ///   - result: The value or the error.
     public init(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, metrics: URLSessionTaskMetrics?,
@@ -60,17 +60,17 @@ public struct DataResponse<Success, Failure: Error> {
 
 /// The response of a `DownloadRequest`, with its serialized value or an error.
 public struct DownloadResponse<Success, Failure: Error> {
-    /// The latest request that was made; `nil` if none could be made.
+    /// The latest request; `nil` if no request could be created.
     public let request: URLRequest?
-    /// The head of the latest response; `nil` if there was none.
+    /// The head of the latest response; `nil` if no response was received.
     public let response: HTTPURLResponse?
-    /// The file with the body; `nil` if no file was stored.
+    /// The URL of the file with the body; `nil` if no file was stored.
     public let fileURL: URL?
-    /// The data with which a new download can continue this one; `nil` if it can't.
+    /// The data for resuming the download; `nil` if the download cannot be resumed.
     public let resumeData: Data?
-    /// What was measured in the latest exchange.
+    /// The metrics of the latest exchange.
     public let metrics: URLSessionTaskMetrics?
-    /// The time that serializing took, in seconds.
+    /// The duration of the serialization, in seconds.
     public let serializationDuration: TimeInterval
     /// The value or the error.
     public let result: Result<Success, Failure>
@@ -83,12 +83,12 @@ public struct DownloadResponse<Success, Failure: Error> {
     /// Creates a response, for tests.
     ///
     /// - Parameters:
-    ///   - request: The latest request that was made.
+    ///   - request: The latest request.
     ///   - response: The head of the latest response.
-    ///   - fileURL: The file with the body.
-    ///   - resumeData: The data with which a new download can continue this one.
-    ///   - metrics: What was measured in the latest exchange.
-    ///   - serializationDuration: The time that serializing took, in seconds.
+    ///   - fileURL: The URL of the file with the body.
+    ///   - resumeData: The data for resuming the download.
+    ///   - metrics: The metrics of the latest exchange.
+    ///   - serializationDuration: The duration of the serialization, in seconds.
     ///   - result: The value or the error.
     public init(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, resumeData: Data?,
@@ -118,44 +118,48 @@ extension DownloadResponse: Sendable where Success: Sendable {}
 // MARK: Changing results
 
 extension DataResponse {
-    /// Returns the response with a value that a closure makes of its value.
+    /// Returns the response with the value that a closure creates from the value.
     public func map<NewSuccess>(_ transform: (Success) -> NewSuccess) -> DataResponse<NewSuccess, Failure> {
         with(result.map(transform))
     }
 
-    /// Returns the response with a value that a closure makes of its value, or with the error that it throws.
+    /// Returns the response with the value that a closure creates from the value, or with the error that the closure
+    /// throws.
     public func tryMap<NewSuccess>(
         _ transform: (Success) throws -> NewSuccess
     ) -> DataResponse<NewSuccess, any Error> { with(result.tryMap(transform)) }
 
-    /// Returns the response with an error that a closure makes of its error.
+    /// Returns the response with the error that a closure creates from the error.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> DataResponse<Success, NewFailure> { with(result.mapError(transform)) }
 
-    /// Returns the response with an error that a closure makes of its error, or with the error that it throws.
+    /// Returns the response with the error that a closure creates from the error, or with the error that the closure
+    /// throws.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> DataResponse<Success, any Error> { with(result.tryMapError(transform)) }
 }
 
 extension DownloadResponse {
-    /// Returns the response with a value that a closure makes of its value.
+    /// Returns the response with the value that a closure creates from the value.
     public func map<NewSuccess>(_ transform: (Success) -> NewSuccess) -> DownloadResponse<NewSuccess, Failure> {
         with(result.map(transform))
     }
 
-    /// Returns the response with a value that a closure makes of its value, or with the error that it throws.
+    /// Returns the response with the value that a closure creates from the value, or with the error that the closure
+    /// throws.
     public func tryMap<NewSuccess>(
         _ transform: (Success) throws -> NewSuccess
     ) -> DownloadResponse<NewSuccess, any Error> { with(result.tryMap(transform)) }
 
-    /// Returns the response with an error that a closure makes of its error.
+    /// Returns the response with the error that a closure creates from the error.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> DownloadResponse<Success, NewFailure> { with(result.mapError(transform)) }
 
-    /// Returns the response with an error that a closure makes of its error, or with the error that it throws.
+    /// Returns the response with the error that a closure creates from the error, or with the error that the closure
+    /// throws.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> DownloadResponse<Success, any Error> { with(result.tryMapError(transform)) }

@@ -2,48 +2,49 @@ public import BluebonnetCallbacks
 public import Foundation
 import FoundationNetworking
 
-// Safety: the properties are constants; subclasses answer for their own.
-/// A policy that makes requests again after failures of the connection or of the server.
+// Safety: the properties are constants; subclasses are responsible for their own properties.
+/// A policy that retries requests after failures of the connection or of the server.
 open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
-    /// The default number of retries of a request: 2.
+    /// The default maximum number of retries of a request: 2.
     public static let defaultRetryLimit = Bluebonnet.RetryPolicy.defaultRetryLimit
     /// The default base of the delay: 2.
     public static let defaultExponentialBackoffBase = Bluebonnet.RetryPolicy.defaultExponentialBackoffBase
     /// The default scale of the delay: 0.5.
     public static let defaultExponentialBackoffScale = Bluebonnet.RetryPolicy.defaultExponentialBackoffScale
-    /// The default methods: those that may be repeated (RFC 9110, section 9.2.2).
+    /// The default methods: DELETE, GET, HEAD, OPTIONS, PUT and TRACE, which are idempotent (RFC 9110 §9.2.2).
     public static let defaultRetryableHTTPMethods = Bluebonnet.RetryPolicy.defaultRetryableHTTPMethods
     /// The default status codes: 408, 429, 500, 502, 503 and 504.
     public static let defaultRetryableHTTPStatusCodes = Bluebonnet.RetryPolicy.defaultRetryableHTTPStatusCodes
-    /// The default codes of errors, which say that the connection has failed.
+    /// The default error codes, for example for failed connections, timeouts and unusable responses.
     public static let defaultRetryableURLErrorCodes: Set<URLError.Code> = [
         .badServerResponse, .cannotConnectToHost, .cannotFindHost, .cannotParseResponse, .dnsLookupFailed,
         .networkConnectionLost, .notConnectedToInternet, .secureConnectionFailed, .timedOut,
         .zeroByteResource, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
     ]
 
-    /// The number of retries of a request.
+    /// The maximum number of retries of a request.
     public let retryLimit: UInt
-    /// The base of the delay, which is the base to the power of the number of retries, times the scale.
+    /// The base of the delay; the delay is the base to the power of the number of previous retries, multiplied by the
+    /// scale.
     public let exponentialBackoffBase: UInt
     /// The scale of the delay, in seconds.
     public let exponentialBackoffScale: Double
-    /// The methods whose requests are made again.
+    /// The methods of requests that are retried.
     public let retryableHTTPMethods: Set<HTTPMethod>
-    /// The status codes after which a request is made again.
+    /// The status codes after which a request is retried.
     public let retryableHTTPStatusCodes: Set<Int>
-    /// The codes of errors after which a request is made again.
+    /// The error codes after which a request is retried.
     public let retryableURLErrorCodes: Set<URLError.Code>
 
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: The number of retries of a request.
+    ///   - retryLimit: The maximum number of retries of a request.
     ///   - exponentialBackoffBase: The base of the delay.
     ///   - exponentialBackoffScale: The scale of the delay, in seconds.
-    ///   - retryableHTTPMethods: The methods whose requests are made again.
-    ///   - retryableHTTPStatusCodes: The status codes after which a request is made again.
-    ///   - retryableURLErrorCodes: The codes of errors after which a request is made again.
+    ///   - retryableHTTPMethods: The methods of requests that are retried.
+    ///   - retryableHTTPStatusCodes: The status codes after which a request is retried.
+    ///   - retryableURLErrorCodes: The error codes after which a request is retried.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -61,9 +62,10 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         self.retryableURLErrorCodes = retryableURLErrorCodes
     }
 
-    /// Asks `shouldRetry(request:dueTo:)`, and waits longer after each failure.
+    /// Retries the request if `shouldRetry(request:dueTo:)` returns `true` and the retry limit is not reached.
     ///
-    /// The delay is the longer one of the exponential delay and of a `Retry-After` field of at most a minute.
+    /// The delay grows exponentially with each retry. If the response has a `Retry-After` field with a longer delay,
+    /// this delay is used instead, up to 60 seconds.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping RetryCompletion
@@ -77,7 +79,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
         completion(.retryWithDelay(max(exponential, min(requested / .seconds(1), 60))))
     }
 
-    /// Returns whether to make a failed request again.
+    /// Returns whether to retry a failed request.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -92,15 +94,15 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
 }
 
 // Safety: all stored properties are constants of `Sendable` types.
-/// A policy that makes requests again only after their connection was lost.
+/// A policy that retries requests only after the connection was lost.
 open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: The number of retries of a request.
+    ///   - retryLimit: The maximum number of retries of a request.
     ///   - exponentialBackoffBase: The base of the delay.
     ///   - exponentialBackoffScale: The scale of the delay, in seconds.
-    ///   - retryableHTTPMethods: The methods whose requests are made again.
+    ///   - retryableHTTPMethods: The methods of requests that are retried.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -118,7 +120,7 @@ extension RequestInterceptor where Self == RetryPolicy {
     /// The default policy.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy; see the initializer.
+    /// Creates a policy; see the initializer of `RetryPolicy`.
     public static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -138,7 +140,7 @@ extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
     /// The default policy for lost connections.
     public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 
-    /// A policy for lost connections; see the initializer.
+    /// Creates a policy for lost connections; see the initializer of `ConnectionLostRetryPolicy`.
     public static func connectionLostRetryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -162,8 +164,10 @@ extension RequestInterceptor where Self == DeflateRequestCompressor {
     /// An interceptor that compresses bodies.
     ///
     /// - Parameters:
-    ///   - duplicateHeaderBehavior: What happens to requests with a `Content-Encoding`; they fail by default.
-    ///   - shouldCompressBodyData: A closure that decides for each body in memory; by default, all are compressed.
+    ///   - duplicateHeaderBehavior: The handling of a request that already has a `Content-Encoding`; by default, the
+    ///     request fails.
+    ///   - shouldCompressBodyData: A closure that decides whether a body in memory is compressed; by default, all
+    ///     bodies are compressed.
     /// - Returns: The interceptor.
     public static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,

@@ -2,45 +2,45 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// A type that makes a value of the response of a `DataRequest`.
+/// A type that creates a value from the response of a `DataRequest`.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
     associatedtype SerializedObject
 
-    /// Makes a value of a response, or throws.
+    /// Creates a value from a response, or throws an error.
     ///
     /// - Parameters:
-    ///   - request: The latest request that was made.
+    ///   - request: The latest request.
     ///   - response: The head of the response.
     ///   - data: The body; `nil` if it is empty.
-    ///   - error: The error of the request. Serializers usually throw it.
-    /// - Throws: An error if it cannot be done.
-    /// - Returns: The result.
+    ///   - error: The error of the request. Serializers usually throw this error.
+    /// - Throws: An error if the value cannot be created.
+    /// - Returns: The value.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
-/// A type that makes a value of the file of a `DownloadRequest`.
+/// A type that creates a value from the file of a `DownloadRequest`.
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
     /// The type of the value.
     associatedtype SerializedObject
 
-    /// Makes a value of a file, or throws.
+    /// Creates a value from a file, or throws an error.
     ///
     /// - Parameters:
-    ///   - request: The latest request that was made.
+    ///   - request: The latest request.
     ///   - response: The head of the response.
-    ///   - fileURL: The file with the body.
-    ///   - error: The error of the request. Serializers usually throw it.
-    /// - Throws: An error if it cannot be done.
-    /// - Returns: The result.
+    ///   - fileURL: The URL of the file with the body.
+    ///   - error: The error of the request. Serializers usually throw this error.
+    /// - Throws: An error if the value cannot be created.
+    /// - Returns: The value.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
-/// A type that makes a value of any response.
+/// A type that creates a value from the response of a `DataRequest` or a `DownloadRequest`.
 public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
     DownloadResponseSerializerProtocol
 {
@@ -67,17 +67,17 @@ extension ResponseSerializer {
     /// The status codes with which a response may have an empty body: 204 and 205.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
-    /// Whether the response of a request may have an empty body; `nil` without a request.
+    /// Returns whether the method of a request allows an empty body; `nil` without a request.
     public func requestAllowsEmptyResponseData(_ request: URLRequest?) -> Bool? {
         request?.method.map { emptyRequestMethods.contains($0) }
     }
 
-    /// Whether a response may have an empty body; `nil` without a response.
+    /// Returns whether the status code of a response allows an empty body; `nil` without a response.
     public func responseAllowsEmptyResponseData(_ response: HTTPURLResponse?) -> Bool? {
         response.map { emptyResponseCodes.contains($0.statusCode) }
     }
 
-    /// Whether the body may be empty, because of the request or because of the response.
+    /// Returns whether the method of the request or the status code of the response allows an empty body.
     public func emptyResponseAllowed(forRequest request: URLRequest?, response: HTTPURLResponse?) -> Bool {
         requestAllowsEmptyResponseData(request) == true || responseAllowsEmptyResponseData(response) == true
     }
@@ -103,7 +103,8 @@ extension DataResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 extension StringResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 extension DecodableResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 
-/// The defaults of the built-in serializers, which both of their protocols declare.
+/// The defaults of the built-in serializers; this protocol resolves the conflict between two protocols that declare
+/// them.
 public protocol DefaultsOfSerializers: ResponseSerializer, Bluebonnet.ResponseSerializer {}
 
 extension DefaultsOfSerializers {
@@ -147,7 +148,7 @@ extension SynchronousResponseSerializer {
 }
 
 extension URLResponseSerializer: DownloadResponseSerializerProtocol {
-    /// Returns the file, or throws the error of the request.
+    /// Returns the URL of the file, or throws the error of the request.
     public func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> URL {
@@ -157,7 +158,7 @@ extension URLResponseSerializer: DownloadResponseSerializerProtocol {
     }
 }
 
-/// A serializer of JSON that makes dictionaries, arrays, strings and numbers.
+/// A serializer that parses JSON to dictionaries, arrays, strings, numbers, Booleans and `NSNull`.
 public struct JSONResponseSerializer: ResponseSerializer {
     /// The preprocessor of the body.
     public var dataPreprocessor: any DataPreprocessor { base.dataPreprocessor }
@@ -176,7 +177,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which a response may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
-    ///   - options: The options of the parser; by default, any JSON value is allowed.
+    ///   - options: The options of the parser; by default, the top level can be any JSON value.
     public init(
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head], options: JSONSerialization.ReadingOptions = .fragmentsAllowed
@@ -210,7 +211,7 @@ extension DataResponseSerializerProtocol {
     /// - Parameters:
     ///   - type: The type of the value.
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
     /// - Returns: The serializer.
     public static func decodable<T: Decodable>(
         of type: T.Type, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
@@ -221,18 +222,18 @@ extension DataResponseSerializerProtocol {
 }
 
 extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer {
-    /// A serializer that returns the file.
+    /// A serializer that returns the URL of the file.
     public static var url: URLResponseSerializer { URLResponseSerializer() }
 }
 
 // MARK: In Bluebonnet
 
-/// A value that is handed on once, from the serializer that has made it to the handler that gets it.
+/// A value that a serializer passes to a handler, and that may not be `Sendable`.
 // Safety: only the handler and the monitors have the value.
 struct Handed<Value>: AnyHanded, @unchecked Sendable {
     let value: Value
 
-    // A cast of the value itself would need to be known to succeed when this is compiled.
+    // The compiler does not allow a cast of the value itself to `any Sendable`, so an array of the value is cast.
     var sendable: (any Sendable)? { ([value] as? [any Sendable])?.first }
 }
 
@@ -240,7 +241,7 @@ protocol AnyHanded {
     var sendable: (any Sendable)? { get }
 }
 
-/// A serializer whose values are handed on, because they may not be `Sendable`.
+/// A serializer that wraps its values, because they may not be `Sendable`.
 struct HandingSerializer<Base: Sendable>: Sendable {
     let base: Base
 }
@@ -287,7 +288,7 @@ struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
 
     /// Returns the result of a request.
     ///
-    /// A serializer that was not called, because the request has failed, gets the error.
+    /// If the request failed before the serializer was called, the serializer is called with the error.
     func result<Kind>(
         _ answer: SerializedResponse<Kind, Object, RequestError>, of request: Request
     ) -> Result<Object, AFError> {
@@ -301,6 +302,6 @@ struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
 }
 
 extension RequestError {
-    /// Whether a serializer has thrown this error, and is not asked again.
+    /// Whether a serializer threw this error; in this case, the serializer is not called again.
     fileprivate var isFromSerializer: Bool { if case .serialization = kind { true } else { false } }
 }

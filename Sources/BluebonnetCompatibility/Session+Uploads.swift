@@ -13,7 +13,7 @@ extension Session {
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
@@ -26,10 +26,10 @@ extension Session {
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: The request, whose body is replaced.
+    ///   - convertible: The request. The upload replaces its body.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ data: Data, with convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
@@ -38,14 +38,14 @@ extension Session {
     /// Creates a request that sends a file.
     ///
     /// - Parameters:
-    ///   - fileURL: The file, which is read while it is sent.
+    ///   - fileURL: The URL of the file. The file is read while it is sent.
     ///   - convertible: The URL.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
@@ -57,11 +57,11 @@ extension Session {
     /// Creates a request that sends a file.
     ///
     /// - Parameters:
-    ///   - fileURL: The file, which is read while it is sent.
-    ///   - convertible: The request, whose body is replaced.
+    ///   - fileURL: The URL of the file. The file is read while it is sent.
+    ///   - convertible: The request. The upload replaces its body.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ fileURL: URL, with convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
@@ -70,14 +70,15 @@ extension Session {
     /// Creates a request that sends the content of a stream.
     ///
     /// - Parameters:
-    ///   - stream: The stream, which only this request reads. A `Content-Length` field tells its length.
+    ///   - stream: The stream. The caller must not use it after this call. A `Content-Length` field sets the length of
+    ///     the stream.
     ///   - convertible: The URL.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ stream: sending InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
@@ -89,11 +90,12 @@ extension Session {
     /// Creates a request that sends the content of a stream.
     ///
     /// - Parameters:
-    ///   - stream: The stream, which only this request reads. A `Content-Length` field tells its length.
-    ///   - convertible: The request, whose body is replaced.
+    ///   - stream: The stream. The caller must not use it after this call. A `Content-Length` field sets the length of
+    ///     the stream.
+    ///   - convertible: The request. The upload replaces its body.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         _ stream: sending InputStream, with convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
@@ -102,15 +104,15 @@ extension Session {
     /// Creates a request that sends a form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: A closure that adds the parts of the form. It is called at once.
+    ///   - multipartFormData: A closure that adds the parts of the form. It is called before this method returns.
     ///   - convertible: The URL.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - encodingMemoryThreshold: Ignored, because forms are encoded while they are sent.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         multipartFormData: @escaping (MultipartFormData) -> Void, to convertible: any URLConvertible,
         usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -126,12 +128,12 @@ extension Session {
     /// Creates a request that sends a form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: A closure that adds the parts of the form. It is called at once.
-    ///   - convertible: The request, whose body is replaced.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - multipartFormData: A closure that adds the parts of the form. It is called before this method returns.
+    ///   - convertible: The request. The upload replaces its body.
+    ///   - encodingMemoryThreshold: Ignored, because forms are encoded while they are sent.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         multipartFormData: @escaping (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
         usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -142,15 +144,15 @@ extension Session {
     /// Creates a request that sends a form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form, as it is now.
+    ///   - multipartFormData: The form. Later changes to it have no effect.
     ///   - convertible: The URL.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - encodingMemoryThreshold: Ignored, because forms are encoded while they are sent.
     ///   - method: The method; `POST` by default.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
     ///   - requestModifier: A closure that changes the request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible,
         usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -165,12 +167,12 @@ extension Session {
     /// Creates a request that sends a form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form, as it is now.
-    ///   - convertible: The request, whose body is replaced.
-    ///   - encodingMemoryThreshold: Ignored; forms are encoded while they are sent.
+    ///   - multipartFormData: The form. Later changes to it have no effect.
+    ///   - convertible: The request. The upload replaces its body.
+    ///   - encodingMemoryThreshold: Ignored, because forms are encoded while they are sent.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - fileManager: Ignored.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     public func upload(
         multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible,
         usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -208,7 +210,7 @@ extension Session {
     }
 }
 
-/// A request with a body of its own.
+/// A request whose body is replaced by the body of an upload.
 private struct Upload: URLRequestConvertible {
     let body: Session.Body
     let convertible: any URLRequestConvertible

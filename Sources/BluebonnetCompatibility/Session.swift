@@ -2,14 +2,14 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// The session that the global requests use, as in `AF.request(…)`.
+/// The default session, for example for `AF.request(…)`.
 public let AF = Session.default
 
 // Safety: no stored property changes after the initializer. The compiler does not check classes that are open.
 /// A session with Alamofire's interface.
 ///
-/// A `Bluebonnet.Session` does the work. A running request is kept until it has ended,
-/// even if the program keeps neither the request nor the session.
+/// A `Bluebonnet.Session` does the work. A running request continues until it has ended, even if the program releases
+/// the request and the session.
 open class Session: @unchecked Sendable {
     /// A closure that changes a `URLRequest` before its parameters are encoded.
     public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
@@ -17,38 +17,38 @@ open class Session: @unchecked Sendable {
     /// The configuration of a session of `Bluebonnet`.
     public typealias Configuration = Bluebonnet.Session.Configuration
 
-    /// When `URLRequest`s are created; it has no effect.
+    /// The time at which `URLRequest`s are created; this setting has no effect.
     public enum RequestSetup: Sendable {
-        /// Together with the request.
+        /// The `URLRequest` is created together with the request.
         case eager
-        /// When the request starts.
+        /// The `URLRequest` is created when the request starts.
         case lazy
     }
 
-    /// The session that `AF` uses; it is also the default session of `Bluebonnet`.
+    /// The session that `AF` uses; its `base` is the default session of `Bluebonnet`.
     public static let `default` = Session(Bluebonnet.Session.default)
 
-    /// The session of `Bluebonnet` that makes the requests.
+    /// The session of `Bluebonnet` that sends the requests.
     public let base: Bluebonnet.Session
     /// The configuration with which the session was created.
     ///
-    /// Changes to it have no effect.
+    /// Changes to the configuration have no effect.
     public private(set) var sessionConfiguration: URLSessionConfiguration = .af.default
     /// The delegate, which has no effect.
     public private(set) var delegate = SessionDelegate()
-    /// A queue, which has no effect: requests are not created on queues.
+    /// A queue without an effect, because requests are not created on queues.
     public private(set) var rootQueue = DispatchQueue.global()
-    /// A queue, which has no effect: requests are not created on queues.
+    /// A queue without an effect, because requests are not created on queues.
     public private(set) var requestQueue = DispatchQueue.global()
-    /// A queue, which has no effect: responses are serialized on the global executor.
+    /// A queue without an effect, because responses are serialized on the global executor.
     public private(set) var serializationQueue = DispatchQueue.global()
     /// The interceptor of all requests.
     public var interceptor: (any RequestInterceptor)? { parts.interceptor }
-    /// The manager that evaluates servers.
+    /// The manager that assigns trust evaluators to hosts.
     public var serverTrustManager: ServerTrustManager? { parts.serverTrustManager }
-    /// The handler of redirects, for requests that have none of their own.
+    /// The redirect handler, for requests without their own redirect handler.
     public var redirectHandler: (any RedirectHandler)? { parts.redirectHandler }
-    /// The handler of responses that can be cached, for requests that have none of their own.
+    /// The cache handler, for requests without their own cache handler.
     public var cachedResponseHandler: (any CachedResponseHandler)? { parts.cachedResponseHandler }
     /// The monitors of all requests.
     public var eventMonitors: [any EventMonitor] { parts.eventMonitors }
@@ -61,18 +61,20 @@ open class Session: @unchecked Sendable {
     /// Creates a session.
     ///
     /// - Parameters:
-    ///   - configuration: The configuration, which is read once. The session begins with the cookies of its storage.
-    ///     Its `protocolClasses` make every request fail.
-    ///   - delegate: Ignored; libcurl has no delegates.
-    ///   - rootQueue: Ignored; a session has no queues.
+    ///   - configuration: The configuration, which is read once. The session begins with the cookies of the
+    ///     configuration's cookie storage. If the configuration has your own `protocolClasses`, every request fails.
+    ///   - delegate: Ignored, because libcurl has no delegates.
+    ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored; requests are always created when they start.
+    ///   - requestSetup: Ignored, because requests are always created when they start.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
-    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
-    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
-    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
+    ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
+    ///     evaluator, the system's trusted certificates decide.
+    ///   - redirectHandler: The redirect handler; by default, redirects are followed.
+    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
+    ///     default, all of them are stored.
     ///   - eventMonitors: The monitors of all requests.
     public convenience init(
         configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
@@ -98,20 +100,22 @@ open class Session: @unchecked Sendable {
         sessionConfiguration = configuration
     }
 
-    /// Creates a session with the configuration of a `URLSession`, which itself is not used.
+    /// Creates a session with the configuration of a `URLSession`; the `URLSession` itself is not used.
     ///
     /// - Parameters:
     ///   - session: The `URLSession` whose configuration is read.
-    ///   - delegate: Ignored; libcurl has no delegates.
-    ///   - rootQueue: Ignored; a session has no queues.
+    ///   - delegate: Ignored, because libcurl has no delegates.
+    ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored; requests are always created when they start.
+    ///   - requestSetup: Ignored, because requests are always created when they start.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
-    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
-    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
-    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
+    ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
+    ///     evaluator, the system's trusted certificates decide.
+    ///   - redirectHandler: The redirect handler; by default, redirects are followed.
+    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
+    ///     default, all of them are stored.
     ///   - eventMonitors: The monitors of all requests.
     public convenience init(
         session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
@@ -128,17 +132,19 @@ open class Session: @unchecked Sendable {
             eventMonitors: eventMonitors)
     }
 
-    /// Creates a session with everything that a configuration of `Bluebonnet` offers.
+    /// Creates a session with a configuration of `Bluebonnet`.
     ///
     /// - Parameters:
     ///   - configuration: The configuration.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
     ///   - interceptor: The interceptor of all requests; none by default.
-    ///   - serverTrustManager: The manager that evaluates servers; by default, the system's certificates decide.
-    ///   - redirectHandler: The handler of redirects; by default, redirects are followed.
-    ///   - cachedResponseHandler: The handler of responses that can be cached; by default, all of them are stored.
+    ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
+    ///     evaluator, the system's trusted certificates decide.
+    ///   - redirectHandler: The redirect handler; by default, redirects are followed.
+    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
+    ///     default, all of them are stored.
     ///   - eventMonitors: The monitors of all requests.
-    ///   - transport: The transport that makes the exchanges, such as a stub in a test; libcurl by default.
+    ///   - transport: The transport that sends the requests, such as a stub in a test; libcurl by default.
     @_disfavoredOverload  // `.default` means Foundation's configuration
     public convenience init(
         configuration: Configuration = .default, startRequestsImmediately: Bool = true,
@@ -154,12 +160,12 @@ open class Session: @unchecked Sendable {
         self.parts = parts
     }
 
-    /// Creates a session whose requests are made by a session of `Bluebonnet`.
+    /// Creates a session whose requests are sent by a session of `Bluebonnet`.
     ///
-    /// - Parameter base: The session that makes the requests.
+    /// - Parameter base: The session that sends the requests.
     public init(_ base: Bluebonnet.Session) {
         self.base = base
-        // An earlier session for the same base keeps its place: it has the user's handlers.
+        // An earlier session for the same base is not replaced, because it has the user's handlers.
         guard Self.existing(for: base) == nil else { return }
         Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self, identity: ObjectIdentifier(self)) }
     }
@@ -171,9 +177,9 @@ open class Session: @unchecked Sendable {
         }
     }
 
-    /// Does something with all requests that run or have not been started.
+    /// Calls a closure with all unfinished requests that have started or that a task awaits.
     ///
-    /// - Parameter action: The closure, which is called once, on an arbitrary thread.
+    /// - Parameter action: The closure. It is called once, on the global executor.
     @preconcurrency public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
         base.withAllRequests(perform: { action(Set($0.map(Request.of))) })
     }
@@ -200,17 +206,18 @@ open class Session: @unchecked Sendable {
 
     // MARK: request
 
-    /// Creates a request whose response is kept in memory.
+    /// Creates a request that keeps the body of the response in memory.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters; none by default.
-    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoding: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
     open func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -223,17 +230,18 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor)
     }
 
-    /// Creates a request whose response is kept in memory.
+    /// Creates a request that keeps the body of the response in memory.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters.
-    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoding: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     @_disfavoredOverload  // for parameters whose values are not known to be `Sendable`
     open func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
@@ -245,17 +253,18 @@ open class Session: @unchecked Sendable {
             Converted.url(convertible, method, headers, requestModifier, encode), interceptor: interceptor)
     }
 
-    /// Creates a request whose response is kept in memory.
+    /// Creates a request that keeps the body of the response in memory.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters.
-    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoder: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     open func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
@@ -266,12 +275,12 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor)
     }
 
-    /// Creates a request whose response is kept in memory.
+    /// Creates a request that keeps the body of the response in memory.
     ///
     /// - Parameters:
     ///   - convertible: The request.
     ///   - interceptor: An interceptor of this request; none by default.
-    /// - Returns: The request, which starts with its first response handler.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     open func request(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
@@ -282,18 +291,19 @@ open class Session: @unchecked Sendable {
 
     // MARK: download
 
-    /// Creates a request whose response is stored in a file.
+    /// Creates a request that stores the body of the response in a file.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters; none by default.
-    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoding: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    ///   - destination: Where the file is put; in the temporary directory by default.
-    /// - Returns: The request, which starts with its first response handler.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
     open func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -307,18 +317,19 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request whose response is stored in a file.
+    /// Creates a request that stores the body of the response in a file.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters.
-    ///   - encoding: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoding: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    ///   - destination: Where the file is put; in the temporary directory by default.
-    /// - Returns: The request, which starts with its first response handler.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     @_disfavoredOverload  // for parameters whose values are not known to be `Sendable`
     open func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
@@ -332,18 +343,19 @@ open class Session: @unchecked Sendable {
             to: destination)
     }
 
-    /// Creates a request whose response is stored in a file.
+    /// Creates a request that stores the body of the response in a file.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters.
-    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoder: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    ///   - destination: Where the file is put; in the temporary directory by default.
-    /// - Returns: The request, which starts with its first response handler.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     open func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
@@ -355,13 +367,13 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor, to: destination)
     }
 
-    /// Creates a request whose response is stored in a file.
+    /// Creates a request that stores the body of the response in a file.
     ///
     /// - Parameters:
     ///   - convertible: The request.
     ///   - interceptor: An interceptor of this request; none by default.
-    ///   - destination: Where the file is put; in the temporary directory by default.
-    /// - Returns: The request, which starts with its first response handler.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     open func download(
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination? = nil
@@ -374,19 +386,20 @@ open class Session: @unchecked Sendable {
 
     // MARK: streamRequest
 
-    /// Creates a request whose response is handed on piece by piece.
+    /// Creates a request that delivers the body of the response in pieces, as they arrive.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - parameters: The parameters.
-    ///   - encoder: How the parameters are encoded; by default, in the query or in the body, depending on the method.
+    ///   - encoder: The encoding of the parameters; by default, they are written into the query or the body, depending
+    ///     on the method.
     ///   - headers: The header fields; none by default.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
-    ///     `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element of the stream cannot be
+    ///     serialized; `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    /// - Returns: The request, which starts with its first handler.
+    /// - Returns: The new request. By default, it starts when you add the first handler.
     open func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
@@ -398,17 +411,17 @@ open class Session: @unchecked Sendable {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Creates a request whose response is handed on piece by piece.
+    /// Creates a request that delivers the body of the response in pieces, as they arrive.
     ///
     /// - Parameters:
     ///   - convertible: The URL.
     ///   - method: The method; `GET` by default.
     ///   - headers: The header fields; none by default.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
-    ///     `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element of the stream cannot be
+    ///     serialized; `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
-    /// - Returns: The request, which starts with its first handler.
+    /// - Returns: The new request. By default, it starts when you add the first handler.
     open func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         automaticallyCancelOnStreamError: Bool = false,
@@ -419,14 +432,14 @@ open class Session: @unchecked Sendable {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Creates a request whose response is handed on piece by piece.
+    /// Creates a request that delivers the body of the response in pieces, as they arrive.
     ///
     /// - Parameters:
     ///   - convertible: The request.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element can't be serialized;
-    ///     `false` by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element of the stream cannot be
+    ///     serialized; `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
-    /// - Returns: The request, which starts with its first handler.
+    /// - Returns: The new request. By default, it starts when you add the first handler.
     open func streamRequest(
         _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil
@@ -438,13 +451,13 @@ open class Session: @unchecked Sendable {
                 interceptor: interceptor.map(InterceptorBridge.calling)))
     }
 
-    /// Creates a request that continues a download.
+    /// Creates a request that resumes a download.
     ///
     /// - Parameters:
     ///   - data: The resume data of the earlier download.
     ///   - interceptor: An interceptor of this request; none by default.
-    ///   - destination: Where the file is put; in the temporary directory by default.
-    /// - Returns: The request, which starts with its first response handler.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request. By default, it starts when you add the first response handler.
     open func download(
         resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination? = nil
@@ -459,7 +472,8 @@ open class Session: @unchecked Sendable {
 
     private struct Weak: Sendable {
         weak let session: Session?
-        /// Identifies the session without retaining it: the last release must not happen under the lock.
+        /// Identifies the session without retaining the session, because the last release must not happen under the
+        /// lock.
         let identity: ObjectIdentifier
     }
 
@@ -468,7 +482,8 @@ open class Session: @unchecked Sendable {
     /// Returns the session that was created for a session of `Bluebonnet`.
     static func of(_ base: Bluebonnet.Session) -> Session { existing(for: base) ?? Session(base) }
 
-    /// The session leaves the closure, because its deinitializer takes the same lock.
+    /// Returns the session for a session of `Bluebonnet`; the session is released outside the lock, because its
+    /// deinitializer takes the same lock.
     private static func existing(for base: Bluebonnet.Session) -> Session? {
         known.withLock { known in
             // Swift 6.3.1 miscompiles `?.session`, because the property is a weak constant.

@@ -28,7 +28,7 @@ extension Session {
 }
 
 extension Session.Configuration {
-    /// A configuration with the settings of a `URLSession`, and with the cookies that its storage has now.
+    /// Creates a configuration with the settings of a `URLSessionConfiguration` and the current cookies of its storage.
     init(takingCookiesOf configuration: URLSessionConfiguration) {
         self.init(configuration)
         guard cookies.policy != .never, let stored = configuration.httpCookieStorage?.cookies else { return }
@@ -36,7 +36,8 @@ extension Session.Configuration {
     }
 }
 
-/// An interceptor that fails every request of a session whose `URLProtocol` classes would be ignored.
+/// An interceptor that fails every request of a session, because the session would ignore the user's `URLProtocol`
+/// classes.
 struct StubRefusal: Bluebonnet.RequestInterceptor, Error, CustomStringConvertible {
     private let classes: String
 
@@ -68,7 +69,7 @@ struct Converted: URLRequestConvertible {
 
     func asURLRequest() throws -> URLRequest { try make() }
 
-    /// A request of a URL, whose parameters a closure encodes.
+    /// Returns a request of a URL; a closure encodes the parameters.
     static func url(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?, _ modify: Session.RequestModifier?,
         _ encode: @escaping Encoding = { $0 }
@@ -90,14 +91,14 @@ struct Converted: URLRequestConvertible {
         { request in try parameters.map { try encoder.encode($0, into: request) } ?? request }
     }
 
-    /// What a request of `Bluebonnet` was created from.
+    /// Returns the value from which a request of `Bluebonnet` was created.
     static func of(_ convertible: any HTTPRequestConvertible) -> any URLRequestConvertible {
         if let form = convertible as? FormByDefault { return form.convertible }
         return convertible as? any URLRequestConvertible ?? Converted { URLRequest(try convertible.asHTTPRequest()) }
     }
 }
 
-/// A request that the user has made, whose body is a form unless it says otherwise, as it is with `URLSession`.
+/// A request of the user; the body of a POST request without a `Content-Type` is sent as a form, as in `URLSession`.
 struct FormByDefault: HTTPRequestConvertible {
     let convertible: any URLRequestConvertible
 

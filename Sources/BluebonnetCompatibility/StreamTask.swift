@@ -2,11 +2,11 @@ public import BluebonnetCallbacks
 public import Foundation
 
 extension StreamOf {
-    /// What happens to values that the reader has not taken yet.
+    /// The policy for values that the reader has not read yet.
     public typealias BufferingPolicy = AsyncStream<Element>.Continuation.BufferingPolicy
 }
 
-/// A stream request whose body is read with sequences.
+/// A task with which you read the body of a stream request as sequences.
 public struct DataStreamTask: Sendable {
     /// A sequence of the elements of a stream.
     public typealias Stream<Success: Sendable, Failure: Error> = StreamOf<DataStreamRequest.Stream<Success, Failure>>
@@ -18,8 +18,8 @@ public struct DataStreamTask: Sendable {
     /// Returns a sequence of the pieces of the body, and of the completion.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
-    ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
+    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
     /// - Returns: The sequence.
     public func streamingData(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
@@ -30,8 +30,8 @@ public struct DataStreamTask: Sendable {
     /// Returns a sequence of the pieces of the body as text, and of the completion.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
-    ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
+    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
     /// - Returns: The sequence.
     public func streamingStrings(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
@@ -39,12 +39,12 @@ public struct DataStreamTask: Sendable {
         base.streamingStrings(automaticallyCancelling: automaticallyCancelling).mapped { .init($0) }
     }
 
-    /// Returns a sequence of the values of a body of JSON values, and of the completion.
+    /// Returns a sequence of the decoded values of the lines of the body, and of the completion.
     ///
     /// - Parameters:
     ///   - type: The type of the values; usually, the compiler infers it.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
-    ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
+    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
     /// - Returns: The sequence.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
@@ -54,12 +54,12 @@ public struct DataStreamTask: Sendable {
             .mapped { .init($0, mapError: AFError.init) }
     }
 
-    /// Returns a sequence of values that a serializer makes of the pieces of the body, and of the completion.
+    /// Returns a sequence of the values that a serializer creates from the pieces of the body, and of the completion.
     ///
     /// - Parameters:
     ///   - serializer: The serializer.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `true` by default.
-    ///   - bufferingPolicy: Ignored; a slow loop slows the server down.
+    ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
+    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
     /// - Returns: The sequence.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         serializedUsing serializer: Serializer, automaticallyCancelling: Bool = true,
@@ -81,6 +81,6 @@ public struct DataStreamTask: Sendable {
 }
 
 extension DataStreamRequest {
-    /// Returns a task that reads the body with sequences.
+    /// Returns a task with which you read the body as sequences.
     public func streamTask() -> DataStreamTask { DataStreamTask(resumedIfSuspended().streamBase.streamTask()) }
 }

@@ -2,19 +2,19 @@ import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-// What Alamofire has and a library without `URLSession` cannot have. Each message names the replacement.
+// These declarations of Alamofire cannot exist in a library without `URLSession`. Each message names the replacement.
 
 extension Session {
-    /// Not available; libcurl makes the requests.
+    /// Not available, because libcurl sends the requests.
     @available(*, unavailable, message: "there is no URLSession; use sessionConfiguration, or cancelAllRequests()")
     public var session: URLSession { fatalError("unavailable") }
-    /// Not available; the monitors are called one by one.
+    /// Not available, because each monitor is called separately.
     @available(*, unavailable, renamed: "eventMonitors")
     public var eventMonitor: any EventMonitor { fatalError("unavailable") }
 }
 
 extension Request {
-    /// Not available; a session is not the delegate of its requests.
+    /// Not available, because a session is not the delegate of its requests.
     @available(*, unavailable, message: "keep the Session, and use its properties")
     public var delegate: Session? { nil }
     /// Not available; give the session an `EventMonitor` with `requestDidResume(_:)`.
@@ -32,7 +32,7 @@ extension Request {
 }
 
 extension EventMonitor {
-    /// Not available; a session has a `ServerTrustManager`, and a request has `authenticate(with:)`.
+    /// Not available; use the `ServerTrustManager` of a session, or `authenticate(with:)` of a request.
     @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge

@@ -4,9 +4,9 @@ public import FoundationNetworking
 
 /// A `ResponseSerializer` that receives a `URLRequest` and an `HTTPURLResponse`.
 ///
-/// Bluebonnet calls the serializer only for a response that the validators have accepted. The `error` is therefore
-/// always `nil`. If the request fails, the serializer is not called, and the error of the request does not change. The
-/// `error` parameter exists for a serializer that calls another serializer.
+/// Bluebonnet calls the serializer only for a response that the validators have accepted. It therefore always passes
+/// `nil` as the `error`. If the request fails, the serializer is not called, and the error of the request does not
+/// change. The `error` parameter exists for serializers that call another serializer.
 public protocol FoundationResponseSerializer<SerializedObject>: SynchronousResponseSerializer {
     /// The type of the value.
     // Declared again, so that the compiler infers the type from the methods of this protocol.
@@ -53,10 +53,10 @@ extension FoundationResponseSerializer {
         return try serialize(request: request, response: response, data: data, error: nil)
     }
 
-    /// Converts the request and the response to Foundation's types, and calls one of the other two methods.
+    /// Converts the request and the response to Foundation's types, and calls one of two methods.
     ///
-    /// For a body in a file, it calls ``serializeDownload(request:response:fileURL:error:)``. For a body in memory, it
-    /// calls ``serialize(request:response:data:error:)``.
+    /// For a body in a file, this method calls ``serializeDownload(request:response:fileURL:error:)``. For a body in
+    /// memory, it calls ``serialize(request:response:data:error:)``.
     public func serialize(_ input: SerializerInput) throws -> SerializedObject {
         let request = input.request.map { URLRequest($0) }
         let response = input.response?.urlResponse
@@ -69,7 +69,7 @@ extension FoundationResponseSerializer {
 }
 
 extension SynchronousResponseSerializer {
-    /// Converts Foundation's types and returns the serializer's value; throws `error` if `error` is not `nil`.
+    /// Converts Foundation's types and returns the serializer's value; throws `error` instead if `error` is not `nil`.
     package func value(
         _ request: URLRequest?, _ response: HTTPURLResponse?, _ data: Data?, _ error: (any Error)?
     ) throws -> SerializedObject {

@@ -140,8 +140,8 @@ extension PinnedCertificatesTrustEvaluator {
     /// If the bundle has no certificates, the evaluator refuses every server.
     ///
     /// - Parameters:
-    ///   - acceptSelfSignedCertificates: Whether a pinned certificate is trusted without the signature of a certificate
-    ///     authority; `false` by default.
+    ///   - acceptSelfSignedCertificates: Whether a pinned certificate is trusted even if no certificate authority has
+    ///     signed it; `false` by default.
     ///   - performDefaultValidation: Whether the certificate chain is checked; `true` by default.
     ///   - validateHost: Whether the certificate must match the host; `true` by default.
     public init(
@@ -182,7 +182,7 @@ extension Progress {
     ///
     /// While the total is not known, the total of this progress is -1. An empty body counts as one completed unit,
     /// because Foundation's `Progress` traps if its total is set to zero. This method changes the progress on the
-    /// caller's thread. On Linux, a `Progress` is not thread-safe, so use it on one thread or actor only.
+    /// caller's thread. On Linux, a `Progress` is not thread-safe. Use it on one thread or actor only.
     ///
     /// - Parameter transfer: The transfer progress to copy.
     package func update(to transfer: TransferProgress) {
@@ -194,8 +194,8 @@ extension Progress {
 
     /// Updates this progress with a sequence of progress values, such as `request.downloadProgressUpdates()`.
     ///
-    /// This method returns when the sequence ends or the task is cancelled. It changes the progress on the caller's
-    /// actor. On Linux, a `Progress` is not thread-safe, so use it on one thread or actor only:
+    /// This method returns when the sequence ends or the task is cancelled. The progress changes on the caller's actor.
+    /// On Linux, a `Progress` is not thread-safe. Use it on one thread or actor only:
     ///
     /// ```swift
     /// Task { @MainActor in await progress.follow(request.downloadProgressUpdates()) }

@@ -8,8 +8,7 @@ extension RequestError {
     /// with the matching code. The `userInfo` of the new error contains this error under `NSUnderlyingErrorKey`. It
     /// also contains the URL, without user info and query values, under `NSURLErrorFailingURLErrorKey`.
     ///
-    /// For example, no `URLError` matches if the parameters cannot be encoded, or if an adapter, a validator or a
-    /// custom serializer fails.
+    /// Some kinds of errors match no `URLError`, for example `.parameterEncoding`, `.adaptation` and `.validation`.
     public var urlError: URLError? {
         if let error = underlying as? URLError { return error }
         guard let code = URLError.Code(kind) else { return nil }

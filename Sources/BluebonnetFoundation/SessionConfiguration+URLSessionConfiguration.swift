@@ -12,19 +12,20 @@ extension Session.Configuration {
     ///   years or more, means no timeout.
     /// - `timeoutIntervalForResource`: The total timeout. Each retry and each redirect has its own total timeout. A
     ///   value of zero or less, or of ten years or more, means no timeout.
-    /// - `httpMaximumConnectionsPerHost`: The maximum number of connections to a host, if the value is above zero.
+    /// - `httpMaximumConnectionsPerHost`: The maximum number of connections to a host. A value of zero or less is
+    ///   ignored.
     /// - `httpCookieAcceptPolicy`: The cookie policy. If `httpShouldSetCookies` is `false` or `httpCookieStorage` is
     ///   `nil`, the session does not store or send cookies. The session does not use the cookies in the storage. Copy
     ///   them to the session's `cookies` instead.
     /// - `connectionProxyDictionary`: The proxy, with the `ExceptionsList`, the user name and the password of the
-    ///   dictionary. `nil` selects the proxy of the environment, and an empty dictionary selects no proxy. A session
-    ///   has only one proxy. If the dictionary contains several, the session uses the HTTPS proxy, otherwise the HTTP
-    ///   proxy, otherwise the SOCKS proxy.
+    ///   dictionary. `nil` selects the proxy in the environment variables, and an empty dictionary selects no proxy. A
+    ///   session has only one proxy. If the dictionary contains several proxies, the HTTPS proxy has precedence over
+    ///   the HTTP proxy, and the HTTP proxy over the SOCKS proxy.
     /// - `requestCachePolicy`: The `cachePolicy`. The policy `reloadIgnoringLocalAndRemoteCacheData` also adds the
     ///   header fields `Cache-Control: no-cache` and `Pragma: no-cache`.
     /// - `urlCache`: A `ResponseCache` in memory with the same `memoryCapacity`, if the capacity is above zero. The
-    ///   session does not use the contents of the `URLCache`. The default configuration uses `URLCache.shared`, which
-    ///   is ignored. To store responses in files, set `cache`.
+    ///   session does not use the contents of the `URLCache`. `URLCache.shared`, the cache of the default
+    ///   configuration, is ignored. To store responses in files, set `cache`.
     ///
     /// These properties are ignored:
     ///

@@ -11,7 +11,7 @@ enum NameLookupResult: Hashable, Sendable {
     case noAnswer
 }
 
-/// Looks up names with the system's resolver, on at most four threads, which end when no lookup is waiting.
+/// Looks up names with the system's resolver, on at most four threads; a thread ends when no lookup is waiting.
 ///
 /// A lookup cannot be interrupted, and can take half a minute. With several threads, a slow lookup does not delay all
 /// other lookups.

@@ -125,8 +125,8 @@ private final class NetworkChangeThread: Sendable {
         } else {
             openLater()
         }
-        // The listeners are called after the socket is open, so that no later change is missed. Without a socket, they
-        // still report the current state.
+        // The listeners are called after the socket is open, so that no later change is missed. Without a socket, the
+        // listeners still report the current state.
         callListeners()
     }
 
@@ -203,7 +203,7 @@ struct ChangeDebouncer {
         last = now
     }
 
-    /// Returns whether the current burst is over; if so, removes its changes.
+    /// Returns whether the current burst is over; if it is over, removes the changes of the burst.
     mutating func opens(at now: Int64) -> Bool {
         guard let deadline, now >= deadline else { return false }
         first = nil

@@ -13,8 +13,8 @@ enum NetworkPath: Hashable, Sendable {
     /// Creates the path for an error that the kernel returns instead of a route.
     init(error: Int32) {
         switch error {
-        // There is no route, the route has the type unreachable, prohibit or blackhole, or the link or the address
-        // family does not exist.
+        // Either there is no route, or the route has the type unreachable, prohibit or blackhole, or the link or the
+        // address family does not exist.
         case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENXIO, ESRCH, EAGAIN, EAFNOSUPPORT,
             EOPNOTSUPP:
             self = .none
@@ -173,8 +173,8 @@ extension NetworkLink {
 extension NetworkPath {
     /// Queries the kernel for the routes that packets to these addresses would take.
     ///
-    /// Unlike the routing tables, the result takes rules, metrics and links that are down into account. A query takes
-    /// some microseconds and needs no privilege.
+    /// Unlike the routing tables, the result considers rules, metrics and links that are down. A query takes some
+    /// microseconds and needs no privilege.
     static func paths(to addresses: [IPAddress]) -> [NetworkPath] {
         guard let socket = NetlinkSocket.querySocket() else { return addresses.map { _ in .unknown } }
         var queries = RouteQueries(socket: socket)

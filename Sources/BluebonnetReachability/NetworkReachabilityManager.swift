@@ -1,13 +1,13 @@
 public import Bluebonnet
 
-/// Reports whether the machine has a route to a host or to the Internet, and notifies you of changes.
+/// Reports whether the machine has a route to a host or to the Internet, and calls a handler after changes.
 ///
 /// The manager queries the kernel (rtnetlink) for the route that packets would take. The kernel notifies the manager
 /// when links, addresses, routes or rules change. The manager sends nothing to the host. The status "reachable" means
 /// only that packets can leave the machine. The host may still not respond.
 ///
-/// Do not check the status before you send a request. Send the request, and use the status to retry it or to explain
-/// its failure to people. ``OfflineRetrier`` retries requests for you.
+/// Do not check the status before you send a request. Send the request. If the request fails, use the status to retry
+/// it or to explain the failure to people. ``OfflineRetrier`` retries requests for you.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
@@ -15,12 +15,13 @@ public import Bluebonnet
 /// ```
 ///
 /// Keep a reference to the manager. When the manager is released, its sequences end and its handler is no longer
-/// called. All managers of the process share one thread and one socket, which exist only while a listener is active.
-/// The manager needs no privilege. If the system refuses to open the socket, as in some sandboxes, the status is
-/// ``Status/unknown``.
+/// called. All managers of the process share one thread and one socket. Both exist only while a handler or a sequence
+/// is active. The manager needs no privilege. If the system refuses to open the socket, as in some sandboxes, the
+/// status is ``Status/unknown``.
 ///
 /// The manager observes the network of the process. A process can have threads in separate network namespaces. The
-/// manager then observes the namespace of the thread that is the first to start a listener.
+/// manager then observes the namespace of the thread that is the first to set a handler or to iterate over
+/// ``statuses``.
 public final class NetworkReachabilityManager: Sendable {
     /// The reachability of a host or of the Internet.
     public enum Status: Hashable, Sendable {
@@ -37,8 +38,8 @@ public final class NetworkReachabilityManager: Sendable {
         /// `rmnet`, if it is a modem without link-layer frames, or if its name begins with `ww`, `rmnet` or `ccmni`. A
         /// modem on a serial line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not detected.
         public enum ConnectionType: Hashable, Sendable {
-            /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the machine
-            /// itself.
+            /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the loopback
+            /// interface.
             case ethernetOrWiFi
             /// A mobile network.
             case cellular
@@ -75,7 +76,7 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Creates a manager for a host.
     ///
-    /// The manager looks up the host's name with the system's resolver: when listening begins, and after each change of
+    /// The manager looks up the host's name with the system's resolver, when listening begins and after each change of
     /// the network. If a lookup fails, the manager repeats the lookup. The host is reachable if at least one of its
     /// addresses is reachable. An IP address and `localhost`, which is the machine itself, need no lookup.
     ///
@@ -98,10 +99,10 @@ public final class NetworkReachabilityManager: Sendable {
     /// The current reachability.
     ///
     /// This property queries the kernel, which takes some microseconds and does not block. If the manager is for a host
-    /// name, the property also starts a lookup of the name, but does not wait for the result. It starts no lookup while
-    /// the previous result is recent. Until the first lookup is complete, the property returns the reachability of the
-    /// Internet. In contrast, ``statuses`` and handlers wait for the lookup, and begin with the status of the host
-    /// itself.
+    /// name, the property also starts a lookup of the name, but does not wait for the result. While the previous result
+    /// is recent, the property starts no lookup. Until the first lookup is complete, the property returns the
+    /// reachability of the Internet. In contrast, ``statuses`` and handlers wait for the first lookup. They begin with
+    /// the status of the host itself.
     public var status: Status {
         listeners.target.lookUpIfDue()
         return listeners.target.status()
@@ -130,7 +131,7 @@ public final class NetworkReachabilityManager: Sendable {
     /// The handler runs on the global executor, one call after the other. The new handler replaces the previous
     /// handler.
     ///
-    /// - Parameter handler: The handler of the status. No new call begins after ``stopListening()``, but a call may
+    /// - Parameter handler: The handler of the status. When ``stopListening()`` returns, a call of the handler may
     ///   still be running.
     @_disfavoredOverload  // the overload with a queue is preferred where it exists
     public func startListening(onUpdatePerforming handler: @escaping @Sendable (Status) -> Void) {
@@ -169,10 +170,10 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
         throw CancellationError()
     }
 
-    /// Returns a new manager for the host, if the host is an IP address or `localhost`; otherwise this manager.
+    /// Returns a new manager for the host if the host is an IP address or `localhost`; otherwise returns this manager.
     ///
     /// With the new manager, a request to a local server does not wait while the Internet is unreachable. A manager
-    /// that was created for a host always returns itself.
+    /// that was created for a host returns itself for any host.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: The monitor for the host.

@@ -33,23 +33,23 @@ extension ConnectivityMonitoring {
 ///
 /// A failed request waits for a network if all of these conditions hold:
 ///
-/// - The request was not sent, because the host name was not resolved or no connection was made. It is therefore safe
-///   to retry the request with any method.
-/// - The body, if there is one, can be sent again.
+/// - The error is a failed name lookup, a failed connection or a connect timeout. In these cases, the request was not
+///   sent. It is therefore safe to retry the request with any method. The parameter `isOfflineError` of the initializer
+///   replaces this condition.
+/// - The request has no body, or the body can be sent again.
 /// - The request was retried fewer times than `retryLimit`, which is 5 by default.
 /// - The monitor reports that there is no network.
 ///
 /// A request waits for at most `maximumWait`, which is 5 seconds by default. If there is still no network, the request
 /// fails with its original error. Cancelling the request ends the wait.
 ///
-/// By default, the retrier uses ``NetworkReachabilityManager`` to check the route to the Internet. If the host of the
-/// URL is an IP address or `localhost`, the retrier checks the route to that host instead. A request to a local server
-/// that refuses connections therefore does not wait. For a request through a proxy, the retrier checks the host of the
-/// request and not the proxy.
+/// By default, the retrier uses a ``NetworkReachabilityManager`` that checks the route to the Internet. If the host of
+/// the URL is an IP address or `localhost`, this manager checks the route to the host instead. A request to a local
+/// server that refuses connections therefore does not wait. For a request through a proxy, the manager checks the host
+/// of the request and not the proxy.
 ///
-/// After a network returns, name lookups can fail for a moment although there is already a route. To retry the request
-/// in this case as well, add a `RetryPolicy` after this retrier:
-/// `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
+/// After a network returns, name lookups can fail for a moment, although there is already a route. To retry the request
+/// in this case too, add a `RetryPolicy` after this retrier: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// The monitor of the network.
     package let monitor: any ConnectivityMonitoring
@@ -102,7 +102,7 @@ public struct OfflineRetrier: RequestInterceptor {
         self.isOfflineError = isOfflineError
     }
 
-    /// Waits for a network, if the request failed because there is no network.
+    /// Waits for a network if the request failed because there is no network.
     ///
     /// - Parameters:
     ///   - request: The request that failed.
@@ -147,7 +147,7 @@ extension RequestRetrier where Self == OfflineRetrier {
     /// Creates a retrier that waits for a network.
     ///
     /// - Parameters:
-    ///   - monitor: The monitor of the network; by default, it checks the route to the Internet.
+    ///   - monitor: The monitor of the network; a monitor of the route to the Internet by default.
     ///   - maximumWait: The longest time for which a request waits for a network; 5 seconds by default.
     /// - Returns: The new retrier.
     package static func offlineRetrier(

@@ -115,7 +115,7 @@ final class ReachabilityTarget: Sendable {
         }
     }
 
-    /// Looks up the name in the background if the last lookup is too old.
+    /// Looks up the name in the background if the latest lookup is too old.
     ///
     /// This method is for targets without listeners, because only listeners start lookups automatically.
     func lookUpIfDue() {

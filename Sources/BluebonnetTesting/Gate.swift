@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// A gate at which tasks wait until a test opens it, for example to control when a route responds.
+/// A gate at which tasks wait until a test opens the gate, for example to control when a route responds.
 ///
 /// ```swift
 /// let gate = Gate()
@@ -24,7 +24,7 @@ package final class Gate: Sendable {
     /// The number of waiting tasks.
     package var waiterCount: Int { state.waiterCount }
 
-    /// Opens the gate, for the waiting tasks and for tasks that arrive later.
+    /// Opens the gate for the waiting tasks and for all tasks that arrive later.
     package func open() {
         state.change { $0 = true }
     }
@@ -42,7 +42,7 @@ package final class Gate: Sendable {
 
 /// Protects a state with a lock, and lets tasks wait until a condition on the state holds.
 final class ObservedState<State: Sendable>: Sendable {
-    /// Checks whether a condition holds; if so, returns the action to run after the lock is released.
+    /// Checks whether a condition holds; if it holds, returns the action to run after the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
 
     private struct Waiter {

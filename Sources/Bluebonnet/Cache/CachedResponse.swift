@@ -53,17 +53,22 @@ extension HTTPRequest {
         ///
         /// If there is no stored response, the session sends the request.
         case useProtocolCachePolicy
-        /// Ignores stored responses, sends the request, and stores the new response.
+        /// Ignores stored responses, sends the request, and stores the new response if RFC 9111 §3 allows the storage.
         case reloadIgnoringCache
         /// Uses a stored response of any age, or sends the request if there is no stored response.
         case returnCacheElseLoad
         /// Uses a stored response of any age, and never uses the network.
         ///
-        /// If there is no stored response, the request fails with `.cache(.notStored)`. Requests that do not use a
-        /// cache always fail with this error: streams, downloads, requests with an `onHTTPResponse(_:)` closure, and
-        /// all requests of a session without a cache.
+        /// If there is no stored response, the request fails with `.cache(.notStored)`. These requests cannot receive a
+        /// stored response, and always fail with this error:
+        ///
+        /// - streams and downloads;
+        /// - requests with an `onHTTPResponse(_:)` closure;
+        /// - requests with a method other than GET and HEAD;
+        /// - requests with a `Range` field, with a condition such as `If-None-Match`, or with the `no-store` directive;
+        /// - all requests of a session without a cache.
         case returnCacheDontLoad
-        /// Validates a stored response with the server, even if it is fresh.
+        /// Validates a stored response with the server, even if the response is fresh.
         ///
         /// A fresh response with the `immutable` directive is used without validation (RFC 8246).
         case reloadRevalidating
@@ -75,20 +80,23 @@ extension HTTPRequest {
 public enum ResponseSource: Hashable, Sendable {
     /// The server sent the response.
     case network
-    /// The response comes from the session's cache, without network access.
+    /// The response comes from the session's cache, and the server did not validate it.
+    ///
+    /// The stored response is fresh, the cache policy accepts a stale response, or the server failed (RFC 5861 §4).
     case cache
     /// The response comes from the session's cache, after the server validated it.
     case validated
 }
 
-/// A type that decides whether and in which form a response is stored in the session's cache.
+/// A type that decides whether a response is stored in the session's cache, and in which form.
 ///
 /// If a request has its own handler, this handler replaces the session's handler. If there is no handler, responses are
 /// stored unchanged.
 ///
-/// The session calls the handler for each response to a ``DataRequest`` that the cache may store according to RFC 9111
-/// §3. It calls the handler for a redirect response only if the `Content-Length` of this response is at most 64 KiB. It
-/// does not call the handler if the server only validates a response that is already stored.
+/// A response to a ``DataRequest`` can be stored if RFC 9111 §3 allows the storage. The session calls the handler for
+/// each of these responses, with two exceptions. For a redirect response, the session calls the handler only if the
+/// `Content-Length` of this response is at most 64 KiB. If the server only validates a response that is already stored,
+/// the session does not call the handler.
 public protocol CachedResponseHandler: Sendable {
     /// Returns the response to store.
     ///

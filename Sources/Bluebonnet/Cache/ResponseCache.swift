@@ -5,8 +5,8 @@ public import FoundationEssentials
 /// The cache is private, which means that it may store responses for a particular user. Share a cache only among
 /// sessions that act for the same user and trust the same servers.
 ///
-/// The cache uses a stored response only for requests for the same URL that also have the same values of these
-/// properties:
+/// The cache uses a stored response only for requests with the same URL. The fragment of the URL is ignored. These
+/// properties of the requests must also be the same:
 ///
 /// - the request fields that the `Vary` field of the response lists;
 /// - the `Authorization` and `Cookie` fields, the credential, and the user info of the URL, except if the
@@ -23,16 +23,17 @@ public import FoundationEssentials
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// The cache stores the response to a GET request of ``DataRequest`` if the response is complete and the server allows
-/// the storage. Streams, downloads and requests with an `onHTTPResponse(_:)` closure do not use the cache. When the
-/// cache is full, it removes the least recently used responses first. A response is stored in memory only if its size
-/// is at most an eighth of the memory capacity. A response is stored in a file only if its size is at most an eighth of
-/// the disk capacity.
+/// The cache stores the response to a GET request of ``DataRequest`` if the response is complete and RFC 9111 §3 allows
+/// the storage. Streams, downloads and requests with an `onHTTPResponse(_:)` closure receive no stored responses, and
+/// the cache does not store their responses. When the cache is full, it removes the least recently used responses
+/// first. A response is stored in memory only if its size is at most an eighth of the memory capacity. A response is
+/// stored in a file only if its size is at most an eighth of the disk capacity.
 ///
 /// The cache stores responses in memory. If the cache has a directory, it also stores them in files. The files remain
 /// when the process ends, and several processes may share a directory. If a file operation fails, the request does not
-/// fail, but the cache increases ``Statistics/diskFailures``. If the cache cannot replace or remove a file, it empties
-/// the file. If this fails too, the process no longer reads the file.
+/// fail, but the cache increases ``Statistics/diskFailures``. If the cache cannot write a file, it removes the files of
+/// all responses for the URL. If the cache cannot remove a file, it empties the file. If this fails too, the process no
+/// longer reads the file.
 public final class ResponseCache: Sendable {
     /// The maximum number of bytes that the responses occupy in memory, approximately.
     public let memoryCapacity: Int
@@ -58,9 +59,9 @@ public final class ResponseCache: Sendable {
     ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
     ///   - directory: The directory for the files; `nil` by default, which means no files. Use the directory only for
     ///     caches. If the directory does not exist, the cache creates it on first use. Only the current user can access
-    ///     the new directory. An existing directory must belong to the current user, and other users must not have
-    ///     write access. If these conditions are not met, the cache does not use files, and each attempt to use them
-    ///     increases ``Statistics/diskFailures``.
+    ///     the new directory. An existing directory must belong to the current user and be writable for this user.
+    ///     Other users must not have write access. If these conditions are not met, the cache does not use files, and
+    ///     each attempt to use them increases ``Statistics/diskFailures``.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
@@ -91,7 +92,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses.
     ///
-    /// If a request is already running during this call, the cache does not store its response.
+    /// If a request is already running during this call, the cache does not store the response to this request.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -101,7 +102,8 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses for a URL.
     ///
-    /// If a request for the URL is already running during this call, the cache does not store its response.
+    /// If a request for the URL is already running during this call, the cache does not store the response to this
+    /// request.
     ///
     /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent
@@ -113,10 +115,10 @@ public final class ResponseCache: Sendable {
     ///
     /// The lookup does not change the ``statistics``, but marks the response as recently used.
     ///
-    /// When a session sends a request, it adds header fields to the request. The lookup does not add these fields. If
-    /// the `Vary` field of the response lists a field that the session adds, add this field to the request yourself.
+    /// A session adds header fields to the requests that it sends. The lookup does not add these fields. If the `Vary`
+    /// field of the response lists a field that the session adds, add this field to the request yourself.
     ///
-    /// The lookup finds a response only if the session that received it had the default values of
+    /// The lookup finds a response only if the session that received the response had the default values of
     /// ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
     /// ``Session/Configuration/dns``.
     ///
@@ -225,9 +227,11 @@ extension ResponseCache {
         public internal(set) var staleResponses = 0
         /// The number of requests that were allowed to use a stored response, but received a response from the network.
         public internal(set) var misses = 0
-        /// The number of times that the cache stored a response, or updated a stored response after a validation.
+        /// The number of times that the cache stored a response, or updated a stored response after a validation or a
+        /// HEAD request.
         public internal(set) var stores = 0
-        /// The number of file operations that failed, or that the cache skipped because the directory is not safe.
+        /// The number of file operations that failed, or that the cache skipped because the directory is not safe or
+        /// cannot be created.
         ///
         /// For the conditions for a safe directory, see ``ResponseCache/init(memoryCapacity:diskCapacity:directory:)``.
         ///

@@ -31,8 +31,8 @@ extension [Cookie] {
     /// The cookies in the order in which libcurl sends them; the array must be in the order in which they were set.
     ///
     /// The cookie with the longest path comes first (RFC 6265 §5.4). Among cookies with equally long paths, the cookie
-    /// with the longest domain comes first. If the domains are also equally long, the cookie with the longest name
-    /// comes first, and otherwise the cookie that was set last.
+    /// with the longest domain comes first. Among cookies with equally long domains, the cookie with the longest name
+    /// comes first. If the names are also equally long, the cookie that was set last comes first.
     var inOrderOfSending: [Cookie] {
         enumerated()
             .sorted { left, right in

@@ -5,11 +5,12 @@ public import FoundationEssentials
 ///
 /// A session stores and sends cookies automatically. Use the store to access the cookies yourself. You can keep the
 /// store and use it from any task. The store reads and changes the cookies on the session's event loop. After the
-/// session was shut down or released, all methods throw `.sessionShutDown`.
+/// session was shut down or released, the methods throw `.sessionShutDown`.
 ///
 /// A session has no cookies if its policy is ``Session/Configuration/Cookies/Policy-swift.enum/never``, or if its
 /// transport does not support cookies. In this case, reading returns an empty array, deleting does nothing, and setting
-/// throws `.cookies(.disabled)`.
+/// a valid cookie throws `.cookies(.disabled)`. The methods behave in the same way after the session was shut down or
+/// released.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 
@@ -71,8 +72,9 @@ public struct CookieStore: Sendable {
     ///   - setCookie: The value of a `Set-Cookie` field.
     ///   - url: The URL of the request whose response contains the field.
     /// - Returns: The parsed cookie.
-    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie is invalid
-    ///   or the host must not set it, or `.sessionShutDown` if the session was shut down or no longer exists.
+    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie is invalid,
+    ///   if the host of the URL must not set the cookie, or if the session has no cookies. The method throws
+    ///   `.sessionShutDown` if the session was shut down or no longer exists.
     @discardableResult
     public func set(_ setCookie: String, for url: URL) async throws(RequestError) -> Cookie {
         let cookie = try Cookie(setCookie: setCookie, for: url)
@@ -127,8 +129,9 @@ extension CookieStore {
     ///
     /// - Parameter file: The URL of the file.
     /// - Returns: The number of loaded cookies, without the cookies that ``Cookie/load(from:)`` skips.
-    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the file cannot be
-    ///   read, or `.sessionShutDown` if the session was shut down or no longer exists.
+    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the file cannot be read
+    ///   or the session has no cookies. The method throws `.sessionShutDown` if the session was shut down or no longer
+    ///   exists.
     @concurrent @discardableResult
     public func load(from file: URL) async throws(RequestError) -> Int {
         let cookies = try Cookie.load(from: file)
@@ -208,7 +211,7 @@ struct CookieFile {
             "# Netscape HTTP Cookie File", "# Written by Bluebonnet. It holds secrets: keep it to yourself.", "",
         ]
         let text = (lines + cookies.map(\.netscapeLine)).joined(separator: "\n") + "\n"
-        // A random name, so that two tasks that save at the same time do not write to the same file.
+        // The name is random, so two tasks that save at the same time do not write to the same file.
         let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
         do throws(SystemError) {
             try OpenFile.replace(path, with: Data(text.utf8), by: unfinished)
@@ -249,9 +252,10 @@ extension Session.Configuration {
             case always
             /// Only the site of the original request may set and receive cookies.
             ///
-            /// If the request is redirected to other sites, these sites cannot set or receive cookies. A site is a
-            /// domain directly below a public suffix, with its subdomains. For example, `example.co.uk` and
-            /// `www.example.co.uk` are the same site, because `co.uk` is a public suffix.
+            /// The original request is the request before all redirects. If a redirect leads to another site, this site
+            /// cannot set or receive cookies. A site is a domain directly below a public suffix, with its subdomains.
+            /// For example, `example.co.uk` and `www.example.co.uk` are the same site, because `co.uk` is a public
+            /// suffix.
             case firstPartyOnly
             /// The session does not store or send cookies.
             case never

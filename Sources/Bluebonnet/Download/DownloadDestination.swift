@@ -4,21 +4,22 @@ public import FoundationEssentials
 extension DownloadRequest {
     /// The destination of a downloaded file.
     ///
-    /// A download first writes the body to a hidden partial file. When the body is complete and valid, the download
-    /// moves the partial file to the destination. The destination therefore never contains an incomplete file. The
-    /// location of the partial file depends on the destination:
+    /// A download first writes the body to a hidden partial file. When the body is complete and passes the validation,
+    /// the download moves the partial file to the destination. The destination therefore contains no incomplete file,
+    /// except after a power failure. The location of the partial file depends on the destination:
     ///
     /// - ``file(_:options:)``: `.name.part` in the directory of the destination, where `name` is the name of the file.
     ///   If another download already uses this partial file, the new partial file has a unique name.
     /// - ``directory(_:options:)``: a file with a unique name in this directory.
     /// - Other destinations: a file with a unique name in the temporary directory.
     ///
-    /// If the download can be resumed, the data for resuming is stored in a second file, such as `.name.part.resume`. A
-    /// later process can resume the download with this file. Bluebonnet does not flush written bytes to the disk
-    /// (`fsync`), so a file can be incomplete after a power failure.
+    /// If the download can be resumed, the data for resuming is stored in a second file, such as `.name.part.resume`.
+    /// With ``file(_:options:)`` and ``DownloadRequest/Options/automaticallyResume``, a later process finds this file
+    /// and resumes the download. Bluebonnet does not flush written bytes to the disk (`fsync`), so a file can be
+    /// incomplete after a power failure.
     ///
-    /// The permissions of the file depend on the umask of the process. Only the owner can read a file in the temporary
-    /// directory.
+    /// The permissions of the file depend on the umask of the process. Only the owner can read the partial file in the
+    /// temporary directory, and the file of ``temporary``.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)
@@ -79,8 +80,8 @@ extension DownloadRequest {
         ///     for an existing file come from `chooser` instead.
         ///   - chooser: A closure that receives the URL of the partial file and the head of the response. The closure
         ///     returns the URL of the destination, and the options for directories and an existing file. The closure
-        ///     must not change or move the partial file. The closure runs on the global executor. If the task that
-        ///     awaits the download prefers another executor, the closure runs on that executor.
+        ///     must not change or move the partial file. The closure runs on the preferred executor of the task that
+        ///     awaits the download. Without a preference, the closure runs on the global executor.
         /// - Returns: The destination that the closure chooses.
         public static func custom(
             options: Options = [],
@@ -112,33 +113,36 @@ extension DownloadRequest {
 
         /// Replaces an existing file at the destination when the new file is complete.
         ///
-        /// A directory is never replaced. If the destination is a symbolic link, the link is replaced instead of its
-        /// target. Without this option, a download to ``DownloadRequest/Destination/file(_:options:)`` fails if the
-        /// file exists. The download then fails before it sends a request.
+        /// A directory, or a symbolic link to a directory, is never replaced. If the destination is a symbolic link to
+        /// a file, the link is replaced instead of the file. Without this option, a download to
+        /// ``DownloadRequest/Destination/file(_:options:)`` fails if the file exists. The download then fails before it
+        /// sends a request.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
 
         /// Resumes an interrupted download automatically.
         ///
-        /// If part of the body has arrived before an interruption, another attempt requests the rest. These failures
-        /// are interruptions:
+        /// If part of the body has arrived before an interruption, another attempt requests the rest. If no part of the
+        /// body has arrived, the download does not resume, and fails like any other request. These failures are
+        /// interruptions:
         ///
         /// - The host name cannot be resolved.
         /// - The connection is refused or lost.
-        /// - The HTTP/2 connection or stream fails.
+        /// - The HTTP/2 or HTTP/3 connection or stream fails.
         /// - The connect timeout or the idle timeout expires.
         /// - The body ends too early.
         ///
         /// The download stops resuming after five attempts in a row that each receive less than 1 KiB.
         ///
-        /// The delay before an attempt is 0.5 seconds. The delay doubles after each attempt in a row that receives less
-        /// than 1 KiB. A random time is added to each delay. This time is at most half of the delay.
+        /// The delay before another attempt is 0.5 seconds. If several attempts in a row receive less than 1 KiB, the
+        /// delay doubles after each of them. A random time is added to each delay. This time is at most half of the
+        /// delay.
         ///
         /// A download to ``DownloadRequest/Destination/file(_:options:)`` also continues the partial file of an earlier
         /// download of the same URL. The earlier download can be from this process or another process.
         ///
-        /// Resuming requires a response with a strong validator, such as a strong `ETag` (RFC 9110 §8.8.1). Without a
-        /// strong validator, the download cannot be resumed, and the next attempt or download starts from the
-        /// beginning.
+        /// Resuming requires a GET request without a `Range` field. It also requires a response with the status 200,
+        /// without a content coding, and with a strong validator, such as a strong `ETag` (RFC 9110 §8.8.1). Otherwise,
+        /// the download cannot be resumed, and the next attempt or download starts from the beginning.
         public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
 }

@@ -93,8 +93,8 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         try member(key).encode(value)
     }
 
-    // Every overload is needed. Otherwise the compiler prefers the default implementations, which omit missing values,
-    // to the generic method.
+    // Every overload is needed. Otherwise, the compiler would prefer the default implementations to the generic method.
+    // The default implementations omit missing values.
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encodeOptional(value, key) }

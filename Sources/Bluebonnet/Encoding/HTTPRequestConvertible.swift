@@ -5,8 +5,8 @@ public protocol HTTPRequestConvertible: Sendable {
     /// Returns the request.
     ///
     /// Bluebonnet calls this method on the global executor, once for each attempt of the request. Each retry is a new
-    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
+    /// attempt. If you call ``Request/cURLDescription(revealingSecrets:)`` or read the `debugDescription` of a
+    /// ``Request`` before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The request to send.
     /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error
@@ -26,8 +26,8 @@ public protocol URLConvertible: Sendable {
     /// Returns the URL.
     ///
     /// Bluebonnet calls this method on the global executor, once for each attempt of the request. Each retry is a new
-    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
+    /// attempt. If you call ``Request/cURLDescription(revealingSecrets:)`` or read the `debugDescription` of a
+    /// ``Request`` before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Returns: The URL of the request.
     /// - Throws: An error if the conversion fails. Bluebonnet reports a ``RequestError`` unchanged. Any other error

@@ -5,8 +5,8 @@ public protocol ParameterEncoder: Sendable {
     /// Returns the request with the encoded parameters.
     ///
     /// Bluebonnet calls this method on the global executor, once for each attempt of the request. Each retry is a new
-    /// attempt. If you read ``Request/cURLDescription(revealingSecrets:)`` or the `debugDescription` of a ``Request``
-    /// before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
+    /// attempt. If you call ``Request/cURLDescription(revealingSecrets:)`` or read the `debugDescription` of a
+    /// ``Request`` before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
     ///
     /// - Parameters:
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
@@ -157,9 +157,10 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
 
 /// An encoder that writes parameters as `key=value` pairs to the query of the URL or to the body.
 ///
-/// If the URL already has a query, the encoder appends the pairs to this query. If the encoder writes a body and the
-/// request has no `Content-Type` field, the encoder sets `Content-Type: application/x-www-form-urlencoded;
-/// charset=utf-8`.
+/// If the URL already has a query, the encoder appends the pairs to this query.
+///
+/// The encoder sets `Content-Type: application/x-www-form-urlencoded; charset=utf-8` if it writes a body and the
+/// request has no `Content-Type` field.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// The destination of the pairs.
     @nonexhaustive
@@ -208,8 +209,8 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
     /// - Throws: A ``RequestError`` with `.parameterEncoding(.encoderFailed)` if the ``URLEncodedFormEncoder`` throws
-    ///   an error. This error becomes the underlying error. A ``RequestError`` with `.invalidURL` if the query is
-    ///   invalid because of custom ``URLEncodedFormEncoder/AllowedCharacters``.
+    ///   an error. This error becomes the underlying error. The method throws a ``RequestError`` with `.invalidURL` if
+    ///   custom ``URLEncodedFormEncoder/AllowedCharacters`` make the query invalid.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {

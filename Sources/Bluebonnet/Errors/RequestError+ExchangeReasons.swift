@@ -177,9 +177,9 @@ extension RequestError {
     public enum InvalidResponseReason: Hashable, Sendable, Described {
         /// The status line, a header field or the framing of the body violates the HTTP specification.
         case malformed
-        /// The head of the response has more bytes than the limit.
+        /// The head or the trailers of the response have more bytes than the limit.
         case headTooLarge(limit: Int)
-        /// The decoded body has more bytes than the limit.
+        /// The decoded body, or a line or an event of an event stream, has more bytes than the limit.
         case bodyTooLarge(limit: Int64)
         /// The body ended before all of its bytes had arrived.
         case truncated
@@ -300,7 +300,7 @@ extension RequestError {
         }
     }
 
-    /// The reason why a response is not a stream of server-sent events.
+    /// The reason why a response is not a stream of server-sent events, or not a complete stream.
     @nonexhaustive
     public enum EventSourceReason: Hashable, Sendable, Described {
         /// The status code is neither 200 nor 204.

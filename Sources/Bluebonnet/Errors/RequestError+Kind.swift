@@ -47,7 +47,7 @@ extension RequestError {
         case serialization(SerializationReason)
         /// The download could not be saved to its file, or could not be resumed.
         case download(DownloadReason)
-        /// The response is not a stream of server-sent events.
+        /// The response is not a stream of server-sent events, or the stream ended without its final data.
         case eventSource(EventSourceReason)
         /// A loop over a streamed body began too late, because other loops had already received the first bytes.
         case bodyAlreadyRead
@@ -101,7 +101,7 @@ extension RequestError {
         case fieldValue(name: String)
         /// The request has a body, but its method is GET, HEAD or TRACE.
         case bodyDataInGETRequest
-        /// The session's configuration contains a file or a value that cannot be used.
+        /// The session's configuration or the request contains a file or a value that cannot be used.
         case configuration(String)
         /// Your own code could not create the request; ``RequestError/underlying`` is the error of your code.
         case conversion
@@ -143,7 +143,8 @@ extension RequestError {
         case bodyPartFileIsDirectory(String)
         /// The file cannot be read, or is not a regular file; ``RequestError/detail`` contains the system's error text.
         case bodyPartFileUnreadable(String)
-        /// The number of bytes in a part differs from the length that you stated.
+        /// The number of bytes in a part differs from the length that you stated, or the size of the part's file
+        /// changed.
         case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
         /// The sequence of a part failed; its error is in ``RequestError/underlying``.
         case bodyPartSequenceFailed(name: String)
@@ -151,7 +152,10 @@ extension RequestError {
         case bodyPartNotReplayable(name: String)
         /// The boundary is invalid (RFC 2046 §5.1.1), or occurs in the bytes of a part.
         case boundaryInvalid(String)
-        /// The name of a part's header field is not a token, or the value contains CR, LF or NUL.
+        /// A header field of a part cannot be sent.
+        ///
+        /// The name is not a token, the value contains CR, LF or NUL, or the field is not allowed in addition to the
+        /// arguments of the part.
         case bodyPartHeaderInvalid(String)
         /// A file already exists at the output URL.
         case outputFileAlreadyExists(String)
@@ -246,8 +250,8 @@ extension RequestError {
     public enum CacheReason: Hashable, Sendable, Described {
         /// The session has no cache, or the cache cannot answer the request.
         ///
-        /// The cache has no suitable response, or the session does not use the cache for such a request. Streams and
-        /// downloads, for example, never receive stored responses.
+        /// The cache cannot answer the request if it has no suitable response. The cache also cannot answer some kinds
+        /// of requests, such as streams and downloads.
         case notStored
 
         /// The reason in a few words.
@@ -262,7 +266,8 @@ extension RequestError {
         /// The server or the proxy offers no other scheme that the credential allows. The algorithms MD5 and SHA-256
         /// work.
         case unsupportedDigestAlgorithm(String)
-        /// The first Digest challenge requires a quality of protection that libcurl does not implement correctly.
+        /// The first Digest challenge requires a quality of protection (`qop`) that libcurl does not implement
+        /// correctly.
         ///
         /// The server or the proxy offers no other scheme that the credential allows. The quality `auth` works. The
         /// quality `auth-int` works only for requests without a body.

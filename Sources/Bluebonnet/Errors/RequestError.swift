@@ -2,10 +2,11 @@ public import FoundationEssentials
 
 /// The error of a failed request.
 ///
-/// Bluebonnet reports every failure as a `RequestError`. ``kind`` is the kind of failure. If your own encoder,
-/// validator or serializer caused the failure, ``underlying`` is the error that it threw.
+/// Bluebonnet reports every failure of a request as a `RequestError`. ``kind`` is the kind of failure. If your own
+/// code, such as an encoder, a validator or a serializer, threw an error of another type, ``underlying`` is this error.
 ///
-/// The URL is redacted: it contains no user info and no query values, so the error is safe to log.
+/// The URL is redacted: it contains no user info and no query values. The error is therefore safe to log, unless the
+/// description of ``underlying`` contains a secret.
 public struct RequestError: Error, Sendable {
     /// The kind of failure.
     public var kind: Kind { storage.kind }
@@ -72,7 +73,8 @@ public struct RequestError: Error, Sendable {
         var body: Data?
         var resumeData: Data?
         var wasTriedByTransport = false
-        /// A ``RequestError``, which a structure in it cannot contain directly.
+        /// The replaced ``RequestError``; its type is `any Error`, because a structure cannot contain a value of its
+        /// own type.
         var replaced: (any Error)?
     }
 
@@ -170,7 +172,7 @@ public struct RequestError: Error, Sendable {
     /// Whether the request was cancelled.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// Whether the connection was lost, or could not be made, for example within the time limit.
+    /// Whether the connection was lost or could not be made; also `true` if ``Timeouts/connect`` was exceeded.
     public var isConnectionFailure: Bool {
         switch kind {
         case .connection, .timedOut(.connect): true

@@ -12,11 +12,15 @@ import FoundationEssentials
 /// The reconnection time is ``Configuration/reconnectionTime``, until the server sets another time. If several attempts
 /// to connect fail in a row, the source doubles the wait with each further failure, up to
 /// ``Configuration/maximumReconnectionDelay``. The `Last-Event-ID` field of the new request contains the last event ID
-/// that the source received.
+/// that this loop received. Without an ID, the request does not have this field.
 ///
-/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. It also ends when
-/// the server closes the connection, if ``Configuration/reconnects`` is `false`. A source whose method is not
-/// idempotent, such as POST, does not reconnect unless ``Configuration/repeatsNonIdempotentRequests`` is `true`.
+/// The source does not reconnect if ``Configuration/reconnects`` is `false`. The source also does not reconnect if the
+/// method of its request is not idempotent, such as POST. To reconnect in this case, set
+/// ``Configuration/repeatsNonIdempotentRequests``.
+///
+/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. Without
+/// ``Configuration/finalData``, the sequence of a source that does not reconnect also ends when the server closes the
+/// connection.
 ///
 /// The sequence throws an error in these cases:
 ///
@@ -27,11 +31,12 @@ import FoundationEssentials
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and the source does not reconnect.
-/// - The connection ends without ``Configuration/finalData``, and the source does not reconnect.
+/// - ``Configuration/finalData`` is set, the source does not reconnect, and the server closes the connection before it
+///   has sent this data.
 ///
 /// Every `for try await` loop has its own connection. The source connects when the loop begins, and closes the
-/// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task is
-/// cancelled, the source closes the connection immediately and throws `.cancelled`.
+/// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task of
+/// the loop is cancelled, the source closes the connection immediately and throws `.cancelled`.
 public struct EventSource: AsyncSequence, Sendable {
     /// Opens a connection with these request fields, and waits for the head of the response.
     typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
@@ -58,20 +63,22 @@ public struct EventSource: AsyncSequence, Sendable {
         self.open = open
     }
 
-    /// A sequence of the states of the connection, starting with the current state.
+    /// A sequence of the states of the connection, starting with the current state if a loop has begun.
     ///
     /// If there are several loops over the source, the sequence contains the states of all their connections. If you
     /// read the sequence slowly, you receive only the newest 16 states. The sequence ends when the source and its
     /// iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
-    /// A sequence of the comments that the server sends, without the colon and a space at their start.
+    /// A sequence of the comments that the server sends, without the colon at the start and one space after the colon.
     ///
     /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB.
     /// If you read the sequence slowly, you receive only the newest 16 comments.
     ///
-    /// The sequence opens no connection: another loop must read the events. It ends when the source and its iterators
-    /// are released. A task that only reads comments should therefore keep this sequence, and not the source.
+    /// The sequence begins with the newest comment that has already arrived, if there is one. The sequence itself opens
+    /// no connection. A loop over the source must read the events at the same time. The sequence ends when the source
+    /// and its iterators are released. A task that only reads comments should therefore keep this sequence, and not the
+    /// source.
     public var comments: StreamOf<String> { status.comments.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that the source has received on any of its connections.
@@ -146,24 +153,25 @@ extension EventSource {
         /// makes at least one attempt, even if the value is less than 1.
         public var maximumAttempts: Int?
 
-        /// Whether the source reconnects when the connection ends.
+        /// Whether the source reconnects when the connection ends or an attempt to connect fails.
         ///
         /// The default is `true`.
         public var reconnects: Bool
 
         /// Whether the source reconnects if the method of its request is not idempotent, such as POST.
         ///
-        /// The default is `false`, because each connection would repeat what the request does, such as an order or a
-        /// question to a language model. The source then ends when the server closes the connection, and throws the
-        /// error if the connection fails.
+        /// The default is `false`, because each new connection sends the request again. The server could then process
+        /// an order twice, for example. With `false`, a source with such a method does not reconnect. If the connection
+        /// fails, the sequence throws the error. If the server closes the connection, the sequence ends. If
+        /// ``finalData`` is set and has not arrived, the sequence throws `.eventSource(.missingFinalData)` instead.
         public var repeatsNonIdempotentRequests = false
 
         /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for
         /// none.
         ///
-        /// The event itself is not delivered. The source closes the connection, and does not reconnect. If the server
-        /// closes the connection before it sends this event, and the source does not reconnect, it throws
-        /// `.eventSource(.missingFinalData)`.
+        /// The event itself is not delivered. The source closes the connection, and does not reconnect. A source that
+        /// does not reconnect throws `.eventSource(.missingFinalData)` if the server closes the connection before it
+        /// has sent this event.
         public var finalData: String?
 
         /// The maximum size in bytes of a line, and of the data of an event.
@@ -183,7 +191,8 @@ extension EventSource {
         ///     connect; 30 seconds by default.
         ///   - maximumAttempts: The maximum number of failed attempts to connect in a row, or `nil` for no limit; `nil`
         ///     by default.
-        ///   - reconnects: Whether the source reconnects when the connection ends; `true` by default.
+        ///   - reconnects: Whether the source reconnects when the connection ends or an attempt to connect fails;
+        ///     `true` by default.
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
         ///   - finalData: The data of an event that ends the sequence; `nil`, the default, for none.
         public init(

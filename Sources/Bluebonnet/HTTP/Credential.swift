@@ -1,7 +1,8 @@
 /// A user name and a password for the authentication challenges of a server or a proxy (RFC 9110 §11).
 ///
-/// Bluebonnet sends the credential only after the server or the HTTP proxy has sent a challenge. Bluebonnet sends the
-/// credential of a request only to the origin of the request. To authenticate without a challenge, set the header field
+/// Bluebonnet sends the credential to a server or an HTTP proxy only after a challenge. A SOCKS proxy sends no
+/// challenge, and receives the credential immediately. Bluebonnet sends the credential of a request only to the origin
+/// of the request. To authenticate without a challenge, set the header field
 /// `HTTPHeader.authorization(username:password:)` or `.authorization(bearerToken:)`.
 public struct Credential: Hashable, Sendable {
     /// The user name, which is empty for ``negotiate``.

@@ -149,7 +149,8 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// A dictionary whose keys are the field names, and whose values are the field values, joined with `, `.
+    /// A dictionary of the field values by field name; the values of several fields with the same name are joined with
+    /// `, `.
     ///
     /// Field names that differ only in case share a key. The key is spelled like the name of the first of these fields.
     public var dictionary: [String: String] {
@@ -301,8 +302,8 @@ extension HTTPHeader {
     /// Returns an `Accept-Encoding` field.
     ///
     /// The server can encode the response body with any content coding in this field. Bluebonnet decodes gzip and
-    /// deflate. Bluebonnet also decodes br and zstd if the system has the libraries for them. A body with any other
-    /// coding fails the request with `.invalidResponse(.undecodableContent)`. If
+    /// deflate. Bluebonnet also decodes br and zstd if the system has the libraries for these codings. If a body has
+    /// any other coding, the request fails with `.invalidResponse(.undecodableContent)`. If
     /// ``Session/Configuration/decodesContent`` is `false`, Bluebonnet does not decode bodies.
     ///
     /// - Parameter value: The content codings, such as `gzip`.

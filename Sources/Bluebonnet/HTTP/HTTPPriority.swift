@@ -1,4 +1,4 @@
-/// The priority of a request among the requests on the same HTTP/2 connection.
+/// The priority of a request among the requests on the same HTTP/2 or HTTP/3 connection.
 ///
 /// Servers may ignore the priority. If the priority is not the default, Bluebonnet sends it in the `Priority` field
 /// (RFC 9218). If the request already has a `Priority` field, Bluebonnet does not change the field. Libcurl also sends

@@ -19,8 +19,8 @@ public struct HTTPRequest: Sendable {
     /// The header fields of the request, which replace the session's fields of the same name.
     ///
     /// Fields with an empty value are sent. `Content-Length` and `Transfer-Encoding` are ignored, because libcurl sets
-    /// these fields. Several `Cookie` fields are sent as one field. `Proxy-Authorization` is sent only to an HTTP
-    /// proxy.
+    /// these fields. The `Cookie` fields and the session's cookies are sent as one field. `Proxy-Authorization` is sent
+    /// only to an HTTP proxy.
     public var headers: HTTPHeaders {
         get { parts.headers }
         set { parts.headers = newValue }
@@ -47,7 +47,7 @@ public struct HTTPRequest: Sendable {
     /// The same limits without a copy.
     var timeoutsBox: TimeoutsBox? { parts.timeouts }
 
-    /// The preferred HTTP version; if it is `nil`, the default, the session's setting applies.
+    /// The preferred HTTP version; `nil`, the default, for the session's setting.
     public var httpVersion: HTTPVersionPreference? {
         get { parts.httpVersion }
         set { parts.httpVersion = newValue }
@@ -70,7 +70,7 @@ public struct HTTPRequest: Sendable {
         set { parts.handlesCookies = newValue }
     }
 
-    /// The proxy for this request; if it is `nil`, the default, the session's setting applies.
+    /// The proxy for this request; `nil`, the default, for the session's setting.
     ///
     /// Redirects of the request use the same proxy. If the credential for an HTTP proxy differs from the session's
     /// credential, the request uses a separate connection.
@@ -79,16 +79,16 @@ public struct HTTPRequest: Sendable {
         set { parts.proxy = newValue }
     }
 
-    /// The priority among the requests on the same HTTP/2 connection; `nil`, the default, for no preference.
+    /// The priority among the requests on the same HTTP/2 or HTTP/3 connection; `nil`, the default, for no preference.
     ///
-    /// Requests that wait because of ``Session/Configuration/requestLimits`` start in the order of their urgency, which
-    /// is 3 without a priority.
+    /// Requests that wait because of ``Session/Configuration/requestLimits`` start in the order of their urgency.
+    /// Without a priority, the urgency is 3.
     public var priority: HTTPPriority? {
         get { parts.priority }
         set { parts.priority = newValue }
     }
 
-    /// The cache policy of the request; if it is `nil`, the default, the session's setting applies.
+    /// The cache policy of the request; `nil`, the default, for the session's setting.
     public var cachePolicy: CachePolicy? {
         get { parts.cachePolicy }
         set { parts.cachePolicy = newValue }
@@ -103,7 +103,7 @@ public struct HTTPRequest: Sendable {
     /// Whether the request has its own speed limits.
     var hasSpeedLimits: Bool { if case .some = box.parts.speedLimits { true } else { false } }
 
-    /// The values that the request carries to interceptors, event monitors and its response; none by default.
+    /// The values that interceptors, event monitors and the receiver of the response can read; none by default.
     ///
     /// The values are not sent. Redirected requests keep the values.
     public var tags: RequestTags {
@@ -326,9 +326,12 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     /// HTTP/3 only (RFC 9114), for `https` URLs.
     ///
     /// The request fails with `.connection` or `.timedOut(.connect)` if no QUIC connection can be made. It fails with
-    /// `.invalidRequest(.configuration)` if the URL is not an `https` URL, if the request or its session has a proxy
-    /// for `https` URLs, if the session has a Unix domain socket, or if the installed libcurl does not support HTTP/3.
-    /// The request also fails if its host is excluded from the proxy.
+    /// `.invalidRequest(.configuration)` in these cases:
+    ///
+    /// - The URL is not an `https` URL.
+    /// - The request or its session has a proxy for `https` URLs, even if the proxy excludes the host of the request.
+    /// - The session has a Unix domain socket.
+    /// - The installed libcurl does not support HTTP/3.
     case http3Only
 }
 
@@ -377,6 +380,7 @@ public struct Timeouts: Hashable, Sendable {
     /// - The request is suspended.
     /// - Bluebonnet waits for your code to read the response body.
     /// - Bluebonnet waits for the next bytes of the request body.
+    /// - The request waits because of ``SpeedLimits``.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }

@@ -75,7 +75,7 @@ public struct HTTPResponse: Sendable {
 
     /// The reason phrase after the status code; `nil` if the server sent none.
     ///
-    /// HTTP/2 responses have no reason phrase.
+    /// HTTP/2 and HTTP/3 responses have no reason phrase.
     public var reasonPhrase: String? { head.reasonPhrase }
 
     /// The media type of the body in lower case and without parameters, such as `text/html`.
@@ -87,8 +87,8 @@ public struct HTTPResponse: Sendable {
     /// The expected size of the body in bytes.
     ///
     /// The size is `nil` if the response does not state a valid size. The size is also `nil` if the body has a content
-    /// coding that is decoded, because `Content-Length` then counts the encoded bytes. Without decoding
-    /// (``Session/Configuration/decodesContent``), the size is the size of the encoded body.
+    /// coding that is decoded, because `Content-Length` then counts the encoded bytes. If
+    /// ``Session/Configuration/decodesContent`` is `false`, the size is the size of the encoded body.
     public var expectedContentLength: Int64? { answer.keepsCoding ? head.statedLength : head.contentLength }
 
     /// The header fields that followed the body (RFC 9110 §6.5), in the order received; empty if there were none.

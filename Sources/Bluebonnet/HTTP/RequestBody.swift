@@ -3,7 +3,8 @@ public import FoundationEssentials
 /// The body of a request (RFC 9110 §6.4).
 ///
 /// After a redirect or for a retry, Bluebonnet may have to send a body again. This is possible for a body in memory or
-/// in a file. For a body from a sequence, it is possible only if a closure creates the sequence.
+/// in a file. For a body from a sequence, it is possible only if a closure creates the sequence. For a body from a file
+/// descriptor, it is not possible. For a multipart form, it is possible if it is possible for all parts.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
@@ -51,11 +52,12 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that is read from an open file descriptor, such as standard input, a pipe or a socket.
     ///
-    /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. For each
-    /// descriptor, a separate thread waits for bytes. The body has a copy of the descriptor, so the program may close
-    /// its own descriptor. The copy has the same position. It is closed when its bytes have been read, or when the
-    /// request that reads them has ended. The descriptor can be blocking or non-blocking. If the request ends early,
-    /// bytes that were read are lost. No other program may read from a pipe or terminal at the same time.
+    /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. If no bytes are
+    /// available, a separate thread waits for bytes. The body has a copy of the descriptor, so the program may close
+    /// its own descriptor. The copy and the original share one position. Bluebonnet closes the copy when its bytes have
+    /// been read, or when the request that reads them has ended. The descriptor can be blocking or non-blocking. If the
+    /// request ends early, bytes that were read but not sent are lost. While Bluebonnet reads from a pipe or a
+    /// terminal, no other program may read from it.
     ///
     /// - Parameters:
     ///   - descriptor: The number of the descriptor; 0 is standard input.
@@ -86,8 +88,8 @@ public struct RequestBody: Sendable {
 
     /// Returns a body that sends a multipart form (RFC 7578).
     ///
-    /// Bluebonnet reads the parts while it sends the body. If the request has no `Content-Type` field, it sends the
-    /// `Content-Type` of the form. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
+    /// Bluebonnet reads the parts while it sends the body. If the request has no `Content-Type` field, Bluebonnet adds
+    /// the `Content-Type` of the form. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameter form: The form to send.
     /// - Returns: A body that can be sent again if all parts can be sent again.

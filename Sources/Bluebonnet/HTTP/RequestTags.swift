@@ -6,7 +6,8 @@
 /// let request = session.request(url).tag(Screen.self, "home")
 /// ```
 ///
-/// Interceptors, event monitors and the response find the value in ``HTTPRequest/tags``. The value is not sent.
+/// Interceptors, event monitors and the receiver of the response can read the value in ``HTTPRequest/tags``. The value
+/// is not sent.
 public protocol RequestTag {
     /// The type of the value.
     associatedtype Value: Sendable
@@ -49,7 +50,7 @@ extension RequestTags: SecretKeeping {
 }
 
 extension Request {
-    /// Adds a value that the request carries to interceptors, event monitors and its response.
+    /// Adds a value that interceptors, event monitors and the receiver of the response can read.
     ///
     /// Call this method before the request starts. The value replaces an earlier value with the same key.
     ///

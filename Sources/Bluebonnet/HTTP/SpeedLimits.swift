@@ -3,15 +3,17 @@
 /// The limits of ``Session/Configuration/speedLimits`` apply to all requests of a session together. The limits of
 /// ``HTTPRequest/speedLimits`` apply to one request. If both are set, both apply.
 ///
-/// Only the bytes of bodies count, as they are transferred: before content decoding, and without heads, TLS and the
-/// framing of HTTP. Bytes arrive in pieces of up to 64 KiB, and each piece waits until the limit allows all of it.
-/// After a pause, a body may catch up by at most the bytes of 50 milliseconds, and by at most 512 KiB. While a request
-/// waits because of a speed limit, the time counts towards ``Timeouts/total``, but not towards ``Timeouts/idle``.
+/// Only the bytes of bodies count. A response body with a content coding counts with its encoded size. Heads, TLS and
+/// the framing of HTTP do not count. Response bodies arrive in pieces of up to 64 KiB, and each piece waits until the
+/// limit allows the whole piece. A body that has paused may then exceed the limit by the bytes of 50 milliseconds, but
+/// by at most 512 KiB. While a request waits because of a speed limit, the time counts towards ``Timeouts/total``, but
+/// not towards ``Timeouts/idle``.
 ///
 /// A limit slows the server down only when the buffers of the system and of libcurl are full. A server can therefore
-/// send the first bytes of a response faster: with HTTP/1.1, up to some MiB; with HTTP/2, up to the window of libcurl,
-/// which is 10 MiB, or 32 MiB with libcurl before 8.1.0. For large bodies at a low speed, use HTTP/1.1 if libcurl is
-/// older than 8.1.0. With libcurl 8.5.0, a limited response may fail if its request is still being sent.
+/// send the first bytes of a response faster than the limit. With HTTP/1.1, these are up to some MiB. With HTTP/2,
+/// these are up to 10 MiB, the window of libcurl. Before libcurl 8.1.0, the window is 32 MiB. For large bodies at a low
+/// speed, use HTTP/1.1 if libcurl is older than 8.1.0. With libcurl 8.5.0, a request with a limit for its response may
+/// fail if the response begins before the request body has been sent.
 public struct SpeedLimits: Hashable, Sendable {
     /// The maximum number of bytes of request bodies per second, at least 1; `nil` for no limit.
     public var upload: Int64?

@@ -2,9 +2,9 @@ package import FoundationEssentials
 
 /// Limits how many requests per second are sent to each host.
 ///
-/// The limiter is an adapter that delays a request until its turn. Each combination of host and port has its own queue.
-/// Requests leave a queue in the order in which they arrived. Retries also wait in the queue and count towards the
-/// limit. Redirects do not wait and do not count.
+/// The limiter is an adapter that delays a request until its turn. Each combination of the host and the port in a URL
+/// has its own queue. Requests leave a queue in the order in which they arrived. Retries also wait in the queue and
+/// count towards the limit. Redirects do not wait and do not count.
 ///
 /// Several sessions can share one limiter. The limit then applies to their requests together.
 ///

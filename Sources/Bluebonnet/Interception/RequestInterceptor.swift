@@ -83,9 +83,12 @@ public struct RequestAdapterState: Sendable {
 public protocol RequestRetrier: Sendable {
     /// Decides whether a failed request is retried.
     ///
-    /// The method is called when the request, a retry of the request, or a serializer of the response fails. It is
-    /// called at most once for each failure. It is not called after a cancellation or after the shutdown of the
-    /// session.
+    /// The method is called when an attempt of the request or a serializer of the response fails. It is called at most
+    /// once for each failure. It is not called in these cases:
+    /// - The request was cancelled, or the request failed because the session was shut down.
+    /// - The request is a stream, and its response head was already accepted.
+    /// - The request is a download that resumes or starts over automatically after the failure.
+    /// - A retry failed because the request body cannot be sent again.
     ///
     /// The method runs on the global executor, not on the network's event loop, so it may take time. If the request is
     /// cancelled, the task that runs the method is cancelled and the result of the method is ignored.

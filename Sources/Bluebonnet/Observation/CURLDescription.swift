@@ -10,7 +10,7 @@ extension HTTPRequest {
     ///
     /// Form and JSON bodies are recognized by the `Content-Type` field, or by their content if the field is missing.
     /// Other bodies are shown in full. For a body that is not text, the command pipes the output of `printf` to `curl`.
-    /// For a body of more than 100,000 bytes, `curl` reads a file named `body`.
+    /// If a body has more than 100,000 bytes or is not in memory, `curl` reads a file named `body`.
     ///
     /// - Parameters:
     ///   - defaultHeaders: The header fields to add if the request has no field with the same name. The default is no

@@ -66,8 +66,8 @@ extension Request {
     ///
     /// The monitors of the session also receive the events.
     ///
-    /// Add the first monitor of a request before you call a `serializing…` method, unless the session has a
-    /// monitor. Otherwise, the monitor does not receive the result of the serializer.
+    /// If the session has no monitors, add the first monitor of a request before you call a `serializing…` method. A
+    /// monitor that you add later does not receive the result of this serializer.
     ///
     /// ``Session/shutdown()`` waits for the monitors of the session, but not for the monitors of a request.
     ///
@@ -110,9 +110,9 @@ extension Request {
 
     /// Sets the user name and the password that are used if the server requires authentication.
     ///
-    /// The credential is sent only after the server has sent a challenge. It is never sent to another origin. If the
-    /// server offers several schemes, Bluebonnet uses the strongest scheme of Basic, Digest and NTLM. If the server
-    /// rejects the credential, the request receives the 401 response.
+    /// The credential is sent only after the server has sent a challenge. The credential is never sent to another
+    /// origin. If the server offers several schemes, Bluebonnet uses the strongest of the schemes Basic, Digest and
+    /// NTLM. If the server rejects the credential, the request receives the 401 response.
     ///
     /// A later call replaces the credential. Call this method before the request starts. If the
     /// ``HTTPRequest/credential`` of the HTTP request is set, that credential is used instead.

@@ -11,7 +11,8 @@ extension Request {
     /// Adds a validator that accepts only these content types (RFC 9110 §8.3).
     ///
     /// Content types can contain wildcards, as in `image/*`. A response without a body is accepted regardless of its
-    /// content type.
+    /// content type. For a stream or a download, the body is not received yet. Bluebonnet then assumes that there is no
+    /// body only if the method is HEAD, the status code is 204 or 304, or `Content-Length` is 0.
     ///
     /// - Parameter acceptable: The content types to accept.
     /// - Returns: This request, for chaining.
@@ -23,7 +24,8 @@ extension Request {
     /// Adds validators for status codes from 200 to 299 and for the content types in the request's `Accept` field.
     ///
     /// If the request itself has no `Accept` field, every content type is accepted. The content type of a response
-    /// without a body is not checked.
+    /// without a body is not checked. For a stream or a download, the body is not received yet. Bluebonnet then assumes
+    /// that there is no body only if the method is HEAD, the status code is 204 or 304, or `Content-Length` is 0.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult

@@ -116,9 +116,9 @@ extension Request {
 
     /// The head of the response, or `nil` if no response was received.
     ///
-    /// For a ``DataRequest``, the head is available when the request has finished. For a stream or a download, the head
-    /// is available before the body is received, when the validators and the `onHTTPResponse` closures have accepted
-    /// the head. A ``DataRequest`` with an `onHTTPResponse` closure also provides the head before the body.
+    /// For a ``DataRequest`` without an `onHTTPResponse` closure, the head is available when the request has finished.
+    /// For other requests, the head is available before the body is received, as soon as the `onHTTPResponse` closures
+    /// have accepted the head. For a stream or a download, the validators must also have accepted the head.
     public nonisolated var response: HTTPResponse? {
         core.machine.withLock { machine in
             let last = machine.record.last?.response
@@ -130,9 +130,10 @@ extension Request {
     /// The error of the request, or `nil` if the request has not failed.
     public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
 
-    /// The metrics of the last HTTP request and its response, or `nil` if this request has not finished.
+    /// The metrics of the last HTTP request and its response, or `nil` if they are not available.
     ///
-    /// The metrics are also `nil` if the network was not used, for example because the cache provided the response.
+    /// The metrics are available when this request has finished. A retrier can also read the metrics of the failed
+    /// attempt. The metrics are `nil` if the network was not used, for example because the cache provided the response.
     public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
 
     /// The number of retries so far.
@@ -219,7 +220,7 @@ extension Request {
         }
     }
 
-    /// Returns a sequence of the response heads of the request, including those of retries.
+    /// Returns a sequence of the response heads of the request, including the heads of retries.
     ///
     /// The heads of redirects that are followed are not in the sequence.
     ///
@@ -239,7 +240,8 @@ extension Request {
     ///
     /// If there are several closures, they run in the order in which they were added, on the global executor. For a
     /// stream or a download, they run after the validators. If a closure returns `.cancel`, the request is cancelled
-    /// and the remaining closures are not called. Call this method before the request starts.
+    /// and the remaining closures are not called. The closures are not called for redirects that are followed. Call
+    /// this method before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response, and returns whether the body is received.
     /// - Returns: This request, for chaining.
@@ -256,8 +258,8 @@ extension Request {
 
     /// Adds a closure that is called with the head of each response before the body is received.
     ///
-    /// The closure runs on the global executor. The body is received after the closure has returned. Call this method
-    /// before the request starts.
+    /// The closure runs on the global executor. The body is received after the closure has returned. The closure is not
+    /// called for redirects that are followed. Call this method before the request starts.
     ///
     /// - Parameter perform: A closure that receives the head of the response.
     /// - Returns: This request, for chaining.

@@ -7,7 +7,7 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// The methods whose responses may have an empty body.
+    /// The request methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// The status codes whose responses may have an empty body.
@@ -18,7 +18,7 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// - Parameters:
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    ///   - emptyRequestMethods: The request methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -32,10 +32,10 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Returns the preprocessed body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The bytes of the body, or no bytes if the body is empty and the method or status code allows an empty
-    ///   body.
+    /// - Returns: The bytes of the body, or no bytes for an empty body that the request method or the status code
+    ///   allows.
     /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
-    ///   the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
+    ///   the request method nor the status code allows this. An error of the preprocessor is rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
@@ -83,8 +83,9 @@ struct NothingSerializer: SynchronousResponseSerializer {
 /// - Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR
 ///
 /// If the bytes are malformed in the encoding, the serializer throws an error. The serializer does not replace
-/// malformed bytes. If the `charset` is unknown, or if its `gconv` module is missing, the serializer decodes the body
-/// as UTF-8, and throws an error if the body is not well-formed UTF-8.
+/// malformed bytes. If the `charset` of the response is unknown, or if its `gconv` module is missing, the body must be
+/// well-formed UTF-8. Otherwise, the serializer throws an error. It also throws an error if you passed an encoding
+/// whose `gconv` module is missing.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
@@ -92,7 +93,7 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The encoding to use regardless of the response, or `nil` to detect the encoding from the response.
     public let encoding: String.Encoding?
 
-    /// The methods whose responses may have an empty body.
+    /// The request methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// The status codes whose responses may have an empty body.
@@ -104,7 +105,7 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - encoding: The encoding to use regardless of the response, or `nil` to detect the encoding; `nil` by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    ///   - emptyRequestMethods: The request methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
@@ -119,10 +120,11 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as text.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The text, or an empty string if the body is empty and the method or status code allows an empty body.
+    /// - Returns: The text, or an empty string for an empty body that the request method or the status code allows.
     /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is malformed
     ///   in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and
-    ///   neither the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
+    ///   neither the request method nor the status code allows this. An error of the preprocessor is rethrown
+    ///   unchanged.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -149,7 +151,7 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// The methods whose responses may have an empty body.
+    /// The request methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// The status codes whose responses may have an empty body.
@@ -160,7 +162,7 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// - Parameters:
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    ///   - emptyRequestMethods: The request methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
@@ -174,12 +176,12 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as a JSON value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows an
-    ///   empty body.
+    /// - Returns: The parsed value, or ``JSONValue/null`` for an empty body that the request method or the status code
+    ///   allows.
     /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not valid JSON. The
-    ///   underlying error is a ``JSONParsingError``. The error is `.serialization(.inputDataNilOrZeroLength)`
-    ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
-    ///   errors of the preprocessor.
+    ///   underlying error is a ``JSONParsingError``. The error is `.serialization(.inputDataNilOrZeroLength)` if the
+    ///   body is empty, and neither the request method nor the status code allows this. An error of the preprocessor is
+    ///   rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -205,9 +207,10 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 
 /// A serializer that decodes the body to a `Decodable` type.
 ///
-/// You can write `.decodable(of:)` instead of the initializer. Some methods and status codes allow an empty body, see
-/// ``emptyRequestMethods`` and ``emptyResponseCodes``. For an allowed empty body, the serializer returns the type's
-/// ``EmptyResponse/emptyValue()``. If the type does not conform to ``EmptyResponse``, the serializer throws an error.
+/// You can write `.decodable(of:)` instead of the initializer. Some request methods and status codes allow an empty
+/// body; see ``emptyRequestMethods`` and ``emptyResponseCodes``. For an allowed empty body, the serializer returns the
+/// type's ``EmptyResponse/emptyValue()``. If the type does not conform to ``EmptyResponse``, the serializer throws an
+/// error.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
@@ -215,7 +218,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// The decoder for the body.
     public let decoder: any DataDecoder
 
-    /// The methods whose responses may have an empty body.
+    /// The request methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// The status codes whose responses may have an empty body.
@@ -227,7 +230,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
+    ///   - emptyRequestMethods: The request methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -242,14 +245,13 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// Decodes the body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The decoded value, or the type's empty value if the body is empty and the method or status code
-    ///   allows an empty body.
+    /// - Returns: The decoded value, or the type's empty value for an empty body that the request method or the status
+    ///   code allows.
     /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The error of
     ///   the decoder becomes the underlying error, but a ``RequestError`` of the decoder is rethrown unchanged.
-    ///   ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the method or status code allows the
-    ///   empty body, but the type has no empty value. The error is `.serialization(.inputDataNilOrZeroLength)`
-    ///   if the body is empty, and neither the method nor the status code allows an empty body. The method rethrows
-    ///   errors of the preprocessor.
+    ///   ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if an empty body is allowed, but the type
+    ///   has no empty value. The error is `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
+    ///   the request method nor the status code allows this. An error of the preprocessor is rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {

@@ -3,13 +3,13 @@ public import FoundationEssentials
 /// A type that changes the bytes of a body before they are serialized.
 ///
 /// The preprocessor runs on the same executor as the serializer. The built-in serializers do not call the preprocessor
-/// for an empty body. An error of the preprocessor ends the attempt, like an error of the serializer.
+/// for an empty body. An error of the preprocessor has the same effect as an error of the serializer.
 public protocol DataPreprocessor: Sendable {
     /// Returns the bytes to serialize.
     ///
     /// - Parameter data: The body of the response.
     /// - Returns: The bytes to serialize. If you return no bytes, the serializer treats the body as empty.
-    /// - Throws: Any error, which ends the attempt.
+    /// - Throws: Any error if the bytes cannot be changed. The serializer rethrows it.
     func preprocess(_ data: Data) throws -> Data
 }
 
@@ -19,7 +19,7 @@ extension DataPreprocessor where Self == PassthroughPreprocessor {
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// A preprocessor that removes the prefix `)]}',` from the body.
+    /// A preprocessor that removes the prefix `)]}',` and the line feed after it from the body.
     public static var googleXSSI: GoogleXSSIPreprocessor { GoogleXSSIPreprocessor() }
 }
 

@@ -7,11 +7,11 @@ public import FoundationEssentials
 /// let name = json["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// The case of a number depends on its text:
-/// - A number without a fraction or an exponent is an ``integer(_:)``, except `-0`, which is a ``double(_:)``.
+/// The text of a number determines the enum case:
+/// - A number without a fraction or an exponent is an ``integer(_:)`` with an `Int64`, except `-0`, which is a
+///   ``double(_:)``.
 /// - A number with a fraction or an exponent is a ``double(_:)``. The parser rounds the number to the nearest `Double`.
-/// - An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`, is a ``number(_:)``,
-///   which keeps all digits.
+/// - A number beyond the range of its type, `Int64` or `Double`, is a ``number(_:)``, which keeps all digits.
 ///
 /// Two values are equal if they have the same case and the same content, so `1` and `1.0` are not equal.
 public enum JSONValue: Hashable, Sendable {
@@ -23,7 +23,7 @@ public enum JSONValue: Hashable, Sendable {
     case integer(Int64)
     /// A number with a fraction or an exponent, and also `-0`.
     case double(Double)
-    /// An integer beyond the range of `Int64`, or a non-integer number beyond the range of `Double`.
+    /// A number beyond the range of its type: `Int64` for an integer, or `Double` for any other number.
     case number(JSONNumber)
     /// A string.
     case string(String)
@@ -292,8 +292,8 @@ extension JSONValue: Codable {
 
 /// A JSON number that keeps all of its digits.
 ///
-/// ``JSONValue`` uses this type for integers beyond the range of `Int64`, and for other numbers beyond the range of
-/// `Double`.
+/// ``JSONValue`` uses this type for integers beyond the range of `Int64`. It also uses this type for numbers with a
+/// fraction or an exponent, if they are beyond the range of `Double`.
 public struct JSONNumber: Hashable, Sendable, Described {
     /// The number as JSON text (RFC 8259 §6).
     public let text: String

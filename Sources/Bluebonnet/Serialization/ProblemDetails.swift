@@ -21,14 +21,14 @@ public struct ProblemDetails: Hashable, Sendable {
     /// The URI that identifies this occurrence of the problem.
     public let instance: String?
 
-    /// The members of the object that have other names.
+    /// All other members of the JSON object.
     public let extensions: [String: JSONValue]
 
     /// Creates a problem from JSON.
     ///
     /// Standard members of the wrong type are ignored (RFC 9457 §3.1).
     ///
-    /// - Parameter data: The JSON text; the initializer returns `nil` if it is not an object.
+    /// - Parameter data: The JSON text. If the text is not a JSON object, the initializer returns `nil`.
     public init?(json data: Data) {
         guard var members = (try? JSONValue(parsing: data))?.object else { return nil }
         type = members.removeValue(forKey: "type")?.string ?? "about:blank"
@@ -39,7 +39,7 @@ public struct ProblemDetails: Hashable, Sendable {
         extensions = members
     }
 
-    /// Creates the problem of a response; `nil` if its body has another media type.
+    /// Creates the problem of a response; `nil` if the body has another media type or is not a JSON object.
     fileprivate init?(_ response: HTTPResponse?, _ body: Data?) {
         guard response?.mimeType == "application/problem+json", let body else { return nil }
         self.init(json: body)
@@ -47,7 +47,7 @@ public struct ProblemDetails: Hashable, Sendable {
 }
 
 extension RequestError {
-    /// The problem that the server describes in the body of the refused response (RFC 9457); `nil` if there is none.
+    /// The problem that the server describes in the response body (RFC 9457); `nil` if there is none.
     ///
     /// The body must have the media type `application/problem+json`.
     public var problem: ProblemDetails? { ProblemDetails(response, body) }
@@ -56,7 +56,7 @@ extension RequestError {
 extension SerializedResponse where Source == DataRequest {
     /// The problem that the server describes in the body (RFC 9457); `nil` if there is none.
     ///
-    /// The body must have the media type `application/problem+json`. The body of an error response is available with
-    /// and without validation of the status code.
+    /// The body must have the media type `application/problem+json`. The property is available whether or not a
+    /// validator has rejected the response.
     public var problem: ProblemDetails? { ProblemDetails(response, data) }
 }

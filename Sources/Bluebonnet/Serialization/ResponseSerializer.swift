@@ -2,14 +2,16 @@ public import FoundationEssentials
 
 /// A type that turns a complete response into a value.
 ///
-/// Serializers run after the validators, in the order in which they were attached to the request. If the request is
-/// retried, each retry is a new attempt. Each serializer runs once for each attempt whose response the validators
-/// accept. Serializers do not run on the event loop, so a slow serializer does not delay other requests. If your
-/// `serialize` method is not `async`, conform to ``SynchronousResponseSerializer`` instead.
+/// The serializers of a request run after the validators, in the order in which you attached the serializers. A request
+/// consists of one or more attempts, because each retry is a new attempt. The serializers run in each attempt whose
+/// response the validators accept. An `async` serializer does not run on the event loop, so a slow serializer does not
+/// delay other requests. If your `serialize` method is not `async`, conform to ``SynchronousResponseSerializer``
+/// instead.
 ///
-/// An error of the serializer ends the attempt. Bluebonnet delivers a ``RequestError`` unchanged. A `CancellationError`
-/// becomes the underlying error of `.cancelled`. Any other error becomes the underlying error of
-/// `.serialization(.customSerializationFailed)`.
+/// If a serializer throws an error, a ``RequestRetrier`` can start another attempt. Without another attempt, the result
+/// of this serializer is a failure, and the other serializers still run. Bluebonnet delivers a ``RequestError``
+/// unchanged. A `CancellationError` becomes the underlying error of `.cancelled`. Any other error becomes the
+/// underlying error of `.serialization(.customSerializationFailed)`.
 ///
 /// ```swift
 /// struct CSVSerializer: SynchronousResponseSerializer {
@@ -41,12 +43,12 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// Returns the serialized value.
     ///
     /// Bluebonnet does not apply ``dataPreprocessor`` and the rules for empty bodies automatically. To apply them, call
-    /// ``preprocessedData(of:)``. A built-in serializer that you call applies its own preprocessor and rules. When the
-    /// request is cancelled, Bluebonnet cancels the task that runs this method.
+    /// ``preprocessedData(of:)``. If your method calls a built-in serializer, the built-in serializer applies its own
+    /// preprocessor and rules. When the request is cancelled, Bluebonnet cancels the task that runs this method.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
-    /// - Throws: Any error, which ends the attempt.
+    /// - Throws: Any error if the response cannot be serialized.
     func serialize(_ input: SerializerInput) async throws -> SerializedObject
 }
 
@@ -86,7 +88,7 @@ extension ResponseSerializer {
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The preprocessed body, which is not empty, or `nil`.
     /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
-    ///   the method nor the status code allows an empty body. The method rethrows errors of the preprocessor.
+    ///   the request method nor the status code allows this. An error of the preprocessor is rethrown unchanged.
     public func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
@@ -109,12 +111,12 @@ private enum EmptyResponseRules {
 public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSerializer {
     /// Returns the serialized value.
     ///
-    /// The method runs on the global executor. If the task that awaits the value has a preferred executor, such as
-    /// ``Session/executor``, the method can run on this executor.
+    /// The method runs on the global executor. If the task that awaits the value has a preferred executor, the method
+    /// can also run on this executor. If this executor is ``Session/executor``, a slow method delays other requests.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The serialized value.
-    /// - Throws: Any error, which ends the attempt.
+    /// - Throws: Any error if the response cannot be serialized.
     func serialize(_ input: SerializerInput) throws -> SerializedObject
 }
 
@@ -175,8 +177,9 @@ public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSer
 
 /// A type with a value that represents an empty body.
 ///
-/// ``DecodableResponseSerializer`` returns this value for an empty body, if ``ResponseSerializer/emptyRequestMethods``
-/// or ``ResponseSerializer/emptyResponseCodes`` allow an empty body. The empty value of an optional is `nil`.
+/// ``DecodableResponseSerializer`` returns this value for an allowed empty body.
+/// ``ResponseSerializer/emptyRequestMethods`` and ``ResponseSerializer/emptyResponseCodes`` determine when an empty
+/// body is allowed. The empty value of an optional is `nil`.
 public protocol EmptyResponse {
     /// Returns the value that represents an empty body.
     ///

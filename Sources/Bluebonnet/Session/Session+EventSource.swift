@@ -54,7 +54,8 @@ extension Session {
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
     /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
-    /// not apply, because a connection may be silent for a long time. The timeouts that the request itself sets apply.
+    /// not apply, because a connection may be silent for a long time. However, timeouts that are set in the request
+    /// itself do apply.
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The source calls

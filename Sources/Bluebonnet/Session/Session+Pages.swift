@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension Session {
-    /// Returns the pages of a resource, each of which contains the URL of the next page.
+    /// Returns a sequence of pages, where each page or its response contains the URL of the next page.
     ///
     /// ```swift
     /// for try await page in session.pages(of: [Issue].self, from: "https://api.example/issues") {
@@ -18,8 +18,9 @@ extension Session {
     ///   - headers: Header fields of all requests, which replace the session's fields of the same name.
     ///   - decoder: The decoder for the bodies; the session's decoder by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
-    ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end. It runs in the task that
-    ///     iterates. Relative URLs are resolved against the URL of the page.
+    ///   - next: A closure that receives a page and its response, and returns the URL of the next page, or `nil` at the
+    ///     end. The closure runs in the task that iterates over the pages. A relative URL is resolved against the URL
+    ///     of the received page.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
     public nonisolated func pages<Page: Decodable & Sendable>(
         of type: Page.Type = Page.self, from convertible: any URLConvertible, headers: HTTPHeaders? = nil,
@@ -41,7 +42,8 @@ extension Session {
     ///   - convertible: The request for the first page.
     ///   - decoder: The decoder for the bodies; the session's decoder by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
-    ///   - next: A closure that returns the URL of the page after a page, or `nil` at the end.
+    ///   - next: A closure that receives a page and its response, and returns the URL of the next page, or `nil` at the
+    ///     end.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
     public nonisolated func pages<Page: Decodable & Sendable>(
         of type: Page.Type = Page.self, from convertible: any HTTPRequestConvertible,
@@ -55,15 +57,21 @@ extension Session {
     }
 }
 
-/// The pages of a resource, each of which contains the URL of the next page.
+/// A sequence of pages, where each page or its response contains the URL of the next page.
 ///
-/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. The loop ends after a page
-/// without a next page. It throws the error of a failed request. It also throws `.invalidURL` in two cases. The first
-/// case is a next page with a different origin from the first page, because the requests may contain credentials. A
-/// change from `http` to `https` is allowed, for the same host and the default ports. The second case is a next page
-/// that was already received, because the loop would not end.
+/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. A loop over the sequence ends
+/// after the last page. If a request fails, the loop throws its error. If the ``Pages/Next`` closure throws a
+/// ``RequestError``, the loop throws this error. If the closure throws another error, the loop throws
+/// `.invalidRequest(.conversion)`, and ``RequestError/underlying`` is the error of the closure.
+///
+/// The loop throws `.invalidURL` in these cases:
+/// - The URL of the next page cannot be resolved.
+/// - The next page has a different origin from the first page. The request may contain credentials, which another
+///   origin must not receive. However, a change from `http` to `https` is allowed for the same host and the default
+///   ports.
+/// - The next page was already received. The loop would otherwise not end.
 public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
-    /// A closure that returns the URL of the page after a page, or `nil` at the end.
+    /// A closure that receives a page and its response, and returns the URL of the next page, or `nil` at the end.
     public typealias Next = @Sendable (_ page: Page, _ response: HTTPResponse) throws -> URL?
 
     typealias Fetch = @Sendable (_ url: URL?) async -> SerializedResponse<DataRequest, Page, RequestError>
@@ -102,7 +110,8 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
         ///
         /// - Parameter actor: The actor of the caller.
         /// - Returns: The page; `nil` after the last page.
-        /// - Throws: The error of the request, or `.invalidURL` if the URL of the page is refused.
+        /// - Throws: The error of the request, the error of the ``Pages/Next`` closure, or `.invalidURL` if the URL of
+        ///   the page is refused.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Page? {
             let last = state
             state = .ended

@@ -44,8 +44,9 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
-    ///     query for GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default. Unless you set another encoder for the
+    ///     session, the parameters are sent as a URL-encoded form. The form is in the query for GET, HEAD and DELETE,
+    ///     and in the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -117,8 +118,9 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
-    ///     query for GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default. Unless you set another encoder for the
+    ///     session, the parameters are sent as a URL-encoded form. The form is in the query for GET, HEAD and DELETE,
+    ///     and in the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
     ///     yields an error instead of a value; `false` by default.
@@ -201,8 +203,9 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters that the encoder writes to the query or the body.
-    ///   - encoder: The parameter encoder; the session's encoder by default, which writes a URL-encoded form to the
-    ///     query for GET, HEAD and DELETE, and to the body for other methods.
+    ///   - encoder: The parameter encoder; the session's encoder by default. Unless you set another encoder for the
+    ///     session, the parameters are sent as a URL-encoded form. The form is in the query for GET, HEAD and DELETE,
+    ///     and in the body for other methods.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
@@ -246,15 +249,16 @@ extension Session {
     /// Creates a request that resumes a failed or cancelled download, from this process or an earlier process.
     ///
     /// If the resource has not changed, the request fetches only the missing bytes (RFC 9110 §14). If the resource has
-    /// changed, or if the partial file no longer exists, the request downloads the whole file. If the download is
-    /// interrupted again, it resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. By
-    /// default, the request starts when you call its first `serializing…` method.
+    /// changed, or if the partial file no longer exists, the request downloads the whole file. If the new download is
+    /// interrupted, it resumes automatically only if the options of `destination` contain
+    /// ``DownloadRequest/Options/automaticallyResume``. By default, the request starts when you call its first
+    /// `serializing…` method.
     ///
     /// - Parameters:
     ///   - resumeData: The ``DownloadRequest/resumeData`` of the earlier download. If the data is not resume data, the
     ///     request fails with `.download(.resumeDataInvalid)`.
-    ///   - headers: Header fields to add to the fields of the earlier download's request. They replace fields of the
-    ///     same name. Resume data contains no secrets, so pass `Authorization` and similar fields again here.
+    ///   - headers: Header fields to add to the fields of the earlier download's request. These fields replace fields
+    ///     of the same name. Resume data contains no secrets, so pass `Authorization` and similar fields again here.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - destination: The destination of the file; a new file in the temporary directory by default.

@@ -85,7 +85,7 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request that sends a body of any kind.
+    /// Creates a request that sends a ``RequestBody``.
     ///
     /// By default, the request starts when you call its first `serializing…` method.
     ///
@@ -94,7 +94,7 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields, which replace the session's fields of the same name. The request has a
-    ///     `Content-Type` only if the body is a form or you set the field.
+    ///     `Content-Type` only if the body is a multipart form or you set the field.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
@@ -175,7 +175,7 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a body of any kind.
+    /// Creates an upload request from an ``HTTPRequest`` or your own request type, with a ``RequestBody``.
     ///
     /// By default, the request starts when you call its first `serializing…` method. The new body replaces the body of
     /// the converted request. If the method of the converted request is GET, HEAD or TRACE, the request fails with

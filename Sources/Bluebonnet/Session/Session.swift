@@ -17,7 +17,8 @@ public actor Session {
 
     /// Creates a session.
     ///
-    /// The initializer starts no thread and opens no connections. The session does so when the first request starts.
+    /// The initializer starts no thread and opens no connections. The session starts its thread when the first request
+    /// starts.
     ///
     /// - Parameters:
     ///   - configuration: The settings for requests and connections.
@@ -25,8 +26,8 @@ public actor Session {
     ///     before the interceptors of a request.
     ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; `nil` by default. With `nil`,
     ///     libcurl verifies certificates with the authorities of ``Configuration/tls-swift.property``. If you also pass
-    ///     your own transport, the transport must support the manager. If its ``Transport/evaluateServers(using:)``
-    ///     returns `false`, all requests fail with `.trust(.notEvaluated)`.
+    ///     your own transport, the transport must support the manager. If ``Transport/evaluateServers(using:)`` of the
+    ///     transport returns `false`, all requests fail with `.trust(.notEvaluated)`.
     ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler. With
     ///     `nil`, the default, redirects are followed.
     ///   - cachedResponseHandler: The handler that decides which responses are cached, for requests without their own
@@ -139,10 +140,11 @@ public actor Session {
     /// of running requests either, and names are looked up again. With earlier versions, a later request may use the
     /// HTTP/2 connection of a running request.
     ///
-    /// The method returns immediately, and applies to all requests that start after it.
+    /// The method returns immediately, and applies to all requests that start after the call.
     public nonisolated func renewConnections() { context.transport.renewConnections() }
 
-    /// Waits for running requests to finish, at most for a given time, then cancels the other requests, and shuts down.
+    /// Waits for running requests to finish, at most for a given time, then cancels the unfinished requests, and shuts
+    /// down.
     ///
     /// Except for the limit, the method does the same as ``shutdown()``. Requests that are cancelled fail with
     /// `.cancelled`. The limit does not apply to event monitors: the method also waits until they have received all

@@ -6,11 +6,12 @@ extension Session {
         /// The URL against which relative URLs of requests are resolved (RFC 3986 §5.2); `nil` by default.
         ///
         /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
-        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`.
-        /// Without the slash at its end, the last part of the base URL's path is replaced: `users/1` then goes to
-        /// `https://api.example/users/1`. Absolute URLs are not changed. If the base URL is not an `http` or `https`
-        /// URL, requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and
-        /// parameter encoders receive the relative URL, and adapters receive the absolute URL.
+        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. If the
+        /// base URL does not end with a slash, the last segment of its path is replaced: with `https://api.example/v1`,
+        /// a request for `users/1` goes to `https://api.example/users/1`. Absolute URLs are not changed. If the base
+        /// URL is not an `http` or `https` URL, requests with relative URLs fail with
+        /// `.invalidRequest(.configuration)`. Request modifiers and parameter encoders receive the relative URL, and
+        /// adapters receive the absolute URL.
         public var baseURL: URL? {
             get { urlDefaults.baseURL }
             set { urlDefaults.baseURL = newValue }
@@ -18,8 +19,9 @@ extension Session {
 
         /// The query parameters that the session adds to its requests; none by default.
         ///
-        /// The session does not add a parameter whose name the query of the request already contains. With a
-        /// ``baseURL``, it adds parameters only to requests for the origin of this URL. Redirects are not changed.
+        /// If the query of a request already contains a parameter, the session does not add its own parameter of the
+        /// same name. If you set a ``baseURL``, the session adds parameters only to requests for the origin of the base
+        /// URL. The session does not add parameters to the URLs of redirects.
         public var defaultQueryItems: [URLQueryItem] {
             get { urlDefaults.query }
             set { urlDefaults.query = newValue }
@@ -31,14 +33,15 @@ extension Session {
         /// The header fields that the session adds to its requests; ``HTTPHeaders/default`` by default.
         ///
         /// A field of a request replaces the session's field of the same name. The default `Accept-Encoding` field is
-        /// not sent if ``decodesContent`` is `false`. Fields with an empty value are not sent.
+        /// not sent if ``decodesContent`` is `false`. Fields of the session with an empty value are not sent.
         public var headers: HTTPHeaders = .default
 
         /// The time limits for requests that do not set their own limits.
         ///
         /// By default, ``Timeouts/connect`` is 30 seconds and ``Timeouts/idle`` is 60 seconds. If the request body and
         /// the response body are both in memory, ``Timeouts/total`` is 10 minutes. Other requests, such as streams,
-        /// downloads and uploads of files, have no total limit by default. ``Timeouts/pool`` has no limit by default.
+        /// downloads and uploads of files, have no total limit by default. ``Timeouts/queue`` and ``Timeouts/pool``
+        /// have no limit by default.
         public var timeouts: Timeouts = .default
 
         /// The limits for the number and the lifetime of connections.
@@ -47,14 +50,16 @@ extension Session {
         /// The limits for the number of requests that run at the same time; none by default.
         public var requestLimits = RequestLimits()
 
-        /// The decoder for values of bodies, unless you pass a decoder to a call; a `JSONDecoder` by default.
+        /// The decoder that converts response bodies to values; a `JSONDecoder` by default.
         ///
-        /// Requests, streams of JSON and pages use this decoder. Its strategies for keys and dates therefore apply to
-        /// all responses of the session.
+        /// Requests, streams of JSON and pages use this decoder, unless you pass another decoder to a method. If you
+        /// set a decoder with strategies for keys and dates, these strategies apply to all values that the decoder
+        /// creates.
         public var decoder: any DataDecoder = JSONDecoder()
 
-        /// The encoder for parameters, unless you pass an encoder to a call; ``URLEncodedFormParameterEncoder`` by
-        /// default.
+        /// The encoder for parameters; ``URLEncodedFormParameterEncoder`` by default.
+        ///
+        /// An encoder that you pass to a method is used instead.
         ///
         /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have no
         /// body, so the default encoder writes their parameters to the query.

@@ -2,7 +2,7 @@ import BluebonnetLibc
 import CSystem
 import FoundationEssentials
 
-/// The bytes of a file descriptor that the program has opened, from its position to its end or to a number of bytes.
+/// The bytes of an open file descriptor, from its current position to the end, or up to a maximum number of bytes.
 // Safety: the system writes into the buffers only within the call, and no more than their size.
 struct DescriptorPieces: AsyncSequence, Sendable {
     /// The number by which the program knows the descriptor.

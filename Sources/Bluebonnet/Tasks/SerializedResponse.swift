@@ -20,9 +20,9 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The head of the response, or `nil` if no response was received.
     public var response: HTTPResponse? { attempt.response }
 
-    /// The metrics of the last HTTP request and its response, or `nil` if the network was not used.
+    /// The metrics of the last HTTP request and its response, or `nil` if they were not measured.
     ///
-    /// For example, the network is not used if the cache provides the response.
+    /// For example, there are no metrics if the cache provides the response without a request to the server.
     public var metrics: TransferMetrics? { attempt.metrics }
 
     /// The duration of the serialization, including the preprocessor.
@@ -176,9 +176,9 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
     /// A multi-line text with the request, the response and the result.
     ///
     /// Header fields with secrets are redacted. In form and JSON bodies, values are also redacted if their names
-    /// suggest a secret, such as `password`. Text bodies of up to 100,000 bytes are shown in full. For other bodies,
-    /// only the size is shown. For a download, the text contains the path of the file and the size of the resume data
-    /// instead of the response body.
+    /// suggest a secret, such as `password`. Text bodies of up to 100,000 bytes are shown. For other bodies, only the
+    /// size is shown. For a download, the text contains the path of the file and the size of the resume data instead of
+    /// the response body.
     public var debugDescription: String {
         var lines: [String] = []
         if let request {

@@ -9,8 +9,7 @@ public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest
 /// A task whose value is made from the response to a request.
 ///
 /// The `serializing…` methods of ``SerializingRequest`` return a value of this type. In your code, use the shorter
-/// names ``DataTask`` and ``DownloadTask``. The response is serialized once, and you can await the value any number of
-/// times.
+/// names ``DataTask`` and ``DownloadTask``. The task keeps the value, so you can await it any number of times.
 ///
 /// If a Swift task that awaits the value is cancelled, the request is also cancelled and fails with `.cancelled`. To
 /// keep the request running, pass `automaticallyCancelling: false` to the `serializing…` method.
@@ -48,9 +47,9 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     /// exactly once, even if the request has already finished. Closures are called in the order in which they were
     /// added.
     ///
-    /// If the calling Swift task is cancelled after this call, the request continues. However, if the Swift task was
-    /// cancelled before it called the `serializing…` method, the request is cancelled. To keep the request running in
-    /// this case too, pass `automaticallyCancelling: false` to the `serializing…` method.
+    /// If the calling Swift task is cancelled after this call, the request continues. However, if the Swift task is
+    /// already cancelled when it calls the `serializing…` method, this call cancels the request. To keep the request
+    /// running in this case too, pass `automaticallyCancelling: false` to the `serializing…` method.
     ///
     /// - Parameter handler: A closure that receives the response. It runs on the global executor, or on the preferred
     ///   executor of a task that awaits the same request. It must return quickly and must not block.
@@ -112,7 +111,8 @@ extension SerializingTask where Source == DownloadRequest {
     ///
     /// If the partial file is kept and the download can be resumed, the error contains the data for resuming.
     ///
-    /// - Parameter producingResumeData: Whether the partial file is kept and resume data is created.
+    /// - Parameter producingResumeData: Whether the partial file is kept and resume data is created, if the download
+    ///   can be resumed.
     public func cancel(producingResumeData: Bool) { request.cancel(producingResumeData: producingResumeData) }
 }
 

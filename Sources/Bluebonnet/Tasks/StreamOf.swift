@@ -1,16 +1,16 @@
 /// A sequence of values of a running request, such as its progress.
 ///
-/// The sequence ends when the request has finished. A sequence that is created after the end contains only the latest
-/// value, if there is one. A slow loop over the sequence does not delay the request. The ``StreamBufferingPolicy``
-/// determines which values are kept for a slow loop. Only the policy ``StreamBufferingPolicy/unbounded`` has no limit
-/// on the number of kept values.
+/// The sequence ends when the request has finished. A sequence that is created after the request has finished contains
+/// only the latest value, if there is one. A slow loop over the sequence does not delay the request. The
+/// ``StreamBufferingPolicy`` determines which values are kept for a slow loop. Only the policy
+/// ``StreamBufferingPolicy/unbounded`` has no limit on the number of kept values.
 ///
-/// Several `for await` loops can use the same sequence at the same time, independently of each other. The first loop
-/// begins with the values since the creation of the sequence. Later loops begin with the latest value. If a loop ends
-/// or its task is cancelled, other loops are not affected.
+/// Several `for await` loops can use the same sequence at the same time, independently of each other. The sequence
+/// keeps values from its creation on, and the first loop receives the kept values. Each later loop begins with the
+/// latest value, if there is one. If a loop ends or its task is cancelled, other loops are not affected.
 ///
 /// A sequence of the events of a streamed body, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``,
-/// behaves differently. Each loop receives the whole body, and a slow loop pauses the transfer. ``DataStreamTask``
+/// behaves differently. Each loop receives the whole body, and a slow loop can pause the transfer. ``DataStreamTask``
 /// describes how to read a body with several loops.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     private let makeSource: @Sendable () -> any StreamSource<Element>

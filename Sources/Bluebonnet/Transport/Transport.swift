@@ -6,18 +6,21 @@ public import FoundationEssentials
 /// a transport with prepared responses. You can also write your own transport, which may wrap a ``CurlTransport`` and
 /// forward requests to it.
 ///
-/// A transport sends each request once. The session handles interception, redirects, retries and caching.
+/// A transport performs one exchange for each call of ``start(_:options:observer:)``. The session handles interception,
+/// redirects, retries with a ``RequestRetrier``, and caching. Within an exchange, a ``CurlTransport`` may send the
+/// request several times, for example after an authentication challenge or on a new connection.
 public protocol Transport: Sendable {
     /// Starts an exchange and returns immediately.
     ///
-    /// The method may be called on any thread. The transport calls the observer on a thread that it chooses. It always
-    /// reports the outcome, exactly once. After ``shutDown()``, the outcome contains the error `.sessionShutDown`.
+    /// The method may be called on any thread. The transport calls the observer on a thread that the transport chooses.
+    /// It reports the outcome of each exchange exactly once. After ``shutDown()``, the outcome contains the error
+    /// `.sessionShutDown`.
     ///
     /// - Parameters:
     ///   - request: The request to send, which has already been validated.
     ///   - options: The options for this exchange only.
-    ///   - observer: The observer, which receives the events. The transport retains it until it has received the
-    ///     outcome.
+    ///   - observer: The observer, which receives the events. The transport retains the observer until the observer has
+    ///     received the outcome.
     /// - Returns: The handle that cancels, suspends and resumes the exchange.
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -43,7 +46,7 @@ public protocol Transport: Sendable {
 
     /// Sets the manager whose evaluators check servers in all later exchanges.
     ///
-    /// The method is called once, when a session is created with both a manager and a transport. The default
+    /// The method is called once, when you create a session with both a manager and a transport. The default
     /// implementation does nothing and returns `false`. If the method returns `false`, all requests of the session
     /// fail, because the manager's evaluators would never run.
     ///
@@ -135,8 +138,8 @@ public protocol Exchange: Sendable {
 public protocol BodyReceiver: AnyObject, Sendable {
     /// Receives the next bytes of the body, after content decoding.
     ///
-    /// The transport makes one call at a time, on a thread that it chooses. There are no calls after the outcome has
-    /// been reported. The method must return quickly.
+    /// The transport makes one call at a time, on a thread that the transport chooses. The transport makes no more
+    /// calls after it has reported the outcome. The method must return quickly.
     ///
     /// - Parameter bytes: The next bytes of the body; never empty.
     /// - Returns: Whether to deliver more bytes. After `.pause`, the transport delivers only bytes that it has already
@@ -148,7 +151,7 @@ public protocol BodyReceiver: AnyObject, Sendable {
 public enum ReceiveAction: Hashable, Sendable {
     /// Deliver more bytes as they arrive.
     case proceed
-    /// Deliver no more bytes until ``Exchange/receiveMore()`` is called.
+    /// Deliver only bytes that were already received, until ``Exchange/receiveMore()`` is called.
     case pause
     /// Deliver no more bytes, and end the exchange with `.cancelled`.
     case stop
@@ -156,15 +159,15 @@ public enum ReceiveAction: Hashable, Sendable {
 
 /// A type that receives the events of an exchange.
 ///
-/// The transport calls one method at a time, on a thread that it chooses. The methods must return quickly and must not
-/// block.
+/// The transport calls one method at a time, on a thread that the transport chooses. The methods must return quickly
+/// and must not block.
 public protocol ExchangeObserver: AnyObject, Sendable {
     /// Receives the number of sent bytes of the request's body.
     ///
-    /// The method is called at most once per turn of the transport's loop.
+    /// A ``CurlTransport`` calls the method at most once in each turn of its event loop.
     ///
     /// - Parameters:
-    ///   - sent: The number of bytes that the transport has accepted so far.
+    ///   - sent: The number of bytes that the transport has taken from the body so far.
     ///   - expected: The total number of bytes; `nil` if it is unknown.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
@@ -182,7 +185,7 @@ public protocol ExchangeObserver: AnyObject, Sendable {
 
     /// Receives the number of received bytes of the response's body.
     ///
-    /// The method is called at most once per turn of the transport's loop.
+    /// A ``CurlTransport`` calls the method at most once in each turn of its event loop.
     ///
     /// - Parameters:
     ///   - received: The number of bytes received so far, after content decoding.
@@ -217,7 +220,7 @@ public struct ExchangeOptions: Sendable {
     /// Whether the whole body is collected in memory, even if it is held back after the head.
     package var collectsBody: Bool
 
-    /// Decides how a cache stores the response; `nil` for the cache's own decision.
+    /// Decides whether and how a cache stores the response; `nil` for the cache's own decision.
     ///
     /// Only caches call this closure. The closure receives the response that would be stored, and returns the response
     /// to store. If the closure returns `nil`, nothing is stored.

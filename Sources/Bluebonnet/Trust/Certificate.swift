@@ -67,7 +67,8 @@ public struct Certificate: Sendable {
     ///
     /// The method reads the files whose names end in `.pem`, `.crt`, `.cer` or `.der`, and ignores all other files. It
     /// reads the files synchronously, on the caller's thread, in the order of their names. It does not search
-    /// subdirectories.
+    /// subdirectories. If a certificate in a PEM file is malformed, the method skips this certificate and all later
+    /// certificates in the file.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one certificate.
@@ -138,9 +139,9 @@ extension Certificate: Hashable, Described {
 
 /// A public key, identified by the SHA-256 digest of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
 ///
-/// The `SubjectPublicKeyInfo` is the part of a certificate that contains the key and its algorithm.
-/// `curl --pinnedpubkey` and HPKP use the same digest. If a certificate is renewed with the same key, the digest does
-/// not change.
+/// The `SubjectPublicKeyInfo` is the part of a certificate that contains the key and its algorithm. HTTP Public Key
+/// Pinning (RFC 7469) and the option `--pinnedpubkey` of `curl` use the same digest. If a certificate is renewed with
+/// the same key, the digest does not change.
 public struct PublicKey: Hashable, Sendable, Described {
     /// The SHA-256 digest of the key's `SubjectPublicKeyInfo`; the digest has 32 bytes.
     public let sha256: Data
@@ -173,7 +174,8 @@ public struct PublicKey: Hashable, Sendable, Described {
     /// first `BEGIN PUBLIC KEY` block (RFC 7468 §13).
     ///
     /// - Parameter text: The text in PEM.
-    /// - Throws: A `.trust(.noPublicKeysFound)` error if the text contains neither a certificate nor a public key.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if the text contains neither a valid certificate nor a valid
+    ///   public key.
     public init(pem text: String) throws(RequestError) {
         if let certificate = try? Certificate(pem: text) {
             self = certificate.publicKey

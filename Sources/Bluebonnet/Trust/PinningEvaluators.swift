@@ -69,7 +69,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
-    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of one of the
+    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate, and not to one of the
     ///     session's trusted authorities; `false` by default. With `true`, you can pin a self-signed certificate or
     ///     your own authority. The value has no effect if `performDefaultValidation` is `false`.
     ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`

@@ -28,8 +28,7 @@ struct RevocationDecision {
         note(status)
     }
 
-    /// Records the statuses by the lists: of the server's certificate, and then of all other certificates except the
-    /// root.
+    /// Records the status of each certificate except the root in the lists, starting with the server's certificate.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
         isRevoked = isRevoked || statuses.contains(.revoked)
         listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
@@ -96,7 +95,7 @@ extension ServerTrust {
         return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
-    /// The status by the lists of each certificate except the root.
+    /// The status of each certificate except the root in revocation lists.
     func statuses(in lists: [CertificateRevocationList]) -> [RevocationStatus] {
         let chain = revocableChain
         return zip(chain, chain.dropFirst()).map {

@@ -6,8 +6,8 @@ import FoundationEssentials
 /// provide the revocation lists. This evaluator does not use the network. To query OCSP responders, use
 /// ``OCSPTrustEvaluator``.
 ///
-/// Some certificates require stapling (RFC 7633). With the option ``Options-swift.struct/ocsp``, a server with such a
-/// certificate is accepted only if it staples a response with the status `good`.
+/// Some certificates require stapling (RFC 7633). With the option ``Options-swift.struct/ocsp``, the evaluator accepts
+/// a server with such a certificate only if the server staples a response with the status `good`.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// The ways to check revocation.
     public struct Options: OptionSet, Sendable {
@@ -23,18 +23,23 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
 
         /// Checks the stapled OCSP response, which covers only the server's own certificate.
         public static let ocsp = Options(rawValue: 1)
-        /// Checks the revocation lists of the evaluator, which cover all certificates of the chain except the root.
+        /// Looks up all certificates of the chain except the root in the revocation lists of the evaluator.
         public static let crl = Options(rawValue: 2)
         /// Checks the revocation lists, and prefers them to the stapled response.
         ///
-        /// This option includes ``crl``. Combine it with ``ocsp`` to check stapled responses too. The evaluator then
-        /// uses the stapled response only if the lists do not determine the status, or if the certificate requires
-        /// stapling (RFC 7633).
+        /// You do not need to add ``crl`` to this option. Combine this option with ``ocsp`` to check stapled responses
+        /// too. The evaluator then uses the stapled response in two cases: if the lists do not determine the status,
+        /// and if the certificate requires stapling (RFC 7633).
         public static let preferCRL = Options(rawValue: 4)
-        /// Refuses a certificate if its status is unknown.
+        /// Refuses a server if the revocation status is unknown.
         ///
-        /// Without this option, a certificate with an unknown status is accepted. The status is also unknown if the
-        /// OCSP response or the revocation list has expired or has an invalid signature.
+        /// With this option, the evaluator accepts a server only with one of these proofs:
+        ///
+        /// - A stapled response has the status `good` for the server's own certificate.
+        /// - The revocation lists cover all certificates of the chain except the root, and contain none of them.
+        ///
+        /// A response or list is not a proof if it has expired or has an invalid signature. Without this option, the
+        /// evaluator accepts a server with an unknown status, unless the certificate requires stapling.
         public static let requirePositiveResponse = Options(rawValue: 8)
         /// Checks both the stapled OCSP response and the revocation lists.
         public static let any: Options = [.ocsp, .crl]
@@ -117,11 +122,12 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
 ///
 /// 1. By default, the evaluator first checks the chain and the host. Without these checks, an untrusted certificate
 ///    could make the evaluator send requests to any server.
-/// 2. The server may have stapled an OCSP response, which means that the server sent it in the TLS handshake. If this
-///    response determines the status, the evaluator does not query the responders. If the certificate requires stapling
-///    (RFC 7633) and there is no stapled response, the server is refused.
+/// 2. The server may have sent an OCSP response in the TLS handshake (a stapled response). If this response determines
+///    the status, the evaluator does not query the responders. If the certificate requires stapling (RFC 7633) and
+///    there is no stapled response, the server is refused.
 /// 3. Otherwise, the evaluator queries the responders in order until the status is known. It uses HTTP or HTTPS, as the
-///    URL requires. Each request contains a nonce, which is a random value (RFC 9654).
+///    URL requires. It skips URLs with other schemes. Each request contains a nonce, which is a random value (RFC
+///    9654).
 ///
 /// The session aborts the TLS handshake before the evaluator runs. If the evaluator accepts the server, the session
 /// opens the connection again.
@@ -131,11 +137,11 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     public enum Failure: Hashable, Sendable {
         /// Accepts the server, but refuses it if its certificate requires stapling (RFC 7633).
         ///
-        /// With this value, an attacker who blocks the connection to the responder can use a revoked certificate.
+        /// With this value, an attacker who blocks the connection to the responders can use a revoked certificate.
         case soft
         /// Refuses the server.
         ///
-        /// If the responder is unreachable, the server is accepted only if it stapled a good response.
+        /// If no responder is reachable, the server is accepted only if it stapled a good response.
         case hard
     }
 
@@ -155,9 +161,9 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.
     ///   - requiresNonce: Whether a response must contain the nonce (a random value) of the request; `true` by default.
     ///     The nonce prevents an attacker from replaying an old response. Many public responders ignore nonces. With
-    ///     `false`, a response without a nonce is accepted until the time in its `nextUpdate`. If it has no
-    ///     `nextUpdate`, it is accepted for at most one day. A response with a different nonce is always rejected. A
-    ///     response that reports a revoked certificate is always used, with any nonce or without a nonce.
+    ///     `false`, a response without a nonce is accepted until the time in its `nextUpdate`, or for at most one day
+    ///     if it has no `nextUpdate`. With `true` and with `false`, a response with a different nonce is rejected. The
+    ///     nonce is not checked if the response reports that the certificate was revoked.
     ///   - timeout: The time limit for each responder; 10 seconds by default.
     ///   - session: The session that queries the responders; ``Session/default`` by default. If the URL of a responder
     ///     uses `https`, this session also checks the certificate of the responder.

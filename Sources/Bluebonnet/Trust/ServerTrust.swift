@@ -11,7 +11,7 @@ public struct ServerTrust: Sendable {
     /// The host of the request, or of the HTTPS proxy, without a port.
     public let host: String
 
-    /// The certificates in the order in which the server sent them, starting with its own certificate.
+    /// The certificates in the order in which the server sent them, starting with the server's own certificate.
     ///
     /// The handshake proves only that the first certificate belongs to the server. The server can add any other
     /// certificates. To search for a pinned certificate, use ``authenticatedChain``.
@@ -19,8 +19,8 @@ public struct ServerTrust: Sendable {
 
     /// OpenSSL's result for the chain.
     ///
-    /// OpenSSL checks whether the chain leads to one of the session's trusted authorities. It does not check the host
-    /// name; see ``evaluateHost()``.
+    /// OpenSSL checks whether the chain leads to one of the session's trusted authorities. OpenSSL does not check the
+    /// host name; use ``evaluateHost()`` for this.
     public private(set) var verdict: Verdict
 
     /// The bytes of the OCSP response that the server sent in the handshake; `nil` if it sent none (RFC 6066 §8).
@@ -91,7 +91,7 @@ public struct ServerTrust: Sendable {
         builtChain.isEmpty ? shownChain : builtChain
     }
 
-    /// The first certificates in ``chain`` of which each is signed by the next one.
+    /// The server's certificate, followed by its issuers from ``chain``; each certificate is signed by the next one.
     var shownChain: [Certificate] { signedChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
@@ -223,8 +223,8 @@ final class SignedChain: Sendable {
         self.shown = shown
     }
 
-    /// The certificates of which each is signed by the next, starting with the first; `nil` if there are too many
-    /// checks.
+    /// The server's certificate, followed by its issuers, each signed by the next one; `nil` if too many checks are
+    /// needed.
     var certificates: [Certificate]? {
         switch result.withLock(\.self) ?? search() {
         case .proven(let certificates): certificates

@@ -3,8 +3,9 @@ import Synchronization
 /// A type that decides whether a server is trusted.
 ///
 /// A type that conforms to this protocol is called an evaluator. A ``ServerTrustManager`` assigns evaluators to hosts.
-/// The evaluator runs in each TLS handshake with its host. It replaces libcurl's checks, so there is no other check of
-/// the server. When a request reuses a connection, the evaluator does not run again.
+/// A synchronous evaluator runs in each TLS handshake with its host; ``AsyncServerTrustEvaluating`` describes when an
+/// asynchronous evaluator runs. The evaluator replaces libcurl's checks of the certificates and the host name. When a
+/// request reuses a connection, the evaluator does not run again.
 public protocol ServerTrustEvaluating: Sendable {
     /// Evaluates a server's certificates and stapled OCSP response.
     ///
@@ -15,7 +16,7 @@ public protocol ServerTrustEvaluating: Sendable {
     ///   - trust: The server's certificates and stapled OCSP response.
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: An error if the server is not trusted. The request is then not sent. If the error is a
-    ///   ``RequestError``, the request fails with this error. If it is another error, the request fails with
+    ///   ``RequestError``, the request fails with this error. With any other error, the request fails with
     ///   `.trust(.customEvaluationFailed)`, and your error is the underlying error.
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 }
@@ -23,9 +24,9 @@ public protocol ServerTrustEvaluating: Sendable {
 /// A type that decides asynchronously whether a server is trusted.
 ///
 /// The session first aborts the TLS handshake, and then calls the evaluator on the global executor. If the evaluator
-/// accepts the server, the session opens the connection again. The session remembers for five minutes that the server
-/// was accepted. During this time, the evaluator does not run again for the same host and the same contents of the
-/// ``ServerTrust``.
+/// accepts the server, the session opens the connection again. The session remembers for up to five minutes that the
+/// server was accepted. During this time, the evaluator does not run again for the same host and the same contents of
+/// the ``ServerTrust``.
 ///
 /// If other requests connect to the same server during the evaluation, they wait for the same result. If all waiting
 /// requests are cancelled, the evaluator's task is cancelled too.
@@ -170,7 +171,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator that calls other evaluators.
     ///
     /// - Parameter evaluators: The evaluators, in the order in which they are called. After an evaluator has refused
-    ///   the server, the other evaluators are not called. The evaluators may be asynchronous. If the array is empty,
+    ///   the server, the later evaluators are not called. The evaluators may be asynchronous. If the array is empty,
     ///   all servers are refused.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
@@ -210,8 +211,8 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator from a closure.
     ///
     /// - Parameter evaluate: A closure that receives the server's certificates and the host. It throws an error if the
-    ///   server is not trusted. It runs on the session's event loop, so it must not block. There are no other checks of
-    ///   the server.
+    ///   server is not trusted. It runs on the session's event loop, so it must not block. libcurl does not check the
+    ///   certificates or the host name.
     public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
         closure = evaluate
     }

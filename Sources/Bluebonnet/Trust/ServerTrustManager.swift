@@ -11,10 +11,10 @@
 /// ```
 ///
 /// A session looks up the evaluator of each host only once, and remembers the result. After 1,024 hosts, the session
-/// forgets all results, and looks up the evaluators again. A session also looks up an evaluator for each HTTPS proxy,
-/// by the host of the proxy.
+/// forgets all results, and looks up the evaluators of later requests again. A session also looks up an evaluator for
+/// each HTTPS proxy, by the host of the proxy. The same rules apply to this host.
 public struct ServerTrustManager: Sendable {
-    /// Whether a request to a host without an evaluator fails.
+    /// Whether an HTTPS request to a host without an evaluator fails.
     ///
     /// If the value is `false`, libcurl itself checks the server of a host without an evaluator.
     package let allHostsMustBeEvaluated: Bool
@@ -31,10 +31,10 @@ public struct ServerTrustManager: Sendable {
     /// - a Unicode name and its ASCII form;
     /// - an IP address in different forms, such as `127.1` and `127.0.0.1`.
     ///
-    /// If several entries are equal in this form, the evaluators of all these entries must accept the server.
+    /// If several entries have the same canonical form, the evaluators of all these entries must accept the server.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
+    ///   - allHostsMustBeEvaluated: Whether an HTTPS request to a host without an evaluator fails with
     ///     `.trust(.noRequiredEvaluator)`; `true` by default. If the value is `false`, libcurl itself checks the server
     ///     of such a host.
     ///   - evaluators: The evaluator of each host. A key is a host without a port. A leading `*.` stands for exactly
@@ -48,7 +48,7 @@ public struct ServerTrustManager: Sendable {
     /// Creates a manager that looks up evaluators with a closure.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
+    ///   - allHostsMustBeEvaluated: Whether an HTTPS request to a host without an evaluator fails with
     ///     `.trust(.noRequiredEvaluator)`; `true` by default. If the value is `false`, libcurl itself checks the server
     ///     of such a host.
     ///   - match: A closure that receives a host, in ASCII and lower case. It returns the host's evaluator, or `nil` if

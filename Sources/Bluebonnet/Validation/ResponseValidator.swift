@@ -93,7 +93,7 @@ package enum StatusCodes: Hashable, Sendable {
 
 /// Decides whether the media type of a response is acceptable (RFC 9110 §12.5.1).
 ///
-/// This runs for every validated response, so it compares slices of the fields and allocates no memory.
+/// The check runs for many responses, so it compares slices of the fields instead of copies.
 enum ContentTypeRule {
     /// Checks the media type of a response that has a body.
     ///

@@ -49,11 +49,13 @@ extension ParameterEncoding {
 
 /// Encodes parameters as URL-encoded names and values into the query or the body.
 ///
-/// The format is the same as for `URLEncodedFormParameterEncoder`, but only the names are sorted, and the elements of
-/// arrays keep their order. An array is encoded as `key[]=…`, and a dictionary as `key[name]=…`. `nil` and `NSNull` are
-/// left out. A value that is not `Encodable` is encoded as its description.
+/// The format is the same as for `URLEncodedFormParameterEncoder`, with one exception: the keys of dictionaries are
+/// sorted, but the elements of arrays and the properties of `Encodable` values keep their order. By default, an array
+/// is encoded as `key[]=…`, and a dictionary as `key[name]=…`. `nil` and `NSNull` are left out. A value that is not
+/// `Encodable` is encoded as its description.
 public struct URLEncoding: ParameterEncoding {
-    /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
+    /// An encoding that writes the parameters into the query for GET, HEAD and DELETE, and into the body for other
+    /// methods.
     public static var `default`: URLEncoding { URLEncoding() }
 
     /// An encoding that writes the parameters into the query of the URL.
@@ -97,8 +99,9 @@ public struct URLEncoding: ParameterEncoding {
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion, or `.invalidURL` if the request has no URL. If a value cannot
-    ///   be encoded, the error is `.parameterEncoding(.encoderFailed)` with the value's error as its underlying error.
+    /// - Throws: The error that the conversion of `urlRequest` throws, or `.invalidURL` if the request has no URL. If a
+    ///   value cannot be encoded, the error is `.parameterEncoding(.encoderFailed)` with the error of the value as its
+    ///   underlying error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         let request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
@@ -145,7 +148,8 @@ private struct EncodableParameters: Encodable, Sendable {
 }
 
 extension ParameterEncoding where Self == URLEncoding {
-    /// An encoding that writes into the query for GET, HEAD and DELETE, and into the body for other methods.
+    /// An encoding that writes the parameters into the query for GET, HEAD and DELETE, and into the body for other
+    /// methods.
     package static var urlEncoding: URLEncoding { .default }
 }
 
@@ -182,7 +186,7 @@ public struct JSONEncoding: ParameterEncoding {
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    /// - Throws: The error that the conversion of `urlRequest` throws. If the encoding fails, the error is
     ///   `.parameterEncoding(.encoderFailed)` with an underlying error such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         try encode(urlRequest, withJSONObject: parameters)
@@ -196,7 +200,7 @@ public struct JSONEncoding: ParameterEncoding {
     ///   - urlRequest: The request without the object.
     ///   - jsonObject: An object that `JSONSerialization` can write; `nil` returns the request unchanged.
     /// - Returns: The request with the object.
-    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    /// - Throws: The error that the conversion of `urlRequest` throws. If the encoding fails, the error is
     ///   `.parameterEncoding(.encoderFailed)` with an underlying error such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
@@ -271,7 +275,7 @@ public struct PropertyListEncoding: ParameterEncoding {
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
-    /// - Throws: The error of `urlRequest`'s conversion. If the encoding fails, the error is
+    /// - Throws: The error that the conversion of `urlRequest` throws. If the encoding fails, the error is
     ///   `.parameterEncoding(.encoderFailed)` with the reason as its underlying error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()

@@ -5,8 +5,8 @@ public import FoundationNetworking
 extension HTTPRequest {
     /// Creates a request from a Foundation `URLRequest`.
     ///
-    /// The new request has the same URL, method, header fields, body or body stream, and `httpShouldHandleCookies`.
-    /// These parts are converted:
+    /// The new request has the same URL, the same method, the same header fields, the same body or body stream, and the
+    /// same `httpShouldHandleCookies`. These parts are converted:
     ///
     /// - `timeoutInterval` sets the connect timeout and the idle timeout of the request. The other timeouts come from
     ///   the session. If the value is Foundation's default of 60 seconds, all timeouts come from the session. A value
@@ -48,7 +48,7 @@ extension URLRequest {
     /// Creates a Foundation `URLRequest` from a Bluebonnet request.
     ///
     /// The conversion is the reverse of `HTTPRequest.init(_:)`. Repeated header fields become one field with joined
-    /// values. A body that is not in memory becomes a stream, whose `read` blocks the calling thread.
+    /// values. A body that is not in memory becomes an `InputStream`. Its `read` method blocks the calling thread.
     ///
     /// The `timeoutInterval` is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. If
     /// both are `nil`, the `timeoutInterval` is ten years. A `URLRequest` cannot represent a credential, an HTTP
@@ -98,7 +98,8 @@ extension HTTPRequest {
         if changed.timeoutInterval != original.timeoutInterval {
             request.timeouts = request.timeouts.connectingAndIdling(like: converted.timeouts)
         }
-        // A `URLRequest` that an adapter has made itself has no stream; an upload keeps its body, as in Alamofire.
+        // A new `URLRequest` that an adapter has created has no stream. In this case, an upload keeps its body, as in
+        // Alamofire.
         let losesStream = original.httpBodyStream != nil && changed.httpBodyStream == nil && changed.httpBody == nil
         let changesBody =
             changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream
@@ -124,7 +125,7 @@ extension URLRequest.CachePolicy {
         }
     }
 
-    /// The header fields that bypass remote caches, if the policy requires them (RFC 9111 §5.2.1.4, §5.4).
+    /// The header fields that bypass remote caches (RFC 9111 §5.2.1.4, §5.4); none if the policy does not require them.
     var directives: [HTTPHeader] {
         guard self == .reloadIgnoringLocalAndRemoteCacheData else { return [] }
         return [HTTPHeader(name: "Cache-Control", value: "no-cache"), HTTPHeader(name: "Pragma", value: "no-cache")]

@@ -67,7 +67,8 @@ extension URLRequest {
 
     /// Checks that a GET request has no body.
     ///
-    /// Before Bluebonnet sends a request, it also checks that a HEAD or TRACE request has no body.
+    /// This method checks only GET requests. Before Bluebonnet sends a request, it also refuses a HEAD or TRACE request
+    /// with a body.
     ///
     /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` if a GET request has a body.
     public func validate() throws(RequestError) {

@@ -12,8 +12,8 @@ extension DataStreamTask {
     /// `bodyHighWatermark` of its configuration.
     ///
     /// If the request fails, the stream fails with the error of the request. If you close or release the open stream
-    /// before the end of the body, the request is cancelled. If the task was created with
-    /// `automaticallyCancelling: false`, or if the body has other readers, the request continues instead.
+    /// before the end of the body, the request is cancelled. There are two exceptions. The request continues if the
+    /// task was created with `automaticallyCancelling: false`, or if other readers read the body.
     ///
     /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
     ///   default. The stream can exceed this number by the size of one received chunk.
@@ -26,8 +26,8 @@ extension DataStreamTask {
 extension DataStreamRequest {
     /// Returns the body as a Foundation `InputStream`; see `DataStreamTask.asInputStream(bufferSize:)`.
     ///
-    /// If you close or release the open stream before the end of the body, the request is cancelled. If the body has
-    /// other readers, the request continues instead.
+    /// If you close or release the open stream before the end of the body, the request is cancelled. If other readers
+    /// read the body, the request continues.
     ///
     /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
     ///   default. The stream can exceed this number by the size of one received chunk.
@@ -49,7 +49,8 @@ final class BodyInputStream: InputStream {
     }
 
     private let buffer: BodyBuffer
-    /// Begins to read; `nil` once the stream was opened or closed, so that a closed stream holds nothing back.
+    /// Creates the task that reads; `nil` after the stream was opened or closed, so that a closed stream retains
+    /// nothing.
     private var makeTask: (@Sendable () -> Task<Void, Never>)?
     private var task: Task<Void, Never>?
     private var phase = Phase.notOpen

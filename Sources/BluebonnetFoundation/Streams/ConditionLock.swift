@@ -2,7 +2,7 @@ import Foundation
 
 /// Protects a value with a lock, and lets threads wait for a change of the value.
 ///
-/// It is used by the threads that read Foundation's blocking streams, and by the tasks that wait for these threads.
+/// The threads that read Foundation's blocking streams use this lock, and so do the tasks that wait for these threads.
 // Safety: the value is only accessed while the condition's lock is held.
 final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     private let condition = NSCondition()

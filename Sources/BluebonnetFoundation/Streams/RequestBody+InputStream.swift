@@ -5,14 +5,14 @@ extension RequestBody {
     /// Returns a body whose bytes are read from a stream while the request is sent.
     ///
     /// A Foundation stream blocks the thread that reads it. Bluebonnet therefore reads the stream on a dedicated
-    /// thread. The thread opens the stream if the stream is not open. It reads up to 64 KiB at a time, as fast as the
-    /// network accepts the bytes. At the end of the stream, the thread closes the stream and ends.
+    /// thread. The thread opens the stream if the stream is not open. The thread reads up to 64 KiB at a time, as fast
+    /// as the network accepts the bytes. At the end of the stream, the thread closes the stream and ends.
     ///
     /// - A stream can be read only once. If a retry or a redirect must send the body again, the request fails.
     /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)`. The underlying error is the error
     ///   of the stream.
-    /// - If you cancel the request, the request ends at once. If the thread is in the stream's `read` method, the
-    ///   thread ends when this method returns.
+    /// - If you cancel the request, the request ends at once. If the stream's `read` method is running, the thread ends
+    ///   when `read` returns.
     ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
@@ -69,8 +69,8 @@ extension Session {
 extension MultipartFormData {
     /// Appends a file whose bytes are read from a stream; see `RequestBody.inputStream(_:length:)`.
     ///
-    /// After this call, the form can be sent only once. The form and its copies share the stream, so only one of them
-    /// can be sent.
+    /// After this call, the form can be sent only once. Copies of the form share the stream. You can therefore send
+    /// either the form or one of its copies, but not both.
     ///
     /// - Parameters:
     ///   - stream: The stream to read. The caller must not use it after this call.
@@ -89,8 +89,8 @@ extension MultipartFormData {
 
 /// The bytes of a stream as an asynchronous sequence, which a dedicated thread reads on demand.
 ///
-/// A Foundation stream blocks the thread that reads it. On the global executor, it would block a thread that other
-/// tasks need.
+/// A Foundation stream blocks the thread that reads the stream. On the global executor, the stream would block a thread
+/// that other tasks need.
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 

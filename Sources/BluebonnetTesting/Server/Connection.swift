@@ -36,20 +36,22 @@ final class Connection {
     private var outgoing = OutgoingQueue()
     /// Whether the client has closed its sending side.
     private var peerHasEnded = false
-    /// Whether the client has closed its sending side, but some of its bytes are still unread.
+    /// Whether the client has closed its sending side, but some of the client's bytes are still unread.
     private var peerIsEnding = false
     /// The task of the current route or of the current condition of a script.
     private var task: Task<Void, Never>?
     private var timer: TimerID?
 
-    /// The current request, or the latest one.
+    /// The current request, or the latest request if no request is being handled.
     private(set) var exchange: ExchangeID
     private var head: RequestHead?
     private var target = RequestTarget("/")
     private var match = RouteTable<LocalServer.Router.Endpoint>.Match.nothing
     /// The body of the request, for a route that waits for the whole body.
     private var body = Data()
-    /// The body of the request, for a route that reads the body in pieces, possibly while the route responds.
+    /// The body of the request, for a route that reads the body in pieces.
+    ///
+    /// The route may already respond while it reads.
     private var incoming: IncomingBody?
     private var continuePolicy = LocalServer.ContinuePolicy.immediately
     /// The tasks that wait for more bytes of ``incoming``, in order of arrival.
@@ -124,8 +126,8 @@ final class Connection {
 
     private func peerEnded() {
         peerHasEnded = true
-        // The client has disconnected, or has closed only its sending side and waits for the response. Only a write
-        // would show the difference.
+        // Either the client has disconnected, or it has closed only its sending side and waits for the response. Only a
+        // write would show the difference.
         task?.cancel()
         switch phase {
         case .draining: close()
@@ -197,7 +199,7 @@ final class Connection {
         context.loop.setInterest(wanted, of: socket.descriptor)
     }
 
-    /// Closes the connection after a delay, because closing a socket with unread bytes would reset the connection.
+    /// Closes the connection after a delay, because the system resets a connection that is closed with unread bytes.
     private func drain() {
         abandonBody()
         guard !peerHasEnded else { return close() }
@@ -462,8 +464,8 @@ final class Connection {
         case .halfClose: socket.shutDownWriting()
         case .serve: phase = .reading
         case .closeAfterReading:
-            // Read first, so that the client receives an orderly close (`FIN`) and not a reset, unless it continues to
-            // send.
+            // Read first, so that the client receives an orderly close (`FIN`) and not a reset. If the client continues
+            // to send, it still receives a reset.
             for _ in 0..<64 { guard case .done = socket.read(into: &context.readBuffer) else { break } }
             close()
         case .close: close()

@@ -3,13 +3,13 @@ public import FoundationEssentials
 extension LocalServer {
     /// Reads the body of a request while the body is being received; see ``Router/streaming(_:method:continue:_:)``.
     ///
-    /// Iterate over the reader, or call ``read()`` repeatedly. Both return the body in pieces. A piece contains the
-    /// bytes that are available when it is read. When the server has buffered 256 KiB of unread bytes or slightly more,
-    /// it stops reading from the connection, and the client must wait.
+    /// Iterate over the reader, or call ``read()`` repeatedly. Both ways return the body in pieces. A piece contains
+    /// the bytes that are available at the time of the read. When the server has buffered about 256 KiB of unread
+    /// bytes, it stops reading from the connection. The client must then wait.
     ///
     /// All copies of a reader read the same body. If several tasks read at the same time, each piece is returned to
-    /// only one of these tasks. You can read the body until the response is complete. This includes the time in which
-    /// the closure of ``Response/stream(status:headers:length:_:)`` writes a streamed response.
+    /// only one of these tasks. You can read the body until the response is complete. If the response is a stream
+    /// (``Response/stream(status:headers:length:_:)``), its closure can also read the body.
     public struct BodyReader: AsyncSequence, Sendable {
         /// The length of the body in bytes; `nil` for a chunked body.
         public let length: Int?
@@ -34,8 +34,8 @@ extension LocalServer {
         /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected before the body was complete,
         ///   if the server was stopped, or if the response is complete.
         ///   ``LocalServer/Failure/malformedBody(status:reason:)`` if the body is malformed. If the client closed the
-        ///   connection without a reset (`RST`) or the body is malformed, the method first returns the bytes that were
-        ///   received before.
+        ///   connection without a reset (`RST`), the method first returns the bytes that were received before. The same
+        ///   applies if the body is malformed.
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
                 (continuation: CheckedContinuation<IncomingBody.ReadResult, Never>) in

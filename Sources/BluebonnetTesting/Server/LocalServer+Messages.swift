@@ -10,7 +10,7 @@ extension LocalServer {
         /// The request target exactly as it was sent (RFC 9112 §3.2).
         public let target: String
 
-        /// The path of the request target as it was sent, so it is percent-encoded.
+        /// The percent-encoded path of the request target, as it was sent.
         public let path: String
 
         /// The query of the request target as it was sent, without the question mark; `nil` if there is no query.
@@ -52,7 +52,7 @@ extension LocalServer {
         /// The number of the request, in the order in which the server recorded its requests; 1 for the first request.
         public internal(set) var sequence = 0
 
-        /// The body as UTF-8 text, in which U+FFFD replaces malformed bytes.
+        /// The body as UTF-8 text; U+FFFD replaces malformed bytes.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
         /// The decoded names and values of the query.
@@ -108,9 +108,9 @@ extension LocalServer.Request: CustomStringConvertible {
 extension LocalServer {
     /// The response of a route.
     ///
-    /// The server itself adds the field `Content-Length` or `Transfer-Encoding`. It sends no body if HTTP does not
-    /// allow a body (HEAD, 1xx, 204 and 304). If the response has the field `Connection: close`, the server closes the
-    /// connection after the response. To violate HTTP deliberately, use a ``Script``.
+    /// The server itself adds the field `Content-Length` or `Transfer-Encoding`. If HTTP does not allow a body (HEAD,
+    /// 1xx, 204 and 304), the server sends no body. If the response has the field `Connection: close`, the server
+    /// closes the connection after the response. To violate HTTP deliberately, use a ``Script``.
     public struct Response: Sendable {
         /// A closure that writes the body of a streamed response; see ``stream(status:headers:length:_:)``.
         package typealias Producer = @Sendable (BodyWriter) async throws -> Void
@@ -248,12 +248,14 @@ extension LocalServer.Response {
 
     /// Creates a response whose body is written by a closure, in pieces.
     ///
-    /// If the client reads slowly, each write suspends until the client has read enough. The closure is not called for
-    /// a HEAD request.
+    /// If the client reads slowly, each write suspends until the client has read enough. For a HEAD request, the
+    /// closure is not called.
     ///
-    /// If there is no length, the server sends a chunked body. If the request is HTTP/1.0 and there is no length, the
-    /// server closes the connection at the end of the body. If the closure throws an error or writes fewer bytes than
-    /// the length, the server closes the connection, so that the client receives an incomplete body.
+    /// Without a length, the server sends a chunked body. An HTTP/1.0 client cannot read a chunked body. For such a
+    /// client, the server closes the connection at the end of the body instead.
+    ///
+    /// If the closure throws an error or writes fewer bytes than the length, the server closes the connection. The
+    /// client then receives an incomplete body.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.

@@ -11,8 +11,8 @@ extension LocalServer {
     /// - A path without placeholders takes precedence over a path with placeholders. If several paths with placeholders
     ///   match, the path that was added first takes precedence.
     /// - A second route for the same path and method replaces the first route.
-    /// - If no route matches the path, the response is 404. If routes match the path, but none of them has the method,
-    ///   the response is 405. A fallback route replaces both responses.
+    /// - If no route matches the path, the response is 404. If routes match the path, but no matching route has the
+    ///   method of the request, the response is 405. A fallback route replaces both responses.
     /// - A GET route also handles HEAD requests if there is no HEAD route.
     ///
     /// The closures of routes run on the global executor, in one task for each request. The task is cancelled when the
@@ -110,9 +110,9 @@ extension LocalServer.Router {
     /// The request that the route receives has an empty body, no trailers, and the sequence number 0. The server
     /// records the request when the body is complete, or when no more bytes of the body can arrive.
     ///
-    /// When the client closes the connection, the server cancels the task of the route. There is one exception: if the
-    /// route does not read the body and the buffers of the system are full, the server detects only an aborted
-    /// connection (`RST`).
+    /// When the client closes the connection, the server cancels the task of the route. There is one exception. While
+    /// the route does not read the body, the buffers of the system can become full. The server then detects only a
+    /// reset of the connection (`RST`).
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.

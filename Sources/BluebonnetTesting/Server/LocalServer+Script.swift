@@ -10,8 +10,8 @@ extension LocalServer {
     /// of the initializer of ``LocalServer`` provides the script for a whole connection.
     ///
     /// Each step begins when the previous step is done. After the last step, the server closes the connection, like the
-    /// step ``Step/close``. After the client has disconnected, the script ends at the first step that waits for
-    /// bytes from the client or fails to send bytes.
+    /// step ``Step/close``. If the client disconnects, the script ends at the first step that waits for bytes from the
+    /// client or that cannot send bytes.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
 
@@ -116,8 +116,8 @@ extension LocalServer.Script.Step {
     ///
     /// If ``waitForHead`` has already read the head of the request, this step reads only the rest of the same request.
     ///
-    /// The server does not send 100 (Continue), even if the client expects it. If the client does not send a valid
-    /// request, the server closes the connection.
+    /// The server does not send 100 (Continue), even if the client expects this response. If the client does not send a
+    /// valid request, the server closes the connection.
     public static let waitForRequest = Self(kind: .waitForRequest)
 
     /// Creates a step that reads and discards a number of bytes.

@@ -4,8 +4,8 @@ public import FoundationEssentials
 /// An HTTP/1.1 server for tests, which runs in the test's process and listens on 127.0.0.1.
 ///
 /// A server listens on a free port. Its responses come from routes or from scripts. A route is a closure that returns a
-/// response, or a fixed response. A script specifies every byte that the server sends and when the server sends it, so
-/// a test can simulate any faulty server. The server records the requests that it receives.
+/// response, or a fixed response. A script specifies every byte that the server sends, and when the server sends the
+/// byte. A test can therefore simulate any faulty server. The server records the requests that it receives.
 ///
 /// ```swift
 /// let server = try await LocalServer { router in
@@ -116,7 +116,7 @@ public final class LocalServer: Sendable {
 
     /// Replaces the routes.
     ///
-    /// The previous routes still handle a request if the server has already received the head of the request.
+    /// If the server has already received the head of a request, the previous routes still handle this request.
     ///
     /// - Parameter routes: A closure that adds the new routes to an empty router.
     public func route(_ routes: (inout Router) throws -> Void) async rethrows {
@@ -266,10 +266,10 @@ extension LocalServer {
 extension LocalServer {
     /// The numbers of bytes transferred over all connections of a server, including heads and framing.
     package struct Traffic: Hashable, Sendable {
-        /// The number of bytes that the server has sent, which means that the system has accepted the bytes from the
-        /// server.
+        /// The number of bytes that the system has accepted from the server.
         ///
-        /// The client may not have received all of these bytes, because some can be in the buffers of the system.
+        /// The client may not have received all of these bytes, because some bytes can still be in the buffers of the
+        /// system.
         package internal(set) var bytesSent = 0
 
         /// The number of bytes that the server has read.
@@ -298,8 +298,8 @@ extension LocalServer {
     /// Waits until no bytes have been sent or received for a while, for example because one side does not read.
     ///
     /// A time without traffic can also have other causes. For example, the first byte is not sent yet, or the machine
-    /// is busy. Therefore, first wait for the bytes that must be transferred; see ``waitForBytesSent(atLeast:)``. If
-    /// there is traffic after this method returns, the method has returned too early.
+    /// is busy. Therefore, first wait for the bytes that must be transferred; see ``waitForBytesSent(atLeast:)``.
+    /// Traffic after this method has returned shows that the method returned too early.
     ///
     /// - Parameter duration: The length of the time without traffic; 250 milliseconds by default.
     /// - Returns: The numbers of bytes sent and received so far.

@@ -13,7 +13,7 @@ final class StubExchange: Exchange {
         var isStarted = false
         var isSuspended = false
         var answer: ExchangeOutcome?
-        /// Whether it is decided that the body is delivered to a receiver or in the outcome.
+        /// Whether the exchange has decided if it delivers the body to a receiver or in the outcome.
         var isReleased = false
         var receiver: (any BodyReceiver)?
         var isFull = false

@@ -9,15 +9,16 @@ public import FoundationEssentials
 /// ```
 ///
 /// A stub provides the responses for a method and a path; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``. If
-/// there is no stub for a request, the closure of the initializer provides the response. If there is no closure either,
-/// the request fails with a `RequestError` of the kind `.connection(.refused)`.
+/// there is no stub for a request, the closure of the initializer provides the response. Without a stub and without
+/// this closure, the request fails with a `RequestError` of the kind `.connection(.refused)`.
 ///
 /// The transport ignores timeouts. To test a timeout, return a ``Response/failure(_:)`` with a timeout error.
 ///
 /// Each call of a closure runs on the global executor, in its own task. If the request is cancelled, this task is
-/// cancelled too. A cancelled request ends immediately, even if its closure never returns. The transport also calls the
-/// observers of its exchanges on the global executor. An exchange is one request that the transport sends, with its
-/// response. Every exchange ends exactly once.
+/// cancelled too. A cancelled request ends immediately, even if the closure never returns.
+///
+/// An exchange is one request that the transport sends, with its response. Every exchange ends exactly once. The
+/// transport calls the observers of exchanges on the global executor.
 public final class StubTransport: Transport {
     /// A closure that returns the response to a request.
     ///
@@ -63,9 +64,9 @@ public final class StubTransport: Transport {
     ///
     /// - Parameters:
     ///   - method: The HTTP method; `nil` means all methods.
-    ///   - path: The percent-encoded path, which matches requests to any host. It can also be a URL without a query,
-    ///     which matches only requests to the host of the URL. A segment `:name` matches any segment that is not empty.
-    ///     A last segment `*` matches all remaining segments.
+    ///   - path: The percent-encoded path, which matches requests to any host. The path can also be a URL without a
+    ///     query. It then matches only requests with the scheme, the host and the port of the URL. A segment `:name`
+    ///     matches any segment that is not empty. A last segment `*` matches all remaining segments.
     ///   - responses: The responses, in order. If there are no responses, the requests fail with
     ///     `.connection(.refused)`.
     public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
@@ -77,8 +78,8 @@ public final class StubTransport: Transport {
     /// - Parameters:
     ///   - method: The HTTP method; `nil` means all methods.
     ///   - path: The path, in the same form as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
-    ///   - handler: A closure that returns the response. It runs on the global executor. For the errors that it throws,
-    ///     see ``init(clock:_:)``.
+    ///   - handler: A closure that returns the response. It runs on the global executor. ``init(clock:_:)`` describes
+    ///     the errors that the closure can throw.
     public func stub(
         _ method: HTTPMethod?, _ path: String,
         _ handler: @escaping @Sendable (_ request: HTTPRequest) async throws -> Response
@@ -122,7 +123,7 @@ public final class StubTransport: Transport {
         }
     }
 
-    /// Waits until every exchange has ended and its observer has been notified.
+    /// Waits until every exchange has ended and the observers have been notified.
     ///
     /// An exchange is one request that the transport sends, with its response. For a redirect or a retry, a session
     /// starts a new exchange.
@@ -138,8 +139,8 @@ public final class StubTransport: Transport {
     ///
     /// - Parameters:
     ///   - request: The request of the exchange.
-    ///   - options: The options of this exchange. If the exchange starts suspended, it receives its response after it
-    ///     is resumed.
+    ///   - options: The options of this exchange. An exchange that starts suspended receives its response after it is
+    ///     resumed.
     ///   - observer: The observer of the exchange.
     /// - Returns: The started exchange.
     public func start(

@@ -6,8 +6,9 @@ import FoundationEssentials
 ///
 /// Only this file of the module uses C pointers.
 ///
-/// A socket does not own its descriptor. The owner of the socket closes it once. All sockets are non-blocking, and
-/// child processes do not inherit them. A write to a disconnected peer returns an error and raises no signal.
+/// A socket does not own its descriptor. The owner of the socket closes the descriptor once. All sockets are
+/// non-blocking, and child processes do not inherit them. A write to a disconnected peer returns an error and raises no
+/// signal.
 // Safety: every pointer below is used within the closure that provides it, with the length of its memory.
 package struct Socket: Hashable, Sendable {
     package let descriptor: Int32

@@ -217,6 +217,20 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: [true, false])
+    func `The completion has the error of a body that cannot be decoded`(cancels: Bool) async throws {
+        let transport = StubTransport()
+        transport.stub(nil, "/", .text("a\nb\n", headers: ["Content-Type": "text/plain; charset=x-unknown"]))
+        let session = Session(transport: transport)
+        let request = session.streamRequest("http://a.test/")
+        var completion: DataStreamRequest.Completion?
+        for await event in request.streamTask().streamingLines(automaticallyCancelling: cancels) {
+            completion = event.completion
+        }
+        #expect(completion?.error?.kind == .serialization(.stringSerializationFailed(encoding: "x-unknown")))
+        await session.shutdown()
+    }
+
     /// The request has finished when the last element is read, so that it can no longer be cancelled.
     @Test func `The completion has the error of a last element that cancels the request`() async throws {
         let transport = StubTransport()

@@ -10,8 +10,8 @@ import FoundationEssentials
 /// - with the server: `working` (the lookup), `fetching`, `working` (storing the response or preparing another
 ///   request), `ended`.
 ///
-/// A cancellation ends every stage immediately, except `fetching`. In this stage, it cancels the inner exchange, whose
-/// end then ends the stage.
+/// A cancellation ends every stage immediately, except `fetching`. In this stage, the cancellation cancels the inner
+/// exchange. The stage ends when the inner exchange ends.
 ///
 /// Events of the inner exchange wait until the inner exchange is recorded, because their handling may need it.
 struct CachingExchangeState {

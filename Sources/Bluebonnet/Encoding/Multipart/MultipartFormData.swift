@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A form with fields and files that is sent as `multipart/form-data` (RFC 7578).
+/// A form with fields and files, which is sent as `multipart/form-data` (RFC 7578).
 ///
 /// Each field or file is a part of the form. The form is a value type, so appending to a copy does not change the
 /// original. Bluebonnet sends the parts in the order in which you append them. Bluebonnet reads files and sequences in
@@ -28,7 +28,7 @@ public import FoundationEssentials
 /// - `werkzeug` decodes only `%22`.
 /// - `python-multipart` and the standard library's `email` decode no escapes.
 ///
-/// The parsers that decode `%22` to `"` also do this if the original name contains `%22`. All parsers except
+/// The parsers that decode `%22` to `"` also do this if the original name contains `%22`. The parsers other than
 /// `multipart` treat a backslash before a quote as an escape. Names should therefore not end with a backslash.
 public struct MultipartFormData: Sendable {
     /// The boundary that separates the parts.
@@ -49,7 +49,8 @@ public struct MultipartFormData: Sendable {
     /// The boundary must have 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a space
     /// (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
     /// encoded or written. While Bluebonnet reads the parts, it searches them for a custom boundary. If a part contains
-    /// the boundary, the form fails. A random boundary does not need this search.
+    /// the boundary, sending, encoding or writing fails with `.multipartEncoding(.boundaryInvalid)`. A random boundary
+    /// does not need this search.
     ///
     /// - Parameter boundary: The boundary, without the hyphens before and after it.
     public init(boundary: String) {
@@ -69,8 +70,8 @@ public struct MultipartFormData: Sendable {
 
     /// Whether the form can be sent a second time, for example after a redirect.
     ///
-    /// If a part is a sequence that can be read only once, the value is `false`. If a closure creates the sequence, it
-    /// can be read again.
+    /// If a part is a sequence that can be read only once, the value is `false`. If a closure creates the sequence, the
+    /// part can be read again.
     public var isReplayable: Bool { parts.allSatisfy(\.isReplayable) }
 
     /// The size of the form in bytes, including delimiters and header fields.
@@ -205,13 +206,13 @@ extension MultipartFormData {
     /// Appends a field or a file with bytes from a sequence that can be read only once.
     ///
     /// After this call, the form and all its copies together can be sent, encoded or written only once. The form cannot
-    /// be sent again after a redirect or for a retry. If the sequence ends early because its task was cancelled, the
-    /// form fails with `.cancelled`.
+    /// be sent again after a redirect or for a retry. If the sequence throws a `CancellationError`, or if the task that
+    /// reads the sequence is cancelled, sending, encoding or writing fails with `.cancelled`.
     ///
     /// - Parameters:
     ///   - sequence: The bytes of the part, in chunks. Iteration begins when the part is sent, encoded or written.
     ///   - length: The number of bytes of the sequence. With `nil`, the default, the length of the whole form is
-    ///     unknown. If you pass a length and the sequence has more or fewer bytes, the form fails.
+    ///     unknown. If you pass a length, and the sequence has more or fewer bytes, sending, encoding or writing fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media
@@ -231,7 +232,7 @@ extension MultipartFormData {
     ///
     /// - Parameters:
     ///   - length: The number of bytes of each sequence. With `nil`, the default, the length of the whole form is
-    ///     unknown. If you pass a length and a sequence has more or fewer bytes, the form fails.
+    ///     unknown. If you pass a length, and a sequence has more or fewer bytes, sending, encoding or writing fails.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for a field that is not a file.
     ///   - mimeType: The media type of the part. With `nil`, the default, the part has no `Content-Type`, so its media

@@ -6,20 +6,22 @@ import Synchronization
 /// - The credential's ``AuthenticationCredential/requiresRefresh`` is `true`.
 /// - The ``Authenticator`` reports that a request failed because of the credential.
 ///
-/// At most one refresh runs at a time. During a refresh, all requests wait before they are sent. They then use the new
-/// credential.
+/// At most one refresh runs at a time, except after ``setCredential(_:)`` has cancelled a refresh. During a refresh,
+/// all requests wait before they are sent. They then use the new credential. However, the interceptor does not adapt or
+/// retry the requests that the authenticator sends to refresh the credential.
 ///
-/// If the refresh fails, all waiting requests fail with the error of the refresh. A request may
-/// already have been sent when the refresh fails. If the server rejects this request, it fails with the same error. A
-/// later request can start another refresh.
+/// If the refresh fails, all waiting requests fail with the error of the refresh. A request may already have been sent
+/// when the refresh fails. If the server rejects this request, the request fails with the same error. A later request
+/// can start another refresh.
 ///
 /// The interceptor notices a rejected credential only if the request fails, so call `validate()` on each request.
 /// Without validation, a 401 response is delivered like any other response. If a redirect leads to another origin, the
 /// redirected request does not contain the credential. A 401 response from the other origin does not start a refresh.
 ///
 /// If the interceptor has no valid credential before a request is sent, the request fails with a ``RequestError`` of
-/// the kind `.adaptation`. If it obtains no valid credential after the server rejected a request, the request fails
-/// with the kind `.retry(original:)`. The underlying error is an ``AuthenticationError`` or the error of the refresh.
+/// the kind `.adaptation`. If the interceptor obtains no valid credential after the server rejected a request, the
+/// request fails with the kind `.retry(original:)`. In both cases, the underlying error is an ``AuthenticationError``
+/// or the error of the refresh.
 ///
 /// The authenticator runs on the global executor, and each refresh runs in its own task. The interceptor is an actor,
 /// but only short code runs on this actor, such as the credential's ``AuthenticationCredential/requiresRefresh``. A
@@ -36,7 +38,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// The current credential; `nil` if there is none.
     ///
-    /// Without a credential, requests fail with ``AuthenticationError/missingCredential``.
+    /// Without a credential, requests fail with ``AuthenticationError/missingCredential`` as the underlying error.
     public private(set) var credential: AuthenticatorType.Credential?
 
     /// The credential for callers that cannot wait for the actor.
@@ -44,7 +46,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// The credential, without waiting for the actor.
     ///
-    /// After it is set, all later requests use it.
+    /// After you set this property, all later requests use the new credential.
     package nonisolated var currentCredential: AuthenticatorType.Credential? {
         get { announced.withLock(\.value) }
         set { _ = announced.withLock { exchange(&$0, with: (newValue, true)) } }
@@ -82,7 +84,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///
     /// A running refresh is cancelled, and its result is ignored. Requests that wait for the refresh continue with the
     /// new credential. If you remove the credential, the waiting requests fail with
-    /// ``AuthenticationError/missingCredential``.
+    /// ``AuthenticationError/missingCredential`` as the underlying error.
     ///
     /// - Parameter credential: The new credential; `nil` to remove the current credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {

@@ -49,8 +49,8 @@ public protocol Authenticator: Sendable {
     /// The interceptor calls this method for every rejected request. It uses the result only if another adapter has
     /// replaced the request with a new ``HTTPRequest``. In this case, the interceptor does not know which credential
     /// the request contains. With `false`, the first retry of the request uses the current credential, without a
-    /// refresh. With `true`, the credential is refreshed first. If your servers never revoke a credential before it
-    /// expires, always return `true`.
+    /// refresh. With `true`, the interceptor refreshes the credential before the retry. If your servers never revoke a
+    /// credential before it expires, always return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
@@ -91,7 +91,9 @@ extension AuthenticationError: Described {
 ///
 /// If the server rejects every credential, the limit ends the series of refreshes.
 public struct RefreshWindow: Hashable, Sendable {
-    /// The length of the period in which refreshes are counted, which ends at the current time.
+    /// The length of the period in which refreshes are counted.
+    ///
+    /// The period ends at the current time.
     package let interval: Duration
 
     /// The maximum number of refreshes that may start within the period; with 0, no refresh may start.
@@ -100,8 +102,8 @@ public struct RefreshWindow: Hashable, Sendable {
     /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - interval: The length of the period in which refreshes are counted, which ends at the current time; 30
-    ///     seconds by default.
+    ///   - interval: The length of the period in which refreshes are counted; 30 seconds by default. The period ends at
+    ///     the current time.
     ///   - maximumAttempts: The maximum number of refreshes that may start within the period; 5 by default. With 0, no
     ///     refresh may start.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {

@@ -20,21 +20,22 @@ package import FoundationEssentials
 ///
 /// A status code alone is not a failure. Without `validate()`, a 503 response is delivered like any other response, and
 /// no retrier is called. The policy does not retry a ``DataStreamRequest`` after its response head has been accepted,
-/// because its reader would receive the first bytes twice.
+/// because a reader of the stream would receive the first bytes twice.
 ///
-/// libcurl itself sends some requests again on a new connection, without this policy:
-/// - A request on a reused connection that no longer works.
+/// Without this policy, some requests are also sent again on a new connection:
+/// - A request on a reused connection that no longer works. libcurl or Bluebonnet sends this request again.
 /// - A request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113 §8.7). libcurl
 ///   sends this request again at most once.
+/// - An idempotent request on an HTTP/2 connection that fails as a whole before a part of the response has arrived, for
+///   example after a GOAWAY frame. Bluebonnet sends this request again at most once.
 ///
 /// These repetitions do not count as retries. If libcurl gives up after them, the policy does not retry the request.
 ///
-/// On a reused connection, libcurl does not report which of the two cases has occurred. The server may already have
-/// processed the request. Therefore, if the request has a body and its method is not idempotent, Bluebonnet prevents
-/// libcurl from sending the request again.
+/// On a reused connection, libcurl does not report which of the first two cases has occurred. The server may already
+/// have processed the request. Therefore, if the request has a body and its method is not idempotent, Bluebonnet
+/// prevents libcurl from sending the request again.
 ///
-/// If a whole HTTP/2 connection fails, for example after a GOAWAY frame, the policy retries each request on the
-/// connection at most once.
+/// If a request fails because its whole HTTP/2 connection has failed, the policy retries the request at most once.
 ///
 /// Without a network, all retries soon fail. To wait for the network, put an `OfflineRetrier` of the module
 /// BluebonnetReachability before the policy.
@@ -62,9 +63,9 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// The kinds of errors that may be temporary.
     ///
-    /// These are failed name lookups, failed or lost connections, failed TLS handshakes, timeouts, and incomplete or
-    /// malformed responses. Certificates that have expired or are not yet valid are also included, because the system
-    /// clock may not be set yet.
+    /// These are failed name lookups, failed or lost connections, failed TLS handshakes, the timeouts `connect`, `idle`
+    /// and `total`, and incomplete, malformed or undecodable responses. Certificates that have expired or are not yet
+    /// valid are also included, because the system clock may not be set yet.
     public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
         .connection(.http2), .connection(.http3), .connection(.failed),
@@ -163,7 +164,9 @@ public struct RetryPolicy: RequestInterceptor {
         self.budget = budget
     }
 
-    /// Returns the request unchanged, and adds to the ``RetryBudget``, if there is one, before the first attempt.
+    /// Returns the request unchanged.
+    ///
+    /// If the policy has a ``RetryBudget``, the method adds to the budget before the first attempt of the request.
     ///
     /// - Parameters:
     ///   - request: The request that is about to be sent.
@@ -265,7 +268,9 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
             maximumDelay: maximumDelay, budget: budget)
     }
 
-    /// Returns the request unchanged, and adds to the ``RetryBudget``, if there is one, before the first attempt.
+    /// Returns the request unchanged.
+    ///
+    /// If the policy has a ``RetryBudget``, the method adds to the budget before the first attempt of the request.
     ///
     /// - Parameters:
     ///   - request: The request that is about to be sent.

@@ -26,7 +26,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         self.executor = executor
     }
 
-    /// Reads or sets a closure of ``Closures`` as a property of the monitor of the monitor.
+    /// Reads or sets a closure of ``Closures`` as a property of the monitor.
     ///
     /// - Parameter closure: The key path of the closure in ``Closures``.
     public subscript<Closure: Sendable>(
@@ -100,7 +100,9 @@ public final class ClosureEventMonitor: RequestEventHandler {
         /// The closure is called at most once per attempt. Each retry is a new attempt.
         public var requestDidCreateInitialRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
-        /// Called when the request cannot be created or sent, which ends the attempt.
+        /// Called when the request of an attempt cannot be created, which ends the attempt.
+        ///
+        /// Examples of the reason are an invalid URL and an invalid destination of a download.
         public var requestDidFailToCreateRequestWithError: (@Sendable (any Request, RequestError) async -> Void)?
 
         /// Called with the initial and the adapted request when the adapters have run.

@@ -55,8 +55,8 @@ public import FoundationEssentials
 /// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
 ///   serializer that was attached after the request had finished. `didParseStream`, which reports each value of a
 ///   stream, can follow if a task reads the stream slowly.
-/// - `requestDidFinish` also occurs if the request was cancelled or refused before it started. A request that was
-///   neither started nor cancelled has no `requestDidFinish`.
+/// - A request that was not started has a `requestDidFinish` only in two cases: the request is cancelled, or a task
+///   awaits the request of a session that is shut down.
 public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests
 
@@ -65,7 +65,9 @@ public protocol EventMonitor: RequestEventHandler {
     /// The method is called at most once per attempt. Each retry is a new attempt.
     func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async
 
-    /// Called when the request cannot be created or sent, which ends the attempt.
+    /// Called when the request of an attempt cannot be created, which ends the attempt.
+    ///
+    /// Examples of the reason are an invalid URL and an invalid destination of a download.
     func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) async
 
     /// Called when the adapters have run.

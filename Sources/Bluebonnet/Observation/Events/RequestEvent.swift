@@ -11,7 +11,9 @@ public indirect enum RequestEvent: Sendable {
 
     /// The initial request was created; the adapters have not run yet.
     case didCreateInitialRequest(HTTPRequest)
-    /// The request cannot be created or sent, which ends the attempt.
+    /// The request of an attempt cannot be created, which ends the attempt.
+    ///
+    /// Examples of the reason are an invalid URL and an invalid destination of a download.
     case didFailToCreateRequest(RequestError)
     /// The adapters have run.
     case didAdaptInitialRequest(HTTPRequest, to: HTTPRequest)
@@ -108,10 +110,10 @@ public protocol SerializationOutcome<Value>: Sendable {
 extension SerializedResponse: SerializationOutcome where Failure == RequestError {}
 extension DataStreamRequest.Stream: SerializationOutcome where Failure == RequestError {}
 
-/// A type that receives all events of a session's requests in a single method.
+/// A type that receives all events of requests in a single method.
 ///
-/// To implement a separate method for each event, conform to ``EventMonitor`` instead. Its documentation describes the
-/// order and the delivery of the events.
+/// To implement a separate method for each event, conform to ``EventMonitor`` instead. The documentation of
+/// ``EventMonitor`` describes the order and the delivery of the events.
 public protocol RequestEventHandler: Sendable {
     /// The executor that runs ``handle(_:of:)``, or `nil` for the global executor.
     ///

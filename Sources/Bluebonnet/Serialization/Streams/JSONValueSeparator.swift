@@ -3,7 +3,7 @@ import FoundationEssentials
 /// Adds a line ending after each JSON object and array that has none.
 ///
 /// Some servers send one value after another without line endings. Such a value is complete when its last bracket
-/// arrives. A line ending always ends a value, so that a malformed line does not affect the next one.
+/// arrives. A line ending always ends a value, so that a malformed line does not affect the next line.
 struct JSONValueSeparator {
     private enum Position {
         /// Before the first byte of a line, other than blanks.
@@ -15,7 +15,8 @@ struct JSONValueSeparator {
         case afterBackslash(depth: Int)
         /// After the last bracket of a value.
         case afterValue
-        /// After a line ending that was added at the end of a chunk. It replaces one that may follow.
+        /// After a line ending that was added at the end of a chunk. The server's own line ending is skipped if it
+        /// follows.
         case afterAddedEnding
     }
 

@@ -12,8 +12,8 @@ extension Session.Configuration {
 
         /// The maximum number of connections that stay open, at least 1; 1,024 by default.
         ///
-        /// Connections in use count too. If there are more connections after a request has ended, the connection with
-        /// the longest idle time is closed.
+        /// Connections in use count too. If the limit is exceeded when a request ends, the connection with the longest
+        /// idle time is closed.
         public var idle = 1024
 
         /// The idle time after which a connection is no longer reused, at least 1 second; 118 seconds by default, as in

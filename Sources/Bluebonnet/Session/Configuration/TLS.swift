@@ -30,8 +30,8 @@ extension Session.Configuration {
         ///
         /// A key can begin with the wildcard `*.`, which matches exactly one label. An entry for the host itself takes
         /// precedence over a wildcard, as with ``ServerTrustManager``. A redirect to another host uses the entry for
-        /// the new host. If a key is not a valid host, or if two keys are the same host, every request fails with
-        /// `.invalidRequest(.configuration)`.
+        /// the new host. Every request fails with `.invalidRequest(.configuration)` in two cases: a key is not a valid
+        /// host, or two keys are the same host.
         public var clientIdentities: [String: ClientIdentity] = [:]
 
         /// The client certificate for an HTTPS proxy that requests a certificate; `nil` by default.
@@ -44,7 +44,7 @@ extension Session.Configuration {
         ///
         /// The authorities also apply to HTTPS proxies. The session reads the file when a connection first needs the
         /// authorities, and again after the file has changed. If the file cannot be read or contains no certificate,
-        /// requests that need a connection fail with `.trust(.configuration)`.
+        /// requests that need a TLS connection fail with `.trust(.configuration)`.
         public var caFile: String?
 
         /// The path of a directory with certificate authorities, which replace the system's authorities; `nil` by
@@ -53,18 +53,18 @@ extension Session.Configuration {
         /// The authorities are added to the authorities of ``caFile``. The directory is read as in
         /// ``Certificate/all(inDirectory:)``, including files with the names that `openssl rehash` creates. The
         /// directory is read again after one of its files was changed, added or removed. If the directory cannot be
-        /// read or contains no certificate, requests that need a connection fail with `.trust(.configuration)`.
+        /// read or contains no certificate, requests that need a TLS connection fail with `.trust(.configuration)`.
         public var caDirectory: String?
 
         /// The certificate authorities, which replace the system's authorities; `nil` by default.
         ///
-        /// The authorities are added to the authorities of ``caFile`` and ``caDirectory``. With an empty array, every
-        /// connection fails with `.trust(.configuration)`.
+        /// The authorities are added to the authorities of ``caFile`` and ``caDirectory``. With an empty array,
+        /// requests that need a TLS connection fail with `.trust(.configuration)`.
         public var caCertificates: [Certificate]?
 
         /// Whether the system's authorities are trusted in addition to the configured authorities; `false` by default.
         ///
-        /// If ``caFile``, ``caDirectory`` and ``caCertificates`` are `nil`, the system's authorities are always
+        /// If ``caFile``, ``caDirectory`` and ``caCertificates`` are all `nil`, the system's authorities are always
         /// trusted.
         public var includesSystemAuthorities = false
 

@@ -10,8 +10,8 @@ public protocol DataStreamSerializer<SerializedObject>: Sendable {
 
     /// Converts a piece of the body to a value.
     ///
-    /// The method runs on the global executor. It is called for one piece after the other, never for several pieces at
-    /// the same time.
+    /// The method runs on the global executor, or on the preferred executor of the Swift task that runs the loop. Each
+    /// loop calls the method for one piece at a time.
     ///
     /// - Parameter data: A piece of the body, which is never empty.
     /// - Returns: The value for the piece.

@@ -36,8 +36,8 @@ extension DataStreamTask {
 
     /// Returns a sequence of the lines of the body, with the completion as the last event.
     ///
-    /// The lines are the same as in ``lines``. If a line is longer than 16 MiB, the sequence contains an error event,
-    /// and then only the completion.
+    /// The lines are the same as in ``lines``. If a line is longer than 16 MiB, the next event contains the error, and
+    /// the completion follows.
     ///
     /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
     /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
@@ -55,8 +55,11 @@ extension DataStreamTask {
     /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as the last event.
     ///
     /// Blank lines are skipped. An object or an array does not need a line ending. If a line cannot be decoded, the
-    /// sequence contains an error event and continues with the next line. If a line is longer than 16 MiB, the sequence
-    /// contains an error event, and then only the completion. Values are decoded on the global executor.
+    /// next event contains the error, and the sequence continues with the next line. If a line is longer than 16 MiB,
+    /// the next event contains the error, and the completion follows.
+    ///
+    /// Values are decoded on the global executor, or on the preferred executor of the Swift task that runs the loop. If
+    /// ``DataStreamRequest/automaticallyCancelOnStreamError`` is `true`, any error event cancels the request.
     ///
     /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
     /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
@@ -95,15 +98,16 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values that a serializer creates from the pieces of the body.
     ///
-    /// If the serializer throws an error, the sequence contains an error event and continues with the next piece. The
-    /// completion is the last event.
+    /// If the serializer throws an error, the next event contains the error, and the sequence continues with the next
+    /// piece. If ``DataStreamRequest/automaticallyCancelOnStreamError`` is `true`, the error also cancels the request.
+    /// The completion is the last event.
     ///
     /// The elements are ``DataStreamRequest/Stream`` events. The sequence does not throw. If the request fails, the
     /// completion contains the error. If the Swift task of the loop is cancelled, the sequence ends without a
     /// completion. The request starts when a loop over the sequence begins.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer that converts each piece to a value. It runs on the global executor.
+    ///   - serializer: The serializer that converts each piece to a value.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
     /// - Returns: The sequence of events.
@@ -150,7 +154,8 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private let transform: Transform
     private var isBodyComplete = false
     private var isComplete = false
-    /// The error of a reader that joined too late, or of a request that was cancelled because of an element.
+    /// The error of a reader that joined too late or cannot decode the body, or of a request that was cancelled because
+    /// of an element.
     private var completionError: RequestError?
 
     init(
@@ -207,8 +212,10 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         do throws(RequestError) {
             isBodyComplete = try await !reader.receive()
         } catch {
-            // The completion contains the error.
-            if error.kind == .bodyAlreadyRead { completionError = error }
+            switch error.kind {
+            case .bodyAlreadyRead, .serialization: completionError = error
+            default: break  // The request has failed with this error.
+            }
             reader.close()
         }
         return nil

@@ -14,8 +14,8 @@ public import FoundationEssentials
 /// loops at different times, reserve the readers with ``readers(_:)``.
 ///
 /// The request is cancelled when the last reader ends early. If you only await ``response`` and begin no loop, the
-/// request is cancelled when the task is released. With `automaticallyCancelling: false`, the request continues in both
-/// cases, and the rest of the body is received and discarded.
+/// request is cancelled when the task and its sequences are released. With `automaticallyCancelling: false`, the
+/// request continues in both cases, and the rest of the body is received and discarded.
 public struct DataStreamTask: Sendable {
     /// The request whose response this task reads.
     public let request: DataStreamRequest
@@ -81,7 +81,7 @@ public struct DataStreamTask: Sendable {
 
     /// Cancels the request.
     ///
-    /// Every sequence delivers the bytes that have already arrived, and then ends with `.cancelled`.
+    /// Every sequence delivers the bytes that have already arrived, and then ends with the error `.cancelled`.
     public func cancel() { request.cancel() }
 
     /// Suspends the request until ``resume()`` is called.
@@ -132,15 +132,19 @@ extension DataStreamTask {
     ///
     /// The body is split into lines in the Swift task that runs the loop.
     ///
-    /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
-    /// is longer than 16 MiB.
+    /// The loop throws a ``RequestError`` and ends in these cases:
+    ///
+    /// - The request fails.
+    /// - A line is longer than 16 MiB. The error is `.invalidResponse(.bodyTooLarge)`.
+    /// - The `charset` is not available on this system, and the text is not well-formed UTF-8. The error is
+    ///   `.serialization(.stringSerializationFailed)`.
     public var lines: some AsyncSequence<String, RequestError> & Sendable {
         FramedBody(reading: reading()) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// With another decoder, the body can have any other format with one value per line. Blank lines are skipped. The
+    /// With another decoder, each line can contain a value in another format. Blank lines are skipped. The
     /// values are decoded in the Swift task that runs the loop.
     ///
     /// The loop throws a ``RequestError`` and ends in these cases:
@@ -205,7 +209,8 @@ extension DataStreamTask {
             /// Waits for the next piece.
             ///
             /// - Returns: The next piece, or `nil` at the end of the body.
-            /// - Throws: The error of the request, or `.cancelled` if the current Swift task is cancelled.
+            /// - Throws: The error of the request. The error is `.cancelled` if the current Swift task is cancelled,
+            ///   and `.bodyAlreadyRead` if the loop began too late.
             public mutating func next() async throws(RequestError) -> Data? {
                 try await reader.next()
             }
@@ -214,7 +219,8 @@ extension DataStreamTask {
             ///
             /// - Parameter actor: The actor that the caller is isolated to.
             /// - Returns: The next piece, or `nil` at the end of the body.
-            /// - Throws: The error of the request, or `.cancelled` if the current Swift task is cancelled.
+            /// - Throws: The error of the request. The error is `.cancelled` if the current Swift task is cancelled,
+            ///   and `.bodyAlreadyRead` if the loop began too late.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> Data? {

@@ -2,12 +2,12 @@ import Synchronization
 
 /// The default transport of sessions, which sends requests with libcurl.
 ///
-/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. Your
-/// transport can wrap a ``CurlTransport`` and forward calls to the wrapped transport. Pass your transport to a
-/// ``Session``.
+/// To record and replay responses, or to simulate network errors, write your own ``Transport``. Your transport can wrap
+/// a ``CurlTransport`` and forward calls to the wrapped transport. Pass your transport to a ``Session``.
 ///
-/// A session shuts its transport down when the session ends. If you use a transport without a session, shut it down
-/// yourself; otherwise, its connections stay open.
+/// A session shuts down its transport when the session is shut down, or when the session is released and has no more
+/// requests. If you use a transport without a session, you must call ``shutDown()`` yourself. Otherwise, its
+/// connections stay open.
 ///
 /// The methods may be called on any thread. They pass commands to an engine, which runs on an ``EventLoop`` and handles
 /// the commands in order.
@@ -23,7 +23,7 @@ public final class CurlTransport: Transport {
     /// The thread is started and connections are opened on first use.
     ///
     /// - Parameters:
-    ///   - configuration: The settings of the transport, which must be the session's configuration. The transport uses
+    ///   - configuration: The configuration of the session that uses the transport. The transport uses
     ///     the network settings: default header fields, limits, timeouts, connections, proxy, TLS and cookies. The
     ///     session itself uses the other settings, such as the cache.
     ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks

@@ -2,7 +2,7 @@ import BluebonnetLibc
 import CSystem
 import Synchronization
 
-/// A loop that runs all network activity on one thread.
+/// A loop that runs the transfers of sessions on one thread.
 ///
 /// A session creates its own loop unless its configuration contains one. Several sessions can share a loop and its
 /// thread. The loop is also a task executor. If a task prefers the loop, each request needs fewer thread switches:
@@ -12,8 +12,9 @@ import Synchronization
 /// ```
 ///
 /// The loop runs the transfers of its sessions, their timers, and the tasks that prefer the loop. It also runs
-/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. The observers that you pass to a
-/// ``CurlTransport`` also run on the loop. All other code of yours runs elsewhere. Code on the loop must not block.
+/// synchronous trust evaluators and the closure of a ``ServerTrustManager``. The observers and body receivers that you
+/// pass to a ``CurlTransport`` also run on the loop. Other code that you pass to a session runs on the loop only if a
+/// task that prefers the loop calls it. Code on the loop must not block.
 ///
 /// The thread starts with the first work, which is a request or a task that prefers the loop. The thread ends when all
 /// transports are shut down and no work is left. New work starts it again.
@@ -39,7 +40,8 @@ public final class EventLoop: TaskExecutor {
 
     /// Creates a loop, whose thread starts with the first work.
     ///
-    /// - Parameter name: The name of the thread in debuggers, which show its first 15 bytes; `bluebonnet` by default.
+    /// - Parameter name: The name of the thread in debuggers; `bluebonnet` by default. Linux keeps only the first 15
+    ///   bytes.
     public init(name: String = "bluebonnet") {
         self.name = name
         unsafe reactor = Reactor()

@@ -15,9 +15,9 @@ enum UploadBody {
 
     /// Chooses how to pass a body in memory.
     ///
-    /// A large body is passed on request, so that it is in memory only once. A body that must not be sent twice is also
-    /// passed on request, because libcurl then calls a callback before it sends the body again, and the callback can
-    /// refuse this. A body whose speed is limited is also passed on request.
+    /// A large body is passed in parts when libcurl requests bytes, so that the body is in memory only once. The same
+    /// applies to a body that must not be sent twice. Libcurl then calls a callback before it sends the body again, and
+    /// the callback can refuse this. It also applies to a body whose speed is limited.
     init(_ data: Data?, of request: HTTPRequest, isLimited: Bool) {
         let data = data ?? Data()
         let isAskedFor =
@@ -67,7 +67,8 @@ enum UploadBody {
 /// not want is not read.
 ///
 /// If the body is a file, the loop itself reads the part that the system has in memory. This saves a copy and a thread
-/// switch. The loop never waits for the disk. From the first bytes on that are not in memory, the task reads.
+/// switch. The loop never waits for the disk. When the next bytes are not in memory, the task reads them and all later
+/// bytes.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
@@ -229,9 +230,9 @@ final class UploadChannel: Sendable {
 /// At the high watermark, the reader must wait. It continues when the loop has taken enough bytes to reach the low
 /// watermark.
 ///
-/// A body that is longer or shorter than its length is an error, and the bytes beyond the length are not sent, because
-/// the server could otherwise receive two messages instead of one (RFC 9112 §6.3). The last byte is held back until the
-/// body ends, so that a body that is too long is never treated as complete.
+/// A body that is longer or shorter than its declared length is an error. The bytes beyond this length are not sent,
+/// because the server could otherwise receive two messages instead of one (RFC 9112 §6.3). The last byte is held back
+/// until the body ends, so that a body that is too long is never treated as complete.
 struct UploadChannelState {
     /// The reader's next step after a write.
     enum WriteAction: Equatable {
