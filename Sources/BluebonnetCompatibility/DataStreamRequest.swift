@@ -38,12 +38,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// Returns a stream from which the body can be read; opening the stream starts the request.
+    /// Returns a stream from which the body can be read, and starts the request.
     ///
     /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 1,024 by default.
     /// - Returns: The stream.
     public func asInputStream(bufferSize: Int = 1_024) -> InputStream? {
-        streamBase.asInputStream(bufferSize: bufferSize)
+        defer { resume() }
+        return streamBase.asInputStream(bufferSize: bufferSize)
     }
 
     // MARK: Streams

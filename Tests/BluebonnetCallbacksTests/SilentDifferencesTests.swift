@@ -230,4 +230,28 @@ import Testing
             }
         }
     }
+
+    private static func read(_ stream: InputStream) -> String? {
+        let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64)
+        defer { unsafe buffer.deallocate() }
+        guard let start = buffer.baseAddress else { return nil }
+        let count = unsafe stream.read(start, maxLength: 64)
+        return count < 0 ? nil : unsafe String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+
+    @Test func `an input stream starts its request, and has all of the body`() async throws {
+        try await with {
+            $0.get("/", .text("the whole body"))
+        } _: { (server, session) async throws in
+            let stream = try #require(session.streamRequest(server.url).asInputStream())
+            _ = try await server.request(1)
+            // Opened later than the body arrives.
+            try await Task.sleep(for: .milliseconds(50))
+            stream.open()
+            defer { stream.close() }
+            var text = ""
+            while let piece = Self.read(stream), !piece.isEmpty { text += piece }
+            #expect(text == "the whole body")
+        }
+    }
 }

@@ -220,7 +220,8 @@ import Testing
     @Test(arguments: [true, false])
     func `The completion has the error of a body that cannot be decoded`(cancels: Bool) async throws {
         let transport = StubTransport()
-        transport.stub(nil, "/", .text("a\nb\n", headers: ["Content-Type": "text/plain; charset=x-unknown"]))
+        let type: HTTPHeaders = ["Content-Type": "text/plain; charset=x-unknown"]
+        transport.stub(nil, "/", .response(headers: type, body: Data([0x61, 0x0A, 0xE9, 0x0A])))
         let session = Session(transport: transport)
         let request = session.streamRequest("http://a.test/")
         var completion: DataStreamRequest.Completion?
