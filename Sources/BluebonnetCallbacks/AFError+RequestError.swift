@@ -21,6 +21,8 @@ extension AFError {
         }
         self =
             switch error.kind {
+            case .invalidURL where error.url.flatMap({ URL(string: $0) }) != nil, .invalidRequest(.unsupportedScheme):
+                .sessionTaskFailed(error: URLError(.unsupportedURL, userInfo: [NSUnderlyingErrorKey: error]))
             case .invalidURL: .invalidURL(url: error.url ?? "")
             case .invalidRequest(.bodyDataInGETRequest): .urlRequestValidationFailed(reason: .bodyDataInGETRequest)
             case .invalidRequest: .createURLRequestFailed(error: cause)

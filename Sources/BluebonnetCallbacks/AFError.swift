@@ -334,11 +334,11 @@ extension AFError: LocalizedError, Described {
         case .createUploadableFailed(let error): "The body to upload could not be read: \(error)."
         case .createURLRequestFailed(let error): "The request could not be made: \(error)."
         case .downloadedFileMoveFailed(let error, _, let destination):
-            "The file could not be moved to \(destination.path): \(error)."
+            "The file could not be moved to \(destination.path): \(requestError.map { "\($0)" } ?? "\(error)")."
         case .requestAdaptationFailed(let error): "The request could not be adapted: \(error)."
         case .requestRetryFailed(let error, let original): "A retry failed with \(error), after: \(original)"
         case .sessionInvalidated(let error): "The session is invalid: \(error.map { "\($0)" } ?? "no reason given")."
-        case .sessionTaskFailed(let error): "The exchange failed: \(error)."
+        case .sessionTaskFailed(let error): "The exchange failed: \(requestError.map { "\($0)" } ?? "\(error)")."
         }
     }
 

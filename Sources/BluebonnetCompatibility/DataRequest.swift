@@ -34,6 +34,7 @@ public class DataRequest: Request, @unchecked Sendable {
         dataBase.validate { [weak self] request, response, data in
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
             self?.validated.withLock { $0 = data }
+            self?.latest.withLock { $0.response = response }
             return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, data)
         }
         return self

@@ -33,7 +33,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         streamBase.validate { [weak self] request, response in
-            validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse)
+            self?.latest.withLock { $0.response = response }
+            return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse)
         }
         return self
     }

@@ -83,6 +83,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         downloadBase.validate { [weak self] request, response, fileURL in
             self?.validated.withLock { $0 = fileURL }
+            self?.latest.withLock { $0.response = response }
             return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, fileURL)
         }
         return self

@@ -24,8 +24,14 @@ final class ExchangeTask: URLSessionDataTask, @unchecked Sendable {
     override var taskIdentifier: Int { Int(truncatingIfNeeded: base.id.number) &* 256 &+ number }
     override var originalRequest: URLRequest? { sent }
     override var currentRequest: URLRequest? { sent }
-    override var response: URLResponse? { received ?? base.response?.urlResponse }
-    override var error: (any Error)? { base.error.map(\.systemError) }
+    override var response: URLResponse? { received ?? (isLatest ? base.response?.urlResponse : nil) }
+    /// An error of the exchange, and not one of a validation or a serializer.
+    override var error: (any Error)? {
+        guard isLatest, let error = base.error else { return nil }
+        let told = AFError(error)
+        return told.isSessionTaskError || told.isExplicitlyCancelledError ? error.systemError : nil
+    }
+    private var isLatest: Bool { number >= base.attempts.count - 1 }
     override var countOfBytesReceived: Int64 { base.downloadProgress.completed }
     override var countOfBytesExpectedToReceive: Int64 { base.downloadProgress.total ?? -1 }
     override var countOfBytesSent: Int64 { base.uploadProgress.completed }

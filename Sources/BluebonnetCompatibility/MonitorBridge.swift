@@ -71,12 +71,14 @@ struct MonitorBridge: RequestEventHandler {
             monitor.request(request, didCreateTask: task)
             monitor.request(request, didResumeTask: task)
         case .didGatherMetrics(let metrics):
+            request.latest.withLock { $0.metrics = metrics }
             task.map { monitor.urlSession(.shared, task: $0, didFinishCollecting: metrics) }
             monitor.request(request, didGatherMetrics: metrics)
         case .didFailTask(let record, let error):
             monitor.request(request, didFailTask: described(record), earlyWithError: AFError(error))
         case .didCompleteTask(let record, let error):
             let task = described(record)
+            request.latest.withLock { $0.response = record.response }
             let completion: @Sendable () -> Void = { [monitor] in
                 monitor.urlSession(.shared, task: task, didCompleteWithError: error.map(\.systemError))
                 monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) })
@@ -85,6 +87,7 @@ struct MonitorBridge: RequestEventHandler {
             guard (300..<400).contains(status), error == nil else { return completion() }
             tasks.withLock { $0[request.base.id]?.completion = completion }
         case .didReceiveResponse(let response):
+            request.latest.withLock { $0.response = response }
             task.map { monitor.urlSession(.shared, dataTask: $0, didReceive: response.urlResponse) }
         case .willBeRedirected(let newRequest, let response):
             task.map {

@@ -18,6 +18,12 @@ extension TransferMetrics {
     }
 }
 
+/// The version of the library.
+public enum AFInfo {
+    /// The version of Bluebonnet.
+    public static let version = BluebonnetInfo.version
+}
+
 // Safety: the class has no properties; subclasses are responsible for their own properties.
 /// The delegate of a session.
 ///

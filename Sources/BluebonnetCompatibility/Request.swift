@@ -23,6 +23,11 @@ public class Request: @unchecked Sendable {
     /// The identifier of the request.
     public let id: UUID
 
+    /// The latest response and metrics that a monitor or a validation has received.
+    ///
+    /// The request of `Bluebonnet` has them only after the attempt has ended, and forgets them before a retry.
+    let latest = Locked<(response: HTTPResponse?, metrics: TransferMetrics?)>((nil, nil))
+
     init(_ base: any Bluebonnet.Request) {
         self.base = base
         id = UUID(base.id)
@@ -81,9 +86,9 @@ public class Request: @unchecked Sendable {
     /// The requests of the attempts that were sent.
     public var performedRequests: [URLRequest] { base.attempts.map { URLRequest($0) } }
     /// The latest response.
-    public var response: HTTPURLResponse? { base.response?.urlResponse }
+    public var response: HTTPURLResponse? { (base.response ?? latest.withLock(\.response))?.urlResponse }
     /// The metrics of the latest exchange.
-    public var metrics: URLSessionTaskMetrics? { base.metrics }
+    public var metrics: URLSessionTaskMetrics? { base.metrics ?? latest.withLock(\.metrics) }
     /// The metrics of the latest exchange.
     public var lastMetrics: URLSessionTaskMetrics? { metrics }
     /// A task that describes the latest attempt; `nil` until a request is sent.

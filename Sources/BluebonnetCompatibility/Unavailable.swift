@@ -31,6 +31,29 @@ extension Request {
     public static var didFinishNotification: Notification.Name { fatalError("unavailable") }
 }
 
+extension Request {
+    /// Not available; the metrics of the latest exchange are in `metrics`.
+    @available(*, unavailable, message: "use metrics, or the monitor's request(_:didGatherMetrics:)")
+    public var allMetrics: [URLSessionTaskMetrics] { [] }
+}
+
+extension TransferMetrics {
+    /// Not available; the metrics are those of one exchange.
+    @available(*, unavailable, message: "use the properties of the metrics, which are those of one exchange")
+    public var transactionMetrics: [TransferMetrics] { [] }
+    /// Not available; `willPerformHTTPRedirection` of an `EventMonitor` is called for each redirect.
+    @available(*, unavailable, message: "count the calls of willPerformHTTPRedirection of an EventMonitor")
+    public var redirectCount: Int { 0 }
+}
+
+/// Not available; a session has several monitors.
+@available(*, unavailable, message: "pass all monitors to the session as eventMonitors")
+public enum CompositeEventMonitor {}
+
+/// Not available; no notifications are posted.
+@available(*, unavailable, message: "no notifications are posted; the methods of an EventMonitor get the request")
+public enum AlamofireNotifications {}
+
 extension EventMonitor {
     /// Not available; use the `ServerTrustManager` of a session, or `authenticate(with:)` of a request.
     @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")

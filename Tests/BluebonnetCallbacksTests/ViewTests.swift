@@ -105,6 +105,39 @@ import Testing
         await server.stop()
     }
 
+    /// The monitor is called later than the events, on a queue that others use.
+    @Test func `a monitor reads the response from the request, and no validation error from the task`() async {
+        final class Monitor: EventMonitor {
+            let queue = DispatchQueue(label: "readings")
+            let log = CallLog<String>()
+
+            func request(_ request: Request, didGatherMetrics metrics: BluebonnetCompatibility.URLSessionTaskMetrics) {
+                log.note("metrics \(request.metrics != nil)")
+            }
+            func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+                log.note("\(request.response?.statusCode ?? 0) \(task.error == nil)")
+            }
+            func requestIsRetrying(_ request: Request) { log.note("retry \(request.response?.statusCode ?? 0)") }
+        }
+        let monitor = Monitor()
+        let retrier = Retrier { request, _, _, completion in completion(request.retryCount < 1 ? .retry : .doNotRetry) }
+        let session = Session(
+            interceptor: retrier, eventMonitors: [monitor], transport: StubTransport { _ in .status(404) })
+        for _ in 0..<50 { _ = await session.request(Self.url).validate().serializingData().response }
+        await session.base.shutdown()
+        let entries = monitor.log.entries.filter { !$0.hasPrefix("metrics") }
+        #expect(Set(entries) == ["404 true", "retry 404"] && entries.count == 150)
+        #expect(Set(monitor.log.entries).subtracting(entries).isSubset(of: ["metrics true"]))
+    }
+
+    @Test(arguments: ["items/1", "ftp://a.test/", "file:///etc/hostname"])
+    func `a URL that is not of http has URLSession's error`(url: String) async {
+        let session = Session(transport: StubTransport { _ in .text("text") })
+        let error = await session.request(url).serializingData().response.error
+        #expect(error?.isSessionTaskError == true)
+        #expect((error?.underlyingError as? URLError)?.code == .unsupportedURL && error?.requestError != nil)
+    }
+
     @Test func `after a failed adapter that was retried, the request is the adapted one`() async {
         let failures = Locked(1)
         let adapter = Adapter { request, _, completion in

@@ -27,7 +27,8 @@ extension Request {
 
     /// Adds a closure that changes the request before it is sent.
     ///
-    /// The closure runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
+    /// The closure runs after the session's interceptors, and after interceptors that were added to the request
+    /// earlier. Call this method before the request starts.
     ///
     /// - Parameter adapt: A closure that receives the request and its ``RequestAdapterState``, and returns the request
     ///   to send. It runs on the global executor, once for the first attempt and once for each retry.

@@ -116,10 +116,9 @@ public final class ClosureEventMonitor: RequestEventHandler {
         public var requestDidFailToAdaptRequestWithError:
             (@Sendable (any Request, HTTPRequest, RequestError) async -> Void)?
 
-        /// Called when the final request of an attempt has been created.
+        /// Called when the request of an attempt is complete, except for the header fields that the session adds.
         ///
-        /// The created request does not contain the header fields that the session adds. The closure is called at most
-        /// once per attempt.
+        /// The closure is called at most once per attempt.
         public var requestDidCreateRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
         /// Called when an exchange is about to start.

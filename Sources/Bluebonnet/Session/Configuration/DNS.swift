@@ -7,7 +7,7 @@ extension Session.Configuration {
         ///
         /// The session does not look up the names of these hosts. With `["example.com:443": ["127.0.0.1", "::1"]]`,
         /// requests to `https://example.com` go to the local machine. TLS and the `Host` field still use the name in
-        /// the URL. An entry for the host `*` applies to all hosts without their own entry.
+        /// the URL. The key `*:443` applies to port 443 of all hosts without their own entry.
         public var overrides: [String: [String]] = [:]
 
         /// The hosts and ports to connect to instead of the original `host:port`; empty by default.
