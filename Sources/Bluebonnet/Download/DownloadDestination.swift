@@ -63,7 +63,8 @@ extension DownloadRequest {
 
         /// Returns a destination for a new file in the temporary directory.
         ///
-        /// - Parameter options: The options for interruptions. Other options are ignored.
+        /// - Parameter options: The options for resuming an interrupted download, such as `automaticallyResume`. Other
+        ///   options are ignored.
         /// - Returns: The destination in the temporary directory.
         public static func temporary(options: Options) -> Destination {
             Destination(place: .temporary, options: options)

@@ -38,8 +38,8 @@ public actor Session {
     ///   - startRequestsImmediately: Whether a request starts automatically when you ask for its result; `true` by
     ///     default. You ask for a result when you call a `serializing…` method or begin to read a stream. With `false`,
     ///     a request starts when you call `resume()`.
-    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The session shuts the transport
-    ///     down when the session ends.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The transport is shut down when
+    ///     the session is shut down, or when the session and its last request are released.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,

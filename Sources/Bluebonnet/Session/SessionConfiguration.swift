@@ -61,8 +61,9 @@ extension Session {
         ///
         /// An encoder that you pass to a method is used instead.
         ///
-        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. GET and HEAD requests have no
-        /// body, so the default encoder writes their parameters to the query.
+        /// A ``JSONParameterEncoder`` or ``PropertyListParameterEncoder`` writes a body. With these encoders, the
+        /// parameters of GET and HEAD requests, which have no body, are written to the query by
+        /// ``URLEncodedFormParameterEncoder``.
         public var parameterEncoder: any ParameterEncoder = .urlEncodedForm
 
         /// The speed limits for the bodies of all requests together; none by default.

@@ -8,7 +8,7 @@ public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest
 
 /// A task whose value is made from the response to a request.
 ///
-/// The `serializing…` methods of ``SerializingRequest`` return a value of this type. In your code, use the shorter
+/// The `serializing…` methods of ``SerializingRequest`` return such a task. In your code, use the shorter
 /// names ``DataTask`` and ``DownloadTask``. The task keeps the value, so you can await it any number of times.
 ///
 /// If a Swift task that awaits the value is cancelled, the request is also cancelled and fails with `.cancelled`. To

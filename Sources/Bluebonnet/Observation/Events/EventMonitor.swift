@@ -18,10 +18,10 @@ public import FoundationEssentials
 /// and each redirect is a new exchange. An asterisk marks events that can occur any number of times:
 ///
 /// ```
-/// requestDidResume                             when it is started
+/// requestDidResume                             when the request is started
 ///   one attempt, and one more for each requestIsRetrying:
 ///     didCreateInitialRequest                  or didFailToCreateRequestWithError, which ends the attempt
-///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends the attempt; if there are adapters
+///     didAdaptInitialRequest                   if there are adapters; or didFailToAdaptRequest, which ends the attempt
 ///     didCreateUploadable                      for a DataRequest with a body
 ///     didCreateRequest                         the request to send
 ///     one exchange, and one more for each willBeRedirectedTo:
@@ -39,6 +39,7 @@ public import FoundationEssentials
 /// requestDidSuspend *                          each followed by requestDidResume, requestDidCancel or the end
 /// requestDidCancel                             at most once
 /// didParseResponse                             once for each serializer
+/// didParseStream *                             for each value of a stream
 /// requestDidFinish                             once
 /// ```
 ///
