@@ -366,11 +366,17 @@ extension Request: Hashable, CustomStringConvertible, CustomDebugStringConvertib
 }
 
 /// A tag with which a request of `Bluebonnet` refers to its view.
-struct ViewTag: RequestTag, Sendable {
+// A class: Swift 6.3.1 miscompiles optional chains into structures with a weak constant.
+final class ViewTag: RequestTag, Sendable {
     typealias Value = ViewTag
 
     weak let request: Request?
     let isUpload: Bool
+
+    init(request: Request, isUpload: Bool) {
+        self.request = request
+        self.isUpload = isUpload
+    }
 }
 
 extension Bluebonnet.Request {
@@ -382,8 +388,7 @@ extension Request {
     /// Returns the view that the session returned for a request, or a new view if that view no longer exists.
     static func of(_ base: any Bluebonnet.Request) -> Request {
         let tag = base.tags[ViewTag.self]
-        // Not `tag?.request`, which Swift 6.3.1 may miscompile, because the property is a weak constant.
-        if let tag, let request = tag.request { return request }
+        if let request = tag?.request { return request }
         switch base {
         case let data as Bluebonnet.DataRequest:
             return tag?.isUpload == true ? UploadRequest(data) : DataRequest(data)

@@ -167,7 +167,7 @@ open class Session: @unchecked Sendable {
         self.base = base
         // An earlier session for the same base is not replaced, because it has the user's handlers.
         guard Self.existing(for: base) == nil else { return }
-        Self.known.withLock { $0[ObjectIdentifier(base)] = Weak(session: self, identity: ObjectIdentifier(self)) }
+        Self.known.withLock { $0[ObjectIdentifier(base)] = Entry(self) }
     }
 
     deinit {
@@ -470,14 +470,19 @@ open class Session: @unchecked Sendable {
 
     // MARK: Sessions by base
 
-    private struct Weak: Sendable {
+    // A class: Swift 6.3.1 miscompiles optional chains into structures with a weak constant.
+    private final class Entry: Sendable {
         weak let session: Session?
-        /// Identifies the session without retaining the session, because the last release must not happen under the
-        /// lock.
+        /// Identifies the session without retaining it: the last release must not happen under the lock.
         let identity: ObjectIdentifier
+
+        init(_ session: Session) {
+            self.session = session
+            identity = ObjectIdentifier(session)
+        }
     }
 
-    private static let known = Locked<[ObjectIdentifier: Weak]>([:])
+    private static let known = Locked<[ObjectIdentifier: Entry]>([:])
 
     /// Returns the session that was created for a session of `Bluebonnet`.
     static func of(_ base: Bluebonnet.Session) -> Session { existing(for: base) ?? Session(base) }
@@ -485,10 +490,6 @@ open class Session: @unchecked Sendable {
     /// Returns the session for a session of `Bluebonnet`; the session is released outside the lock, because its
     /// deinitializer takes the same lock.
     private static func existing(for base: Bluebonnet.Session) -> Session? {
-        known.withLock { known in
-            // Swift 6.3.1 miscompiles `?.session`, because the property is a weak constant.
-            guard let entry = known[ObjectIdentifier(base)] else { return nil }
-            return entry.session
-        }
+        known.withLock { $0[ObjectIdentifier(base)]?.session }
     }
 }
