@@ -239,10 +239,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Combines the transport's error, a cancellation of the request, and the result of the validators.
     ///
-    /// - Parameters:
-    ///   - outcome: The outcome that the transport reported.
-    ///   - sendsResponse: Whether to send the head to the sequence of responses.
-    /// - Returns: The completed attempt.
+    /// If `sendsResponse` is `true`, the head is also sent to the sequence of responses.
     private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && !core.sink.pausesBody

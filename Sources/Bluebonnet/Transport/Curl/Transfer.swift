@@ -140,8 +140,7 @@ final class Transfer {
         isGuarded = false
     }
 
-    /// Restarts a transfer once after its whole HTTP/2 connection or its kept connection failed; returns whether it was
-    /// restarted.
+    /// Restarts a transfer once after its HTTP/2 or kept connection failed; returns whether it was restarted.
     ///
     /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2):
     /// libcurl does not report which requests the server had processed before a GOAWAY frame (RFC 9113 §6.8).
