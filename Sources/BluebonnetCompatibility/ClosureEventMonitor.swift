@@ -56,6 +56,8 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var requestDidCreateUploadable: ((UploadRequest, UploadRequest.Uploadable) -> Void)?
     /// The body of an upload could not be created.
     open var requestDidFailToCreateUploadableWithError: ((UploadRequest, AFError) -> Void)?
+    /// An exchange whose body comes from this stream begins.
+    open var requestDidProvideInputStream: ((UploadRequest, InputStream) -> Void)?
     /// The body of a download is complete, and its file was saved or an error occurred.
     open var requestDidFinishDownloadingUsingTaskWithResult:
         ((DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
@@ -76,6 +78,33 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var dataTaskDidReceiveResponse: ((URLSession, URLSessionDataTask, URLResponse) -> Void)?
     /// The whole body of a data request was received; the session is `URLSession.shared`.
     open var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
+    /// The `Session` was released; the session is `URLSession.shared`, and the error is `nil`.
+    open var sessionDidBecomeInvalidWithError: ((URLSession, (any Error)?) -> Void)?
+    /// The server sent a challenge for the credential of the request, or the response is a 401; the session is
+    /// `URLSession.shared`.
+    ///
+    /// An answer to the challenge has no effect. The method is called once, when the exchange has ended.
+    open var taskDidReceiveChallenge: ((URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
+    /// A part of the body was sent; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    open var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+    /// An exchange whose body comes from a stream begins; the session is `URLSession.shared`.
+    open var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> Void)?
+    /// Never called, because requests do not wait for a network.
+    open var taskIsWaitingForConnectivity: ((URLSession, URLSessionTask) -> Void)?
+    /// A response can be stored in the cache; the session is `URLSession.shared`.
+    open var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> Void)?
+    /// The response continues an earlier download; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    open var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+    /// A part of the body of a download was written; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    open var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+    /// The file of a download was saved at its destination; the session is `URLSession.shared`.
+    open var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
 
     /// Creates a monitor without closures.
     ///
@@ -154,6 +183,10 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
         requestDidFailToCreateUploadableWithError?(request, error)
     }
+    /// Calls `requestDidProvideInputStream`.
+    open func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) {
+        requestDidProvideInputStream?(request, stream)
+    }
     /// Calls `requestDidFinishDownloadingUsingTaskWithResult`.
     open func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
@@ -191,5 +224,52 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     /// Calls `dataTaskDidReceiveData`.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         dataTaskDidReceiveData?(session, dataTask, data)
+    }
+    /// Calls `sessionDidBecomeInvalidWithError`.
+    open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        sessionDidBecomeInvalidWithError?(session, error)
+    }
+    /// Calls `taskDidReceiveChallenge`.
+    open func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) {
+        taskDidReceiveChallenge?(session, task, challenge)
+    }
+    /// Calls `taskDidSendBodyData`.
+    open func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        taskDidSendBodyData?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
+    }
+    /// Calls `taskNeedNewBodyStream`.
+    open func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) {
+        taskNeedNewBodyStream?(session, task)
+    }
+    /// Calls `taskIsWaitingForConnectivity`.
+    open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        taskIsWaitingForConnectivity?(session, task)
+    }
+    /// Calls `dataTaskWillCacheResponse`.
+    open func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+    ) {
+        dataTaskWillCacheResponse?(session, dataTask, proposedResponse)
+    }
+    /// Calls `downloadTaskDidResumeAtOffset`.
+    open func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        downloadTaskDidResumeAtOffset?(session, downloadTask, fileOffset, expectedTotalBytes)
+    }
+    /// Calls `downloadTaskDidWriteData`.
+    open func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        downloadTaskDidWriteData?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
+    }
+    /// Calls `downloadTaskDidFinishDownloadingToURL`.
+    open func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        downloadTaskDidFinishDownloadingToURL?(session, downloadTask, location)
     }
 }

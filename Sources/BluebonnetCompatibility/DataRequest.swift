@@ -21,10 +21,7 @@ public class DataRequest: Request, @unchecked Sendable {
     public var convertible: any URLRequestConvertible { Converted.of(base.convertible) }
 
     /// The body of the response; `nil` if the body is empty or was not received.
-    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } ?? validated.withLock(\.self) }
-
-    /// The body of a response that is being validated.
-    private let validated = Locked<Data?>(nil)
+    public var data: Data? { dataBase.data.flatMap { $0.isEmpty ? nil : $0 } ?? latest.withLock(\.data) }
 
     /// Adds a closure that decides whether a response is valid.
     ///
@@ -33,8 +30,7 @@ public class DataRequest: Request, @unchecked Sendable {
     @discardableResult @preconcurrency public func validate(_ validation: @escaping Validation) -> Self {
         dataBase.validate { [weak self] request, response, data in
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
-            self?.validated.withLock { $0 = data }
-            self?.latest.withLock { $0.response = response }
+            self?.latest.withLock { ($0.response, $0.data) = (response, data) }
             return validation(self?.lastRequest ?? request.map { URLRequest($0) }, response.urlResponse, data)
         }
         return self

@@ -5,7 +5,7 @@ public import FoundationNetworking
 /// A type that receives the events of requests.
 ///
 /// Every method has a default implementation. The methods are called in order, on the monitor's queue. They do not
-/// delay the request. Alamofire's methods for challenges, progress and new body streams are never called.
+/// delay the request. `urlSession(_:taskIsWaitingForConnectivity:)` is never called, as with Alamofire on Linux.
 ///
 /// An exchange is one request with its response. An attempt is the first sending of a request, or a retry. An attempt
 /// includes the exchanges of its redirects.
@@ -63,6 +63,8 @@ public protocol EventMonitor: Sendable {
     func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be created.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
+    /// An exchange whose body comes from this stream begins.
+    func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
     /// The body of a download is complete, and its file was saved or an error occurred.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
@@ -89,6 +91,44 @@ public protocol EventMonitor: Sendable {
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
     /// The whole body of a data request was received; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
+    /// The `Session` was released; the session is `URLSession.shared`, and the error is `nil`.
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
+    /// The server sent a challenge for the credential of the request, or the response is a 401; the session is
+    /// `URLSession.shared`.
+    ///
+    /// An answer to the challenge has no effect. The method is called once, when the exchange has ended.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge)
+    /// A part of the body was sent; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    )
+    /// An exchange whose body comes from a stream begins; the session is `URLSession.shared`.
+    func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask)
+    /// Never called, because requests do not wait for a network.
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+    /// A response can be stored in the cache; the session is `URLSession.shared`.
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+    )
+    /// The response continues an earlier download; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    )
+    /// A part of the body of a download was written; the session is `URLSession.shared`.
+    ///
+    /// The expected number of bytes is -1 if it is unknown.
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    )
+    /// The file of a download was saved at its destination; the session is `URLSession.shared`.
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
     /// The response of a data request was created; its value comes from a serializer.
     func request<Value: Sendable>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
     /// A reader of a stream received a value or an error.
@@ -163,6 +203,8 @@ extension EventMonitor {
     /// Does nothing.
     public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {}
     /// Does nothing.
+    public func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) {}
+    /// Does nothing.
     public func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
     ) {}
@@ -195,6 +237,35 @@ extension EventMonitor {
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) {}
     /// Does nothing.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) {}
+    /// Does nothing.
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {}
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) {}
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
+    /// Does nothing.
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+    ) {}
+    /// Does nothing.
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {}
+    /// Does nothing.
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {}
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
     /// Does nothing.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>

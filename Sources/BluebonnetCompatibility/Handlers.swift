@@ -143,11 +143,20 @@ struct RedirectBridge: Bluebonnet.RedirectHandler {
         _ request: any Bluebonnet.Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async -> HTTPRequest? {
         let original = URLRequest(newRequest)
-        let task = ExchangeTask(of: request, request: request.attempts.last ?? newRequest, response: response)
+        let exchange = Exchange(of: request, request: request.attempts.last ?? newRequest, response: response)
+        let task = exchange.task
         let answer = await CompletionWaiter<URLRequest?>.wait(fallback: nil) {
             handler.task(task, willBeRedirectedTo: original, for: response.urlResponse, completion: $0)
         }
         return answer.flatMap { try? newRequest.changed(from: original, to: $0) }
+    }
+}
+
+extension CachedURLResponse {
+    convenience init(_ stored: CachedResponse) {
+        self.init(
+            response: stored.response.urlResponse, data: stored.data, userInfo: nil,
+            storagePolicy: stored.storagePolicy == .memoryOnly ? .allowedInMemoryOnly : .allowed)
     }
 }
 
@@ -160,10 +169,8 @@ struct CacheBridge: Bluebonnet.CachedResponseHandler {
         _ request: any Bluebonnet.Request, willCacheResponse response: CachedResponse
     ) async -> CachedResponse? {
         guard let sent = request.request else { return response }
-        let original = CachedURLResponse(
-            response: response.response.urlResponse, data: response.data, userInfo: nil,
-            storagePolicy: response.storagePolicy == .memoryOnly ? .allowedInMemoryOnly : .allowed)
-        let task = ExchangeTask(of: request, request: sent, response: response.response)
+        let original = CachedURLResponse(response)
+        let task = DataExchangeTask(Exchange(of: request, request: sent, response: response.response))
         let answer = await CompletionWaiter<CachedURLResponse?>.wait(fallback: nil) {
             handler.dataTask(task, willCacheResponse: original, completion: $0)
         }

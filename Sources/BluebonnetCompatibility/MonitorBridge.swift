@@ -5,9 +5,20 @@ import FoundationNetworking
 /// An event handler of `Bluebonnet` that calls a monitor of the user.
 struct MonitorBridge: RequestEventHandler {
     let monitor: any EventMonitor
-    /// The latest task of each running request, and the event for the end of its attempt; a followed redirect removes
-    /// this event.
-    private let tasks = Locked<[RequestID: (task: ExchangeTask, completion: (@Sendable () -> Void)?)]>([:])
+    /// The latest attempt of each running request.
+    private let attempts = Locked<[RequestID: Attempt]>([:])
+
+    private struct Attempt {
+        var task: any ExchangeTask
+        /// The event for the end of the attempt; a followed redirect removes it.
+        var completion: (@Sendable () -> Void)?
+        /// The latest head.
+        var head: HTTPResponse?
+        /// The number of sent bytes that the monitor knows.
+        var sent: Int64 = 0
+        /// The number of written bytes that the monitor knows; `nil` before the head of a download.
+        var written: Int64?
+    }
 
     init(monitor: any EventMonitor) { self.monitor = monitor }
 
@@ -15,9 +26,10 @@ struct MonitorBridge: RequestEventHandler {
 
     func handle(_ event: RequestEvent, of base: any Bluebonnet.Request) {
         let request = Request.of(base)
-        let (task, completion) = tasks.withLock { tasks in
-            defer { tasks[base.id]?.completion = nil }
-            return (tasks[base.id]?.task, tasks[base.id]?.completion)
+        reportProgress(of: request)
+        let (task, completion) = attempts.withLock { attempts in
+            defer { attempts[base.id]?.completion = nil }
+            return (attempts[base.id]?.task, attempts[base.id]?.completion)
         }
         if case .willBeRedirected = event {} else { completion?() }
         switch event {
@@ -47,32 +59,32 @@ struct MonitorBridge: RequestEventHandler {
             task.map { monitor.request(request, didCancelTask: $0) }
         case .isRetrying: monitor.requestIsRetrying(request)
         case .didFinish:
-            tasks.withLock { _ = $0.removeValue(forKey: base.id) }
+            attempts.withLock { _ = $0.removeValue(forKey: base.id) }
             monitor.requestDidFinish(request)
         case .didParseResponse(let outcome), .didParseStream(let outcome):
             (outcome as? any MonitoredOutcome)?.report(to: monitor, request)
         case .didValidateRequest(let validated, let response, let data, let fileURL, let result):
             let urlRequest = validated.map { URLRequest($0) }
-            report(urlRequest, response.urlResponse, data, fileURL, result, of: request, task)
+            report(urlRequest, response.urlResponse, data, fileURL, result, of: request)
         default: handleTask(event, of: request, task)
         }
     }
 
-    private func handleTask(_ event: RequestEvent, of request: Request, _ task: ExchangeTask?) {
-        func described(_ record: ExchangeRecord) -> ExchangeTask {
-            ExchangeTask(
-                of: request.base, number: record.attempt - 1, request: record.request, response: record.response)
+    private func handleTask(_ event: RequestEvent, of request: Request, _ task: (any ExchangeTask)?) {
+        func described(_ record: ExchangeRecord) -> any ExchangeTask {
+            Exchange(
+                of: request.base, number: record.attempt - 1, request: record.request, response: record.response
+            ).task
         }
         switch event {
         case .didCreateTask(let record):
-            guard !record.isRedirect else { return }
-            let task = described(record)
-            tasks.withLock { $0[request.base.id] = (task, nil) }
-            monitor.request(request, didCreateTask: task)
-            monitor.request(request, didResumeTask: task)
+            begin(record, record.isRedirect ? task : nil, described(record), of: request)
         case .didGatherMetrics(let metrics):
             request.latest.withLock { $0.metrics = metrics }
-            task.map { monitor.urlSession(.shared, task: $0, didFinishCollecting: metrics) }
+            if let task {
+                reportChallenge(metrics, of: request, task)
+                monitor.urlSession(.shared, task: task, didFinishCollecting: metrics)
+            }
             monitor.request(request, didGatherMetrics: metrics)
         case .didFailTask(let record, let error):
             monitor.request(request, didFailTask: described(record), earlyWithError: AFError(error))
@@ -80,15 +92,28 @@ struct MonitorBridge: RequestEventHandler {
             let task = described(record)
             request.latest.withLock { $0.response = record.response }
             let completion: @Sendable () -> Void = { [monitor] in
+                if let request = request as? DataRequest, let task = task as? DataExchangeTask, !record.body.isEmpty {
+                    request.latest.withLock { $0.data = record.body }
+                    monitor.urlSession(.shared, dataTask: task, didReceive: record.body)
+                }
                 monitor.urlSession(.shared, task: task, didCompleteWithError: error.map(\.systemError))
                 monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) })
             }
             let status = record.response?.statusCode ?? 0
             guard (300..<400).contains(status), error == nil else { return completion() }
-            tasks.withLock { $0[request.base.id]?.completion = completion }
+            attempts.withLock { $0[request.base.id]?.completion = completion }
         case .didReceiveResponse(let response):
             request.latest.withLock { $0.response = response }
-            task.map { monitor.urlSession(.shared, dataTask: $0, didReceive: response.urlResponse) }
+            attempts.withLock { $0[request.base.id]?.head = response }
+            switch task {
+            case let task as DataExchangeTask:
+                monitor.urlSession(.shared, dataTask: task, didReceive: response.urlResponse)
+            case let task as DownloadExchangeTask: reportOffset(in: response, of: request, task)
+            default: break
+            }
+        case .willCacheResponse(let response):
+            guard let task = task as? DataExchangeTask else { return }
+            monitor.urlSession(.shared, dataTask: task, willCacheResponse: CachedURLResponse(response))
         case .willBeRedirected(let newRequest, let response):
             task.map {
                 monitor.urlSession(
@@ -96,9 +121,11 @@ struct MonitorBridge: RequestEventHandler {
                     newRequest: URLRequest(newRequest))
             }
         case .didFinishDownloading(let record, let result):
-            (request as? DownloadRequest).map {
-                monitor.request($0, didFinishDownloadingUsing: described(record), with: result.mapError(AFError.init))
+            guard let request = request as? DownloadRequest else { return }
+            if case .success(let url) = result, let task = task as? DownloadExchangeTask {
+                monitor.urlSession(.shared, downloadTask: task, didFinishDownloadingTo: url)
             }
+            monitor.request(request, didFinishDownloadingUsing: described(record), with: result.mapError(AFError.init))
         case .didCreateDestinationURL(let url):
             (request as? DownloadRequest).map { monitor.request($0, didCreateDestinationURL: url) }
         default: break
@@ -107,14 +134,11 @@ struct MonitorBridge: RequestEventHandler {
 
     private func report(
         _ urlRequest: URLRequest?, _ response: HTTPURLResponse, _ data: Data?, _ fileURL: URL?,
-        _ result: ValidationResult, of request: Request, _ task: ExchangeTask?
+        _ result: ValidationResult, of request: Request
     ) {
         switch request {
         case let request as DataRequest:
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
-            if let data, let task {
-                monitor.urlSession(.shared, dataTask: task, didReceive: data)
-            }
             monitor.request(
                 request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
         case let request as DownloadRequest:
@@ -125,6 +149,108 @@ struct MonitorBridge: RequestEventHandler {
         default: break
         }
     }
+}
+
+// MARK: Exchanges and progress
+
+extension MonitorBridge {
+    /// Reports the beginning of an exchange, which follows a redirect if the attempt already has a task.
+    private func begin(
+        _ record: ExchangeRecord, _ current: (any ExchangeTask)?, _ new: any ExchangeTask, of request: Request
+    ) {
+        let (task, body) = (current ?? new, record.request.body)
+        let earlier = attempts.withLock { exchange(&$0[request.base.id], with: Attempt(task: task)) }
+        if current == nil {
+            monitor.request(request, didCreateTask: task)
+            monitor.request(request, didResumeTask: task)
+        }
+        if let body, case .stream(let stream) = UploadRequest.Uploadable(body) {
+            monitor.urlSession(.shared, taskNeedsNewBodyStream: task)
+            (request as? UploadRequest).map { monitor.request($0, didProvideInputStream: stream) }
+        }
+        guard earlier == nil else { return }
+        if body != nil { observe(request.base.uploadProgressUpdates(bufferingPolicy: .latest), of: request) }
+        if request is DownloadRequest {
+            observe(request.base.downloadProgressUpdates(bufferingPolicy: .latest), of: request)
+        }
+    }
+
+    /// Reports the progress of a request until the request ends.
+    private func observe(_ updates: StreamOf<TransferProgress>, of request: Request) {
+        Task.detached(executorPreference: executor) { for await _ in updates { reportProgress(of: request) } }
+    }
+
+    /// Reports the bytes that the monitor does not know yet; it is called before each event, so that the monitor knows
+    /// all bytes before the end of a transfer.
+    private func reportProgress(of request: Request) {
+        let (upload, download) = (request.base.uploadProgress, request.base.downloadProgress)
+        let (task, sent, written) = attempts.withLock { attempts in
+            let attempt = attempts[request.base.id]
+            attempts[request.base.id]?.sent = max(attempt?.sent ?? 0, upload.completed)
+            attempts[request.base.id]?.written = attempt?.written.map { max($0, download.completed) }
+            return (attempt?.task, attempt?.sent ?? 0, attempt?.written)
+        }
+        if let task, upload.completed > sent {
+            monitor.urlSession(
+                .shared, task: task, didSendBodyData: upload.completed - sent, totalBytesSent: upload.completed,
+                totalBytesExpectedToSend: upload.total ?? -1)
+        }
+        if let task = task as? DownloadExchangeTask, let written, download.completed > written {
+            monitor.urlSession(
+                .shared, downloadTask: task, didWriteData: download.completed - written,
+                totalBytesWritten: download.completed, totalBytesExpectedToWrite: download.total ?? -1)
+        }
+    }
+
+    /// Reports the position at which the body of a download begins, unless it is the beginning of the file.
+    private func reportOffset(in response: HTTPResponse, of request: Request, _ task: DownloadExchangeTask) {
+        let range = response.headers["Content-Range"].flatMap { ContentRange($0) }
+        guard response.statusCode == 206, case .bytes(let first, _, let total) = range, first > 0 else {
+            return attempts.withLock { $0[request.base.id]?.written = 0 }
+        }
+        attempts.withLock { $0[request.base.id]?.written = first }
+        monitor.urlSession(
+            .shared, downloadTask: task, didResumeAtOffset: first, expectedTotalBytes: total ?? -1)
+    }
+
+    /// Reports the challenge of the server, if there was one.
+    private func reportChallenge(_ metrics: TransferMetrics, of request: Request, _ task: any ExchangeTask) {
+        let head = attempts.withLock { $0[request.base.id]?.head }
+        let refused = head?.statusCode == 401 ? head?.headers.values(for: "WWW-Authenticate") : nil
+        guard let challenge = metrics.challenges.first ?? refused.flatMap({ Challenge.parse($0).first }),
+            let url = head?.urlResponse.url ?? task.exchange.sent.url
+        else { return }
+        monitor.urlSession(
+            .shared, task: task,
+            didReceive: URLAuthenticationChallenge(
+                protectionSpace: URLProtectionSpace(challenge, of: url), proposedCredential: nil,
+                previousFailureCount: 0, failureResponse: head?.urlResponse, error: nil, sender: ChallengeSender()))
+    }
+}
+
+extension URLProtectionSpace {
+    fileprivate convenience init(_ challenge: Challenge, of url: URL) {
+        let method =
+            switch challenge.scheme {
+            case "basic": NSURLAuthenticationMethodHTTPBasic
+            case "digest": NSURLAuthenticationMethodHTTPDigest
+            case "ntlm": NSURLAuthenticationMethodNTLM
+            case "negotiate": NSURLAuthenticationMethodNegotiate
+            default: NSURLAuthenticationMethodDefault
+            }
+        self.init(
+            host: url.host ?? "", port: url.port ?? (url.scheme == "https" ? 443 : 80), protocol: url.scheme,
+            realm: challenge.parameter("realm"), authenticationMethod: method)
+    }
+}
+
+/// The sender of a challenge that has already been answered.
+private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
 
 /// An outcome of serializing that a monitor receives.

@@ -23,10 +23,10 @@ public class Request: @unchecked Sendable {
     /// The identifier of the request.
     public let id: UUID
 
-    /// The latest response and metrics that a monitor or a validation has received.
+    /// The latest response, metrics and body that a monitor or a validation has received.
     ///
     /// The request of `Bluebonnet` has them only after the attempt has ended, and forgets them before a retry.
-    let latest = Locked<(response: HTTPResponse?, metrics: TransferMetrics?)>((nil, nil))
+    let latest = Locked<(response: HTTPResponse?, metrics: TransferMetrics?, data: Data?)>((nil, nil, nil))
 
     init(_ base: any Bluebonnet.Request) {
         self.base = base
@@ -103,9 +103,10 @@ public class Request: @unchecked Sendable {
     public var tasks: [URLSessionTask] {
         let requests = base.attempts
         return requests.enumerated().map { number, request in
-            ExchangeTask(
+            Exchange(
                 of: base, number: number, request: request,
-                response: number == requests.count - 1 ? base.response : nil)
+                response: number == requests.count - 1 ? base.response : nil
+            ).task
         }
     }
 
@@ -289,7 +290,7 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
-        onAttempt { base, request in queue.async { handler(ExchangeTask(of: base, request: request)) } }
+        onAttempt { base, request in queue.async { handler(Exchange(of: base, request: request).task) } }
     }
 
     private func onAttempt(

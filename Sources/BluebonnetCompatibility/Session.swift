@@ -17,9 +17,10 @@ open class Session: @unchecked Sendable {
     /// The configuration of a session of `Bluebonnet`.
     public typealias Configuration = Bluebonnet.Session.Configuration
 
-    /// The time at which `URLRequest`s are created; this setting has no effect.
+    /// The time at which `URLRequest`s are created.
     public enum RequestSetup: Sendable {
-        /// The `URLRequest` is created together with the request.
+        /// Not available, because requests are always created when they start.
+        @available(*, unavailable, message: "a URLRequest is created when its request starts; use lazy")
         case eager
         /// The `URLRequest` is created when the request starts.
         case lazy
@@ -66,7 +67,7 @@ open class Session: @unchecked Sendable {
     ///   - delegate: Ignored, because libcurl has no delegates.
     ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored, because requests are always created when they start.
+    ///   - requestSetup: Ignored, because there is only one possible value.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
@@ -107,7 +108,7 @@ open class Session: @unchecked Sendable {
     ///   - delegate: Ignored, because libcurl has no delegates.
     ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored, because requests are always created when they start.
+    ///   - requestSetup: Ignored, because there is only one possible value.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
@@ -171,6 +172,9 @@ open class Session: @unchecked Sendable {
     }
 
     deinit {
+        for monitor in parts.eventMonitors {
+            monitor.queue.async { monitor.urlSession(.shared, didBecomeInvalidWithError: nil) }
+        }
         Self.known.withLock { known in
             guard known[ObjectIdentifier(base)]?.identity == ObjectIdentifier(self) else { return }
             known[ObjectIdentifier(base)] = nil

@@ -54,14 +54,6 @@ public enum CompositeEventMonitor {}
 @available(*, unavailable, message: "no notifications are posted; the methods of an EventMonitor get the request")
 public enum AlamofireNotifications {}
 
-extension EventMonitor {
-    /// Not available; use the `ServerTrustManager` of a session, or `authenticate(with:)` of a request.
-    @available(*, unavailable, message: "give the session a ServerTrustManager, or call authenticate(with:)")
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
-    ) {}
-}
-
 extension Notification {
     /// Not available; give the session an `EventMonitor`.
     @available(*, unavailable, message: "no notifications are posted; the methods of an EventMonitor get the request")

@@ -153,7 +153,7 @@ enum ResumeValidator: Hashable, Sendable {
 }
 
 /// The value of a `Content-Range` field (RFC 9110 §14.4).
-enum ContentRange: Hashable, Sendable {
+package enum ContentRange: Hashable, Sendable {
     /// The range from the first to the last byte, inclusive, and the size of the representation in bytes if it is
     /// known.
     case bytes(first: Int64, last: Int64, total: Int64?)
@@ -166,7 +166,7 @@ enum ContentRange: Hashable, Sendable {
     ///
     /// The result is `nil` if the value is not well-formed, its unit is not bytes, or a number is too large. It is also
     /// `nil` if the last byte is before the first byte or beyond the total.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let words = text.split { $0 == " " || $0 == "\t" }
         guard words.count == 2, String(words[0]).isSameIgnoringCase(as: "bytes") else { return nil }
         let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)

@@ -58,26 +58,26 @@ extension Credential: SecretKeeping {
 }
 
 /// An authentication challenge of a server or a proxy (RFC 9110 §11.3).
-struct Challenge: Equatable {
+package struct Challenge: Hashable, Sendable {
     /// A parameter with its name in lower case and its value without quotes.
-    struct Parameter: Equatable {
+    struct Parameter: Hashable {
         let name: String
         let value: String
     }
 
     /// The scheme, in lower case.
-    let scheme: String
+    package let scheme: String
     /// The text after the scheme if it is a single token68, as with NTLM and Negotiate.
     private(set) var token: String?
     private(set) var parameters: [Parameter] = []
 
     /// Returns the value of the first parameter with a name in lower case.
-    func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+    package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     /// Parses the values of `WWW-Authenticate` or `Proxy-Authenticate` fields; malformed parts are skipped.
     ///
     /// Commas separate both challenges and parameters, so a token followed by `=` is a parameter.
-    static func parse(_ values: [String]) -> [Challenge] {
+    package static func parse(_ values: [String]) -> [Challenge] {
         var challenges: [Challenge] = []
         for value in values {
             var rest = value.utf8[...]

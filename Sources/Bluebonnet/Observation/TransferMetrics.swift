@@ -31,6 +31,8 @@ public struct TransferMetrics: Hashable, Sendable {
     public var localAddress: SocketAddress?
     /// Whether the exchange reused the connection of an earlier exchange.
     public var isReusedConnection = false
+    /// The first challenges of the server, if the request has a credential.
+    package var challenges: [Challenge] = []
 
     /// Creates empty metrics.
     public init() {}

@@ -290,10 +290,13 @@ final class RequestCore: Sendable {
             startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
             pausesRedirects: true)
         options.collectsBody = !pausesBody
-        if context.hasCache, let handler = sending.cachedResponseHandler ?? context.cachedResponseHandler {
+        let cachedResponseHandler = sending.cachedResponseHandler ?? context.cachedResponseHandler
+        if context.hasCache, cachedResponseHandler != nil || events != nil {
             options.willStore = { [self] response in
+                events?.emit(.willCacheResponse(response))
+                guard let cachedResponseHandler else { return response }
                 guard let request = context.request(id) else { return nil }
-                return await handler.request(request, willCacheResponse: response)
+                return await cachedResponseHandler.request(request, willCacheResponse: response)
             }
         }
         events?.exchangeBegins(with: request, attempt: sending.attempt, isRedirect: isRedirect)

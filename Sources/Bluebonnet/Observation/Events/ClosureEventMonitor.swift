@@ -52,6 +52,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         case .didCreateRequest(let created): await call.requestDidCreateRequest?(request, created)
         case .didCreateTask(let task): await call.requestDidCreateTask?(request, task)
         case .didReceiveResponse(let response): await call.requestDidReceiveResponse?(request, response)
+        case .willCacheResponse(let response): await call.requestWillCacheResponse?(request, response)
         case .willBeRedirected(let next, let response): await call.requestWillBeRedirected?(request, next, response)
         case .didGatherMetrics(let metrics): await call.requestDidGatherMetrics?(request, metrics)
         case .didFailTask(let task, let error): await call.requestDidFailTaskEarlyWithError?(request, task, error)
@@ -131,6 +132,8 @@ public final class ClosureEventMonitor: RequestEventHandler {
         ///
         /// The closure is called at most once per exchange.
         public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)?
+        /// A complete response can be stored in the cache.
+        public var requestWillCacheResponse: (@Sendable (any Request, CachedResponse) async -> Void)?
 
         /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
         public var requestWillBeRedirected: (@Sendable (any Request, HTTPRequest, HTTPResponse) async -> Void)?

@@ -27,6 +27,7 @@ public import FoundationEssentials
 ///     one exchange, and one more for each willBeRedirectedTo:
 ///       didCreateTask
 ///       didReceiveResponse                     if there is a response
+///       willCacheResponse                      if the response can be stored in the cache
 ///       didGatherMetrics                       if there are metrics
 ///       didFailTask                            if TLS fails or the certificate is refused
 ///       didFailToCreateUploadableWithError     if the body cannot be read
@@ -100,6 +101,11 @@ public protocol EventMonitor: RequestEventHandler {
     ///
     /// The method is called at most once per exchange.
     func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async
+
+    /// Called when a complete response can be stored in the cache.
+    ///
+    /// The ``CachedResponseHandler`` decides whether the response is stored. It does not wait for this method.
+    func request(_ request: any Request, willCacheResponse response: CachedResponse) async
 
     /// Called when a redirect will be followed, after the exchange that received the redirect has ended.
     func request(
@@ -251,6 +257,7 @@ extension EventMonitor {
         case .didCreateRequest(let created): await self.request(request, didCreateRequest: created)
         case .didCreateTask(let task): await self.request(request, didCreateTask: task)
         case .didReceiveResponse(let response): await self.request(request, didReceiveResponse: response)
+        case .willCacheResponse(let response): await self.request(request, willCacheResponse: response)
         case .willBeRedirected(let next, let response):
             await self.request(request, willBeRedirectedTo: next, for: response)
         case .didGatherMetrics(let metrics): await self.request(request, didGatherMetrics: metrics)
@@ -333,6 +340,9 @@ extension EventMonitor {
 
     /// Does nothing.
     public func request(_ request: any Request, didReceiveResponse response: HTTPResponse) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, willCacheResponse response: CachedResponse) {}
 
     /// Does nothing.
     public func request(

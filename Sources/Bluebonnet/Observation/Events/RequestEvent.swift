@@ -38,6 +38,10 @@ public indirect enum RequestEvent: Sendable {
     ///
     /// The event occurs at most once per exchange.
     case didReceiveResponse(HTTPResponse)
+    /// A complete response can be stored in the cache.
+    ///
+    /// The ``CachedResponseHandler`` then decides whether the response is stored.
+    case willCacheResponse(CachedResponse)
     /// A redirect will be followed, and the exchange that received the redirect has ended.
     case willBeRedirected(to: HTTPRequest, for: HTTPResponse)
     /// The metrics of an exchange are available.
@@ -176,6 +180,8 @@ public struct ExchangeRecord: Sendable, Identifiable {
     /// Metrics are available when the exchange has ended. If the exchange did not use the network, there are no
     /// metrics.
     public var metrics: TransferMetrics?
+    /// The body of a response that was kept in memory.
+    package var body = Data()
 
     /// Creates a record.
     ///

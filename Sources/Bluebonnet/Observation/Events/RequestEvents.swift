@@ -120,6 +120,7 @@ final class RequestEvents: Sendable {
     func exchangeEnded(_ outcome: ExchangeOutcome) {
         let (ended, hasHead) = state.withLock { ($0.exchange.take(), $0.hasHead) }
         guard var record = ended else { return }
+        record.body = outcome.body
         if let response = outcome.response {
             record.response = response
             if !hasHead { append(.didReceiveResponse(response)) }

@@ -27,6 +27,7 @@ extension TransferMetrics {
         firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
         bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        challenges = transfer.serverChallenges.received ?? []
         httpVersion = transfer.responseBuffer.head?.httpVersion
         remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)
         localAddress = easy.address(CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT)

@@ -169,7 +169,8 @@ struct AuthenticationChallenges {
     var credential: Credential?
     /// The only scheme that libcurl may use, because it would answer other challenges incorrectly.
     private(set) var onlyScheme: Credential.Schemes?
-    private var wasReceived = false
+    /// The challenges in the first head that has them; `nil` before that head.
+    private(set) var received: [Challenge]?
 
     init(credential: Credential? = nil) {
         self.credential = credential
@@ -179,9 +180,9 @@ struct AuthenticationChallenges {
     ///
     /// Only the first head with challenges is checked.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
-        guard let credential, !wasReceived else { return .deliver }
-        wasReceived = true
+        guard let credential, received == nil else { return .deliver }
         let challenges = Challenge.parse(head.headers.values(for: name))
+        received = challenges
         let schemes = credential.schemes.intersection(Libcurl.schemes)
         let decision = ChallengeDecision(challenges, schemes: schemes, hasBody: hasBody)
         if case .answerOnly(let scheme) = decision { onlyScheme = scheme }

@@ -17,6 +17,7 @@ import Testing
         monitor.requestDidCreateRequest = { _, _ in note("created") }
         monitor.requestDidCreateTask = { _, _ in note("task") }
         monitor.requestDidReceiveResponse = { _, _ in note("head") }
+        monitor.requestWillCacheResponse = { _, _ in note("caches") }
         monitor.requestWillBeRedirected = { _, _, _ in note("redirect") }
         monitor.requestDidGatherMetrics = { _, _ in note("metrics") }
         monitor.requestDidFailTaskEarlyWithError = { _, _, _ in note("early") }
@@ -57,6 +58,7 @@ import Testing
         await monitor.handle(.didCreateRequest(sent), of: request)
         await monitor.handle(.didCreateTask(task), of: request)
         await monitor.handle(.didReceiveResponse(response), of: request)
+        await monitor.handle(.willCacheResponse(CachedResponse(response: response, data: Data())), of: request)
         await monitor.handle(.willBeRedirected(to: sent, for: response), of: request)
         await monitor.handle(.didGatherMetrics(TransferMetrics()), of: request)
         await monitor.handle(.didFailTask(task, error), of: request)
@@ -88,7 +90,7 @@ import Testing
         await monitor.handle(.didParseResponse(parsed.map { _ in 1 }), of: download)
         #expect(
             called.withLock { $0 } == [
-                "initial", "not initial", "adapted", "not adapted", "created", "task", "head", "redirect", "metrics",
+                "initial", "not initial", "adapted", "not adapted", "created", "task", "head", "caches", "redirect", "metrics",
                 "early", "complete", "again", "retrying", "resume", "suspend", "cancel", "finish", "valid", "parsed",
                 "body", "no body", "valid stream", "file", "destination", "valid file", "parsed file",
             ])

@@ -44,6 +44,9 @@ import Testing
             Row(event: .didCreateRequest(sent("c")), request: data, call: "created /c"),
             Row(event: .didCreateTask(task), request: data, call: "task 7"),
             Row(event: .didReceiveResponse(response), request: data, call: "head 299"),
+            Row(
+                event: .willCacheResponse(CachedResponse(response: response, data: Data("ab".utf8))), request: data,
+                call: "caches 299 2"),
             Row(event: .willBeRedirected(to: sent("d"), for: response), request: data, call: "redirected /d 299"),
             Row(event: .didGatherMetrics(metrics), request: data, call: "metrics 12"),
             Row(event: .didFailTask(task, lost), request: data, call: "early 7 the connection was lost"),
@@ -141,7 +144,10 @@ import Testing
         transport.stub(nil, "/moved", .response(status: 302, headers: ["Location": "/ok"]))
         transport.stub(nil, "/untrusted", .failure(RequestError(.trust(.notEvaluated))))
         transport.stub(nil, "/unreadable", .failure(RequestError(.requestBody(.notReplayable))))
-        let session = Session(eventMonitors: [witness], transport: transport)
+        transport.stub(nil, "/kept", .text("x", headers: ["Cache-Control": "max-age=60"]))
+        var configuration = Session.Configuration.default
+        configuration.cache = ResponseCache(memoryCapacity: 1 << 16)
+        let session = Session(configuration: configuration, eventMonitors: [witness], transport: transport)
         let url = "http://stub.test/"
 
         let again = Interceptor(
@@ -152,6 +158,7 @@ import Testing
         let failing = Interceptor(adapters: [Adapter { _, _ in throw CancellationError() }])
         _ = await session.request(url + "ok", interceptor: failing).serializingData().response
         _ = try await session.request(url + "moved").serializingResponse(using: AsItIs { $0.data }).value
+        _ = await session.request(url + "kept").serializingData().response
         _ = await session.request(url + "untrusted").serializingData().response
         _ = await session.upload(Data("ab".utf8), to: url + "unreadable").serializingData().response
         for try await _ in session.streamRequest(url + "ok").validate().streamTask().lines {}
@@ -196,7 +203,7 @@ private final class Witness: EventMonitor {
     /// The names of all of them.
     static let methods: Set<String> = [
         "didCreateInitialRequest", "didFailToCreateRequestWithError", "didAdaptInitialRequest", "didFailToAdaptRequest",
-        "didCreateRequest", "didCreateTask", "didReceiveResponse", "willBeRedirectedTo", "didGatherMetrics",
+        "didCreateRequest", "didCreateTask", "didReceiveResponse", "willCacheResponse", "willBeRedirectedTo", "didGatherMetrics",
         "didFailTask", "didCompleteTask", "willRetryDueTo", "requestIsRetrying", "requestDidResume",
         "requestDidSuspend", "requestDidCancel", "requestDidFinish", "didValidateRequest data",
         "didParseResponse Data?", "didParseResponse Value", "didCreateUploadable", "didFailToCreateUploadableWithError",
@@ -255,6 +262,9 @@ private final class Witness: EventMonitor {
 
     func request(_ request: any Request, didReceiveResponse response: HTTPResponse) {
         note("didReceiveResponse", request, "head \(response.statusCode)")
+    }
+    func request(_ request: any Request, willCacheResponse response: CachedResponse) {
+        note("willCacheResponse", request, "caches \(response.response.statusCode) \(response.data.count)")
     }
 
     func request(

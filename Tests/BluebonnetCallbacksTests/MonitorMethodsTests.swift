@@ -1,0 +1,179 @@
+import BluebonnetCompatibility
+import BluebonnetTesting
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// The methods of Alamofire's monitors that `URLSession` calls there: each of them is called here, too.
+@Suite(.timeLimit(.minutes(1))) struct MonitorMethodsTests {
+    private final class Monitor: EventMonitor {
+        let queue = DispatchQueue(label: "monitor")
+        let log = CallLog<String>()
+
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { log.note("invalid") }
+        func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) {
+            let space = challenge.protectionSpace
+            log.note("\(space.authenticationMethod) \(space.realm ?? "") \(space.host)")
+        }
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+            totalBytesExpectedToSend: Int64
+        ) { log.note("sent \(bytesSent) \(totalBytesSent) \(totalBytesExpectedToSend)") }
+        func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) { log.note("needs stream") }
+        func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) { log.note("stream") }
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) {
+            log.note("head")
+        }
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            log.note("data \(String(decoding: data, as: UTF8.self))")
+        }
+        func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+            let data = (request as? DataRequest)?.data.map { String(decoding: $0, as: UTF8.self) }
+            log.note("complete" + (data.map { " " + $0 } ?? ""))
+        }
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+        ) { log.note("caches \(String(decoding: proposedResponse.data, as: UTF8.self))") }
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+            expectedTotalBytes: Int64
+        ) { log.note("resumes \(fileOffset) \(expectedTotalBytes)") }
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+            totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+        ) { log.note("wrote \(bytesWritten) \(totalBytesWritten) \(totalBytesExpectedToWrite)") }
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+        ) { log.note("file \(location.isFileURL)") }
+        func request(_ request: Request, didCreateTask task: URLSessionTask) {
+            log.note(task is URLSessionDownloadTask ? "download" : "task")
+        }
+    }
+
+    /// Runs requests with a monitor that works when all of them have ended, and returns its calls.
+    private func calls(
+        configuration: Session.Configuration = .default, _ run: (Session) async throws -> Void
+    ) async throws -> [String] {
+        let monitor = Monitor()
+        let session = Session(configuration: configuration, eventMonitors: [monitor])
+        monitor.queue.suspend()
+        defer { monitor.queue.resume() }
+        try await run(session)
+        monitor.queue.resume()
+        await session.base.shutdown()
+        monitor.queue.suspend()
+        return monitor.log.entries
+    }
+
+    @Test func `the body of a response is told without validators`() async throws {
+        let server = try await LocalServer { $0.get("/", .text("all")) }
+        let calls = try await calls { _ = await $0.request(server.url("/")).serializingData().response }
+        #expect(calls == ["task", "head", "data all", "complete all"])
+        await server.stop()
+    }
+
+    @Test func `bodies of uploads are told before the response, and their streams`() async throws {
+        let server = try await LocalServer { $0.post("/", .text("")) }
+        let calls = try await calls {
+            _ = await $0.upload(Data("abc".utf8), to: server.url("/")).serializingData().response
+            _ = await $0.upload(InputStream(data: Data("defg".utf8)), to: server.url("/")).serializingData().response
+        }
+        #expect(
+            calls == [
+                "task", "sent 3 3 3", "head", "complete", "task", "needs stream", "stream", "sent 4 4 -1", "head",
+                "complete",
+            ])
+        await server.stop()
+    }
+
+    @Test func `progress is told while the body is sent`() async throws {
+        let server = try await LocalServer { router in
+            router.streaming("/", method: .post) { _, body in
+                _ = try await body.read()
+                try await Task.sleep(for: .seconds(30))
+                return .text("")
+            }
+        }
+        let monitor = Monitor()
+        let session = Session(eventMonitors: [monitor])
+        // The server reads one piece, and then waits.
+        let request = session.upload(Data(count: 64 << 20), to: server.url("/")).response { _ in }
+        while !monitor.log.entries.contains(where: { $0.hasPrefix("sent") }) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        request.cancel()
+        await session.base.shutdown()
+        await server.stop()
+    }
+
+    @Test func `pieces of downloads are told, from where they resume`() async throws {
+        let body = Data("0123456789".utf8)
+        let server = try await LocalServer { router in
+            router.get("/") { request in
+                guard request.headers["Range"] == "bytes=4-" else {
+                    let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n"
+                    return .script(.text(head + "0123"), .pause(.seconds(30)))
+                }
+                return LocalServer.Response(
+                    status: 206, headers: ["ETag": "\"one\"", "Content-Range": "bytes 4-9/10"],
+                    body: body.dropFirst(4))
+            }
+            router.get("/all", .data(body))
+        }
+        let calls = try await calls { session in
+            _ = await session.download(server.url("/all")).serializingData().response
+            let request = session.download(server.url("/")).response { _ in }
+            while request.downloadProgress.completedUnitCount < 4 { try await Task.sleep(for: .milliseconds(5)) }
+            let data = await withCheckedContinuation { continuation in
+                request.cancel { continuation.resume(returning: $0) }
+            }
+            _ = await session.download(resumingWith: try #require(data)).serializingData().response
+        }
+        #expect(
+            calls == [
+                "download", "wrote 10 10 10", "complete", "file true", "download", "wrote 4 4 10", "complete", "download",
+                "resumes 4 10", "wrote 6 10 10", "complete", "file true",
+            ])
+        await server.stop()
+    }
+
+    @Test func `challenges are told, whether they were answered or not`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/") { request in
+                guard request.headers["Authorization"] == nil else { return .text("in") }
+                return LocalServer.Response(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"here\""])
+            }
+        }
+        let calls = try await calls { session in
+            _ = await session.request(server.url("/")).serializingData().response
+            _ = await session.request(server.url("/")).authenticate(username: "a", password: "b").serializingData()
+                .response
+        }
+        let challenge = "\(NSURLAuthenticationMethodHTTPBasic) here 127.0.0.1"
+        #expect(calls == ["task", "head", challenge, "complete", "task", "head", challenge, "data in", "complete in"])
+        await server.stop()
+    }
+
+    @Test func `responses that can be stored are told`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/kept", .text("kept", headers: ["Cache-Control": "max-age=60"]))
+            router.get("/passed", .text("passed", headers: ["Cache-Control": "no-store"]))
+        }
+        var configuration = Session.Configuration.default
+        configuration.cache = ResponseCache(memoryCapacity: 1 << 20)
+        let calls = try await calls(configuration: configuration) { session in
+            for path in ["/kept", "/passed"] {
+                _ = await session.request(server.url(path)).serializingData().response
+            }
+        }
+        #expect(calls.filter { $0.hasPrefix("caches") } == ["caches kept"])
+        await server.stop()
+    }
+
+    @Test func `the end of a session is told`() async throws {
+        let monitor = Monitor()
+        do { _ = Session(eventMonitors: [monitor]) }
+        await withCheckedContinuation { continuation in monitor.queue.async { continuation.resume() } }
+        #expect(monitor.log.entries == ["invalid"])
+    }
+}
