@@ -230,7 +230,8 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         sessionDidBecomeInvalidWithError?(session, error)
     }
     /// Calls `taskDidReceiveChallenge`.
-    open func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) {
+    open func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge)
+    {
         taskDidReceiveChallenge?(session, task, challenge)
     }
     /// Calls `taskDidSendBodyData`.
@@ -269,7 +270,9 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         downloadTaskDidWriteData?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
     }
     /// Calls `downloadTaskDidFinishDownloadingToURL`.
-    open func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+    open func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
         downloadTaskDidFinishDownloadingToURL?(session, downloadTask, location)
     }
 }

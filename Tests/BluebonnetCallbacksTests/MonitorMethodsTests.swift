@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// The methods of Alamofire's monitors that `URLSession` calls there: each of them is called here, too.
+/// The methods of Alamofire's monitors that `URLSession` calls there: each of them is also called here.
 @Suite(.timeLimit(.minutes(1))) struct MonitorMethodsTests {
     private final class Monitor: EventMonitor {
         let queue = DispatchQueue(label: "monitor")
@@ -65,14 +65,14 @@ import Testing
         return monitor.log.entries
     }
 
-    @Test func `the body of a response is told without validators`() async throws {
+    @Test func `a monitor receives the body of a response without validators`() async throws {
         let server = try await LocalServer { $0.get("/", .text("all")) }
         let calls = try await calls { _ = await $0.request(server.url("/")).serializingData().response }
         #expect(calls == ["task", "head", "data all", "complete all"])
         await server.stop()
     }
 
-    @Test func `bodies of uploads are told before the response, and their streams`() async throws {
+    @Test func `a monitor receives the progress of an upload and its stream before the response`() async throws {
         let server = try await LocalServer { $0.post("/", .text("")) }
         let calls = try await calls {
             _ = await $0.upload(Data("abc".utf8), to: server.url("/")).serializingData().response
@@ -86,7 +86,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `progress is told while the body is sent`() async throws {
+    @Test func `a monitor receives progress while the body is sent`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/", method: .post) { _, body in
                 _ = try await body.read()
@@ -106,7 +106,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `pieces of downloads are told, from where they resume`() async throws {
+    @Test func `a monitor receives the pieces of a download, and the position where it resumes`() async throws {
         let body = Data("0123456789".utf8)
         let server = try await LocalServer { router in
             router.get("/") { request in
@@ -131,13 +131,14 @@ import Testing
         }
         #expect(
             calls == [
-                "download", "wrote 10 10 10", "complete", "file true", "download", "wrote 4 4 10", "complete", "download",
+                "download", "wrote 10 10 10", "complete", "file true", "download", "wrote 4 4 10", "complete",
+                "download",
                 "resumes 4 10", "wrote 6 10 10", "complete", "file true",
             ])
         await server.stop()
     }
 
-    @Test func `challenges are told, whether they were answered or not`() async throws {
+    @Test func `a monitor receives challenges, with and without a credential`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { request in
                 guard request.headers["Authorization"] == nil else { return .text("in") }
@@ -154,7 +155,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `responses that can be stored are told`() async throws {
+    @Test func `a monitor receives responses that can be stored`() async throws {
         let server = try await LocalServer { router in
             router.get("/kept", .text("kept", headers: ["Cache-Control": "max-age=60"]))
             router.get("/passed", .text("passed", headers: ["Cache-Control": "no-store"]))
@@ -170,7 +171,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `the end of a session is told`() async throws {
+    @Test func `a monitor receives the end of a session`() async throws {
         let monitor = Monitor()
         do { _ = Session(eventMonitors: [monitor]) }
         await withCheckedContinuation { continuation in monitor.queue.async { continuation.resume() } }

@@ -90,7 +90,8 @@ import Testing
         await monitor.handle(.didParseResponse(parsed.map { _ in 1 }), of: download)
         #expect(
             called.withLock { $0 } == [
-                "initial", "not initial", "adapted", "not adapted", "created", "task", "head", "caches", "redirect", "metrics",
+                "initial", "not initial", "adapted", "not adapted", "created", "task", "head", "caches", "redirect",
+                "metrics",
                 "early", "complete", "again", "retrying", "resume", "suspend", "cancel", "finish", "valid", "parsed",
                 "body", "no body", "valid stream", "file", "destination", "valid file", "parsed file",
             ])

@@ -203,7 +203,8 @@ private final class Witness: EventMonitor {
     /// The names of all of them.
     static let methods: Set<String> = [
         "didCreateInitialRequest", "didFailToCreateRequestWithError", "didAdaptInitialRequest", "didFailToAdaptRequest",
-        "didCreateRequest", "didCreateTask", "didReceiveResponse", "willCacheResponse", "willBeRedirectedTo", "didGatherMetrics",
+        "didCreateRequest", "didCreateTask", "didReceiveResponse", "willCacheResponse",
+        "willBeRedirectedTo", "didGatherMetrics",
         "didFailTask", "didCompleteTask", "willRetryDueTo", "requestIsRetrying", "requestDidResume",
         "requestDidSuspend", "requestDidCancel", "requestDidFinish", "didValidateRequest data",
         "didParseResponse Data?", "didParseResponse Value", "didCreateUploadable", "didFailToCreateUploadableWithError",
