@@ -19,7 +19,7 @@ struct BodyWorkloads {
         case .uploadFile: try await client.runJobs { try await uploadFile($0) }
         case .uploadSequence: try await client.runJobs { try await uploadSequence($0) }
         case .lines: try await client.runJobs { try await decode($0) }
-        case .linesInMemory: try client.decodeLinesInMemory()
+        case .linesInMemory: try await client.decodeLinesInMemory()
         case .requests: throw BenchFailure("requests are not for here")
         }
     }

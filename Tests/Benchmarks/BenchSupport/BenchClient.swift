@@ -140,7 +140,13 @@ public struct BenchClient: Sendable {
     /// Decodes the lines of the job's file, which are read and cut beforehand; for ``Workload/linesInMemory``.
     ///
     /// - Throws: ``BenchFailure`` when a line is wrong, what reading and decoding throw.
-    public func decodeLinesInMemory() throws {
+    public func decodeLinesInMemory() async throws {
+        // As in the clients, a thread of the pool decodes. The locks of a process with one thread are cheaper, and a
+        // decoder locks nine times per line.
+        try await Task.detached { try decodeAllLines() }.value
+    }
+
+    private func decodeAllLines() throws {
         guard let file = job.file else { throw BenchFailure("file=PATH?") }
         var lines: [Data] = []
         var splitter = LineSplitter()

@@ -29,7 +29,7 @@ struct BodyWorkloads {
                 return try await transfer(job.url) { try lines.decode($0) }
             }
         case .linesInMemory:
-            try client.decodeLinesInMemory()
+            try await client.decodeLinesInMemory()
         case .requests, .uploadSequence:
             throw BenchFailure("URLSession has no \(client.workload.rawValue)")
         }

@@ -1,8 +1,9 @@
-package import FoundationEssentials
+public import FoundationEssentials
 
 /// A type that converts the chunks of a body to elements, regardless of chunk boundaries.
 ///
 /// The caller calls ``next()`` after each chunk and after ``finish()``, until ``next()`` returns `nil`.
+@usableFromInline
 protocol BodyFramer: SendableMetatype {
     /// The type of the elements.
     associatedtype Element: Sendable
@@ -78,10 +79,15 @@ package struct TextLineFramer {
 ///
 /// Lines end with LF or CRLF. The last line does not need a line ending, and neither does an object or an array. Blank
 /// lines and a byte order mark at the start are skipped.
+@usableFromInline
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
+    /// Whether the decoder accepts data whose indices do not start at 0, and does not keep the data.
+    private let acceptsSlices: Bool
     private var separator = JSONValueSeparator()
     private var lines: LineFramer
+    /// The other values of the latest line.
+    private var rest: ArraySlice<Data> = []
 
     /// Creates a framer.
     ///
@@ -94,12 +100,14 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         limit: Int = LineFramer.defaultLimit
     ) {
         self.decoder = decoder
+        acceptsSlices = decoder is JSONDecoder
         lines = LineFramer(limit: limit)
     }
 
     /// Adds the next bytes of the body.
     ///
     /// - Parameter bytes: The next bytes of the body.
+    @usableFromInline
     package mutating func append(_ bytes: Data) {
         lines.append(separator.separate(bytes))
     }
@@ -107,6 +115,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     /// Marks the body as complete.
     ///
     /// If bytes remain that are not blank, they become the last line.
+    @usableFromInline
     package mutating func finish() {
         lines.finish()
     }
@@ -119,22 +128,42 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     /// - Throws: `.serialization(.decodingFailed)` if a line cannot be decoded. The underlying error is the decoder's
     ///   error. The detail contains the number of the line, counted from 1. `.invalidResponse(.bodyTooLarge(limit:))`
     ///   if a line is longer than the limit. Later calls throw this error again.
+    @usableFromInline
     package mutating func next() throws(RequestError) -> Value? {
+        if let value = rest.popFirst() { return try decode(value) }
         while try lines.advance() {
             var line = lines.line
             if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
-            let isBlank = line.allSatisfy { FieldSyntax.isWhitespace($0) || $0 == UInt8(ascii: "\r") }
-            if !isBlank { return try decode(line) }
+            if line.span.isBlank { continue }
+            do throws(RequestError) {
+                return try decode(line)
+            } catch {
+                rest = JSONValueSeparator.values(of: line)[...]
+                guard rest.count > 1, let value = rest.popFirst() else {
+                    rest = []
+                    throw error
+                }
+                return try decode(value)
+            }
         }
         return nil
     }
 
     private func decode(_ line: Data) throws(RequestError) -> Value {
         do {
-            // A custom decoder may assume that indices start at 0, and may keep the data.
-            return try decoder.decode(Value.self, from: decoder is JSONDecoder ? line : Data(line))
+            return try decoder.decode(Value.self, from: acceptsSlices ? line : Data(line))
         } catch {
             throw RequestError(.serialization(.decodingFailed), detail: "line \(lines.count)", underlying: error)
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the line contains only spaces, tabs and CR.
+    fileprivate var isBlank: Bool {
+        for offset in indices where !FieldSyntax.isWhitespace(self[offset]) && self[offset] != UInt8(ascii: "\r") {
+            return false
+        }
+        return true
     }
 }

@@ -1,9 +1,10 @@
 import FoundationEssentials
 
-/// Adds a line ending after each JSON object and array that has none.
+/// Adds a line ending after each JSON object and array that has none, in the incomplete line at the end of a chunk.
 ///
 /// Some servers send one value after another without line endings. Such a value is complete when its last bracket
-/// arrives. A line ending always ends a value, so that a malformed line does not affect the next line.
+/// arrives. A line ending always ends a value, so that a malformed line does not affect the next line. Complete lines
+/// usually contain one value, so they are not examined: ``values(of:)`` divides a line that cannot be decoded.
 struct JSONValueSeparator {
     private enum Position {
         /// Before the first byte of a line, other than blanks.
@@ -24,15 +25,22 @@ struct JSONValueSeparator {
 
     private var position = Position.lineStart
 
+    /// Returns the values of a line.
+    static func values(of line: Data) -> [Data] {
+        var separator = JSONValueSeparator()
+        return separator.separate(line).split(separator: lineFeed)
+    }
+
     /// Returns a chunk with the missing line endings.
     ///
     /// The chunk is not copied if no line ending is missing.
     mutating func separate(_ chunk: Data) -> Data {
         let bytes = chunk.span
+        let examined = examinedRange(of: bytes)
         // The offsets of bytes that start a value in the same line as the value before them.
         var starts: [Int] = []
         var blanks = 0
-        for offset in bytes.indices {
+        for offset in examined {
             let byte = bytes[offset]
             if case .afterAddedEnding = position, Self.isBlank(byte) || byte == Self.lineFeed { blanks = offset + 1 }
             if case .afterValue = position, !Self.isBlank(byte), byte != Self.lineFeed { starts.append(offset) }
@@ -52,6 +60,15 @@ struct JSONValueSeparator {
             position = .afterAddedEnding
         }
         return result
+    }
+
+    /// The range of the incomplete line, which ends the chunk; the whole chunk after an added line ending.
+    private mutating func examinedRange(of bytes: Span<UInt8>) -> Range<Int> {
+        if case .afterAddedEnding = position { return bytes.indices }
+        var start = bytes.count
+        while start > 0, bytes[start - 1] != Self.lineFeed { start -= 1 }
+        if start > 0 { position = .lineStart }
+        return start..<bytes.count
     }
 
     private static func position(after byte: UInt8, from position: Position) -> Position {

@@ -247,12 +247,15 @@ final class StreamReader: Sendable {
 }
 
 /// Converts the bytes of one reader to elements.
+@usableFromInline
 final class FramedReader<Framer: BodyFramer> {
     let streamReader: StreamReader
     /// Creates the framer when the head is known.
     private let makeFramer: @Sendable (HTTPResponse?) -> Framer
     private var framer: Framer?
     private var isComplete = false
+    /// Whether there were monitors when the latest bytes were received.
+    @usableFromInline private(set) var isMonitored = false
 
     init(_ streamReader: StreamReader, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
         self.streamReader = streamReader
@@ -260,11 +263,13 @@ final class FramedReader<Framer: BodyFramer> {
     }
 
     /// Returns the next element, or `nil` if no element is complete.
+    @usableFromInline
     func next() throws(RequestError) -> Framer.Element? { try framer?.next() }
 
     /// Waits for more bytes or the end of the body, and returns whether there may be more elements.
     nonisolated(nonsending) func receive() async throws(RequestError) -> Bool {
         guard !isComplete else { return false }
+        defer { isMonitored = streamReader.request.core.events != nil }
         if let piece = try await streamReader.next() {
             if framer == nil { framer = makeFramer(streamReader.request.response) }
             try framer?.append(piece)
@@ -276,9 +281,46 @@ final class FramedReader<Framer: BodyFramer> {
     }
 
     /// Stops reading.
+    @usableFromInline
     func close() {
         isComplete = true
         framer = nil
         streamReader.leave()
+    }
+
+    // MARK: For loops
+
+    /// Returns the next element for a loop, or `nil` if no element is complete.
+    ///
+    /// Reading ends after any error, whether the request has failed or the content is invalid.
+    @inlinable
+    func nextForLoop() throws(RequestError) -> Framer.Element? {
+        do throws(RequestError) {
+            guard let element = try next() else { return nil }
+            if isMonitored { report(element) }
+            return element
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Waits for the next element for a loop; returns `nil` at the end of the body.
+    @usableFromInline
+    nonisolated(nonsending) func receiveForLoop() async throws(RequestError) -> Framer.Element? {
+        do throws(RequestError) {
+            while try await receive() {
+                if let element = try nextForLoop() { return element }
+            }
+            return nil
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    @usableFromInline
+    func report(_ element: Framer.Element) {
+        streamReader.request.core.events?.streamed(Result<_, RequestError>.success(element))
     }
 }

@@ -160,9 +160,45 @@ extension DataStreamTask {
     /// - Returns: The sequence of values.
     public func decodables<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil
-    ) -> some AsyncSequence<Value, RequestError> & Sendable {
+    ) -> Decodables<Value> {
         let decoder = decoder ?? request.sessionDecoder
-        return FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
+        return Decodables(
+            body: FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) })
+    }
+
+    /// A sequence of decoded values, which ``decodables(of:decoder:)`` returns.
+    ///
+    /// The loop is compiled for the type of the values.
+    public struct Decodables<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+        fileprivate let body: FramedBody<NewlineDelimitedJSON<Value>>
+
+        /// Creates an iterator, which starts the request if it has not started.
+        ///
+        /// - Returns: The iterator.
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: body.makeAsyncIterator().reader) }
+
+        /// The iterator of the values.
+        public struct Iterator: AsyncIteratorProtocol {
+            @usableFromInline let reader: FramedReader<NewlineDelimitedJSON<Value>>
+
+            /// Waits for the next value.
+            ///
+            /// - Returns: The next value, or `nil` at the end of the body.
+            /// - Throws: The error of the request, or the error of a line that cannot be decoded.
+            @inlinable
+            public mutating func next() async throws(RequestError) -> Value? { try await next(isolation: nil) }
+
+            /// Waits for the next value.
+            ///
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next value, or `nil` at the end of the body.
+            /// - Throws: The error of the request, or the error of a line that cannot be decoded.
+            @inlinable
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Value? {
+                if let value = try reader.nextForLoop() { return value }
+                return try await reader.receiveForLoop()
+            }
+        }
     }
 
     /// The server-sent events in the body (WHATWG HTML §9.2).
@@ -251,18 +287,8 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
         }
 
         mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Framer.Element? {
-            do throws(RequestError) {
-                repeat {
-                    guard let element = try reader.next() else { continue }
-                    reader.streamReader.request.core.events?.streamed(Result<_, RequestError>.success(element))
-                    return element
-                } while try await reader.receive()
-                return nil
-            } catch {
-                // Reading ends after any error, whether the request has failed or the content is invalid.
-                reader.close()
-                throw error
-            }
+            if let element = try reader.nextForLoop() { return element }
+            return try await reader.receiveForLoop()
         }
     }
 }
