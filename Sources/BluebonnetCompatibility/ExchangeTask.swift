@@ -22,7 +22,7 @@ struct Exchange {
     }
 
     var identifier: Int { Int(truncatingIfNeeded: base.id.number) &* 256 &+ number }
-    var response: URLResponse? { received ?? (isLatest ? base.response?.urlResponse : nil) }
+    var response: URLResponse? { received ?? (isLatest ? Request.of(base).response : nil) }
     /// An error of the exchange, and not one of a validation or a serializer.
     var error: (any Error)? {
         guard isLatest, let error = base.error else { return nil }

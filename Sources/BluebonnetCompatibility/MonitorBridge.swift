@@ -10,8 +10,11 @@ struct MonitorBridge: RequestEventHandler {
 
     private struct Attempt {
         var task: any ExchangeTask
-        /// The event for the end of the attempt; a followed redirect removes it.
-        var completion: (@Sendable () -> Void)?
+        /// The calls for a response that may be redirected, and for the end of the attempt, which follows the
+        /// validation.
+        var held: [@Sendable () -> Void] = []
+        /// The error of a validator.
+        var refusal: AFError?
         /// The latest head.
         var head: HTTPResponse?
         /// The number of sent bytes that the monitor knows.
@@ -27,15 +30,13 @@ struct MonitorBridge: RequestEventHandler {
     func handle(_ event: RequestEvent, of base: any Bluebonnet.Request) {
         let request = Request.of(base)
         reportProgress(of: request)
-        let (task, completion) = attempts.withLock { attempts in
-            defer { attempts[base.id]?.completion = nil }
-            return (attempts[base.id]?.task, attempts[base.id]?.completion)
-        }
-        if case .willBeRedirected = event {} else { completion?() }
+        let task = attempts.withLock { $0[base.id]?.task }
+        callHeld(before: event, of: request)
         switch event {
         case .didCreateInitialRequest(let initial):
             monitor.request(request, didCreateInitialURLRequest: URLRequest(initial))
         case .didFailToCreateRequest(let error):
+            guard !error.isCancellation else { return }
             monitor.request(request, didFailToCreateURLRequestWithError: AFError(error))
         case .didAdaptInitialRequest(let initial, let adapted):
             monitor.request(request, didAdaptInitialRequest: URLRequest(initial), to: URLRequest(adapted))
@@ -57,7 +58,9 @@ struct MonitorBridge: RequestEventHandler {
         case .didCancel:
             monitor.requestDidCancel(request)
             task.map { monitor.request(request, didCancelTask: $0) }
-        case .isRetrying: monitor.requestIsRetrying(request)
+        case .isRetrying:
+            request.latest.withLock { $0.data = nil }
+            monitor.requestIsRetrying(request)
         case .didFinish:
             attempts.withLock { _ = $0.removeValue(forKey: base.id) }
             monitor.requestDidFinish(request)
@@ -91,23 +94,25 @@ struct MonitorBridge: RequestEventHandler {
         case .didCompleteTask(let record, let error):
             let task = described(record)
             request.latest.withLock { $0.response = record.response }
-            let completion: @Sendable () -> Void = { [monitor] in
+            callUnlessRedirected(record.response, holding: request is DownloadRequest, of: request) {
                 if let request = request as? DataRequest, let task = task as? DataExchangeTask, !record.body.isEmpty {
                     request.latest.withLock { $0.data = record.body }
                     monitor.urlSession(.shared, dataTask: task, didReceive: record.body)
                 }
                 monitor.urlSession(.shared, task: task, didCompleteWithError: error.map(\.systemError))
-                monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) })
             }
-            let status = record.response?.statusCode ?? 0
-            guard (300..<400).contains(status), error == nil else { return completion() }
-            attempts.withLock { $0[request.base.id]?.completion = completion }
+            callUnlessRedirected(record.response, holding: true, of: request) {
+                let refusal = attempts.withLock { $0[request.base.id]?.refusal }
+                monitor.request(request, didCompleteTask: task, with: error.map { AFError($0) } ?? refusal)
+            }
         case .didReceiveResponse(let response):
             request.latest.withLock { $0.response = response }
             attempts.withLock { $0[request.base.id]?.head = response }
             switch task {
             case let task as DataExchangeTask:
-                monitor.urlSession(.shared, dataTask: task, didReceive: response.urlResponse)
+                callUnlessRedirected(response, holding: false, of: request) {
+                    monitor.urlSession(.shared, dataTask: task, didReceive: response.urlResponse)
+                }
             case let task as DownloadExchangeTask: reportOffset(in: response, of: request, task)
             default: break
             }
@@ -136,6 +141,10 @@ struct MonitorBridge: RequestEventHandler {
         _ urlRequest: URLRequest?, _ response: HTTPURLResponse, _ data: Data?, _ fileURL: URL?,
         _ result: ValidationResult, of request: Request
     ) {
+        let result = result.mapError { $0.asAFError(or: .responseValidationFailed(reason: .dataFileNil)) as any Error }
+        if case .failure(let error) = result {
+            attempts.withLock { $0[request.base.id]?.refusal = error.asAFError }
+        }
         switch request {
         case let request as DataRequest:
             let data = data.flatMap { $0.isEmpty ? nil : $0 }
@@ -154,12 +163,39 @@ struct MonitorBridge: RequestEventHandler {
 // MARK: Exchanges and progress
 
 extension MonitorBridge {
+    /// Calls the monitor now; holds the call if a redirect may follow, or if `holds` is `true`.
+    private func callUnlessRedirected(
+        _ response: HTTPResponse?, holding holds: Bool, of request: Request, _ call: @escaping @Sendable () -> Void
+    ) {
+        guard holds || response.map({ (300..<400).contains($0.statusCode) }) == true else { return call() }
+        attempts.withLock { $0[request.base.id]?.held.append(call) }
+    }
+
+    /// Makes the held calls, unless more events of the same attempt may follow; a followed redirect removes the calls.
+    private func callHeld(before event: RequestEvent, of request: Request) {
+        let isRedirected: Bool
+        switch event {
+        case .didReceiveResponse, .willCacheResponse, .didGatherMetrics, .didFailTask, .didCompleteTask,
+            .didValidateRequest, .didCreateDestinationURL, .didFinishDownloading:
+            return
+        case .willBeRedirected: isRedirected = true
+        default: isRedirected = false
+        }
+        let held = attempts.withLock { attempts in
+            defer { attempts[request.base.id]?.held = [] }
+            return attempts[request.base.id]?.held ?? []
+        }
+        if !isRedirected { for call in held { call() } }
+    }
+
     /// Reports the beginning of an exchange, which follows a redirect if the attempt already has a task.
     private func begin(
         _ record: ExchangeRecord, _ current: (any ExchangeTask)?, _ new: any ExchangeTask, of request: Request
     ) {
         let (task, body) = (current ?? new, record.request.body)
-        let earlier = attempts.withLock { exchange(&$0[request.base.id], with: Attempt(task: task)) }
+        let earlier = attempts.withLock {
+            exchange(&$0[request.base.id], with: Attempt(task: task, sent: body == nil ? .max : 0))
+        }
         if current == nil {
             monitor.request(request, didCreateTask: task)
             monitor.request(request, didResumeTask: task)

@@ -19,8 +19,8 @@ open class Session: @unchecked Sendable {
 
     /// The time at which `URLRequest`s are created.
     public enum RequestSetup: Sendable {
-        /// Not available, because requests are always created when they start.
-        @available(*, unavailable, message: "a URLRequest is created when its request starts; use lazy")
+        /// The same as `lazy`, because requests are always created when they start.
+        @available(*, deprecated, message: "a URLRequest is created when its request starts, as with lazy")
         case eager
         /// The `URLRequest` is created when the request starts.
         case lazy

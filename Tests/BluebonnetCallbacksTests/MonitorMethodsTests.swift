@@ -28,9 +28,22 @@ import Testing
             log.note("data \(String(decoding: data, as: UTF8.self))")
         }
         func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
-            let data = (request as? DataRequest)?.data.map { String(decoding: $0, as: UTF8.self) }
-            log.note("complete" + (data.map { " " + $0 } ?? ""))
+            let data = (request as? DataRequest)?.data.map { " " + String(decoding: $0, as: UTF8.self) } ?? ""
+            let cause = error.map { $0.isExplicitlyCancelledError ? " explicitlyCancelled" : " failed" } ?? ""
+            log.note("complete" + data + cause)
         }
+        func request(
+            _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
+            withResult result: Request.ValidationResult
+        ) {
+            let error = if case .failure(let error) = result { error as? AFError } else { nil as AFError? }
+            log.note("valid \(error?.responseCode ?? 0)")
+        }
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest
+        ) { log.note("redirect") }
+        func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) { log.note("no request") }
         func urlSession(
             _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
         ) { log.note("caches \(String(decoding: proposedResponse.data, as: UTF8.self))") }
@@ -86,6 +99,34 @@ import Testing
         await server.stop()
     }
 
+    @Test func `the completion of a task follows the validation, and has its error`() async throws {
+        let server = try await LocalServer { $0.get("/", .text("no", status: 404)) }
+        let calls = try await calls { _ = await $0.request(server.url("/")).validate().serializingData().response }
+        #expect(calls == ["task", "head", "data no", "valid 404", "complete no failed"])
+        await server.stop()
+    }
+
+    @Test func `a redirected upload has one completion, and no progress for the request without a body`() async throws {
+        let server = try await LocalServer { router in
+            router.post("/old", .redirect(to: "/new"))
+            router.get("/new", .text("new"))
+        }
+        let calls = try await calls {
+            let body = InputStream(data: Data("abc".utf8))
+            _ = await $0.upload(body, to: server.url("/old")).serializingData().response
+        }
+        #expect(
+            calls == [
+                "task", "needs stream", "stream", "sent 3 3 -1", "redirect", "head", "data new", "complete new",
+            ])
+        await server.stop()
+    }
+
+    @Test func `a request that is cancelled before it is sent has no failure of its creation`() async throws {
+        let calls = try await calls { _ = await $0.request("http://127.0.0.1:1/").cancel().serializingData().response }
+        #expect(!calls.contains("no request"))
+    }
+
     @Test func `a monitor receives progress while the body is sent`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/", method: .post) { _, body in
@@ -131,9 +172,8 @@ import Testing
         }
         #expect(
             calls == [
-                "download", "wrote 10 10 10", "complete", "file true", "download", "wrote 4 4 10", "complete",
-                "download",
-                "resumes 4 10", "wrote 6 10 10", "complete", "file true",
+                "download", "wrote 10 10 10", "file true", "complete", "download", "wrote 4 4 10",
+                "complete explicitlyCancelled", "download", "resumes 4 10", "wrote 6 10 10", "file true", "complete",
             ])
         await server.stop()
     }
