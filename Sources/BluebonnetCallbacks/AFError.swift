@@ -187,7 +187,7 @@ public enum AFError: Error {
 extension AFError {
     /// Whether the body to upload could not be read or sent.
     public var isCreateUploadableError: Bool { if case .createUploadableFailed = self { true } else { false } }
-    /// Whether the request could not be created, or the request or the session's configuration is invalid.
+    /// Whether the request or the configuration of its session is invalid.
     public var isCreateURLRequestError: Bool { if case .createURLRequestFailed = self { true } else { false } }
     /// Whether the downloaded file could not be moved to its destination.
     public var isDownloadedFileMoveError: Bool { if case .downloadedFileMoveFailed = self { true } else { false } }

@@ -52,7 +52,7 @@ extension DataRequest {
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
@@ -72,7 +72,7 @@ extension DataRequest {
     ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -94,7 +94,7 @@ extension DataRequest {
     ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -112,7 +112,7 @@ extension DataRequest {
     ///   - serializer: The serializer. It is also called if the request has failed.
     ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
     ///     `true` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {

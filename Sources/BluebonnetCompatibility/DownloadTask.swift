@@ -3,7 +3,7 @@ public import Foundation
 import FoundationNetworking
 
 extension DownloadRequest {
-    /// Returns a task for the response, whose value is the content of the file.
+    /// Returns a task whose value is the content of the file.
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
@@ -11,7 +11,7 @@ extension DownloadRequest {
     ///   - dataPreprocessor: The preprocessor of the body; by default, it changes nothing.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head]
@@ -31,7 +31,7 @@ extension DownloadRequest {
     ///   - encoding: The encoding of the text; by default, the encoding is detected.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         encoding: String.Encoding? = nil, emptyResponseCodes: Set<Int> = [204, 205],
@@ -53,7 +53,7 @@ extension DownloadRequest {
     ///   - decoder: The decoder; a `JSONDecoder` by default.
     ///   - emptyResponseCodes: The status codes with which the body may be empty; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which the body may be empty; `HEAD` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(), decoder: any DataDecoder = JSONDecoder(),
@@ -71,7 +71,7 @@ extension DownloadRequest {
     ///   - serializer: The serializer. It is also called if the request has failed.
     ///   - automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is cancelled;
     ///     `true` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
@@ -87,7 +87,7 @@ extension DownloadRequest {
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is
     ///   cancelled; `true` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         serializingDownloadedFileURL(automaticallyCancelling: automaticallyCancelling)
     }
@@ -96,7 +96,7 @@ extension DownloadRequest {
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the task that awaits the value is
     ///   cancelled; `true` by default.
-    /// - Returns: The task for the response, the result and the value.
+    /// - Returns: The task, which provides the response, the result and the value.
     public func serializingDownloadedFileURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         serializingDownload(using: URLResponseSerializer(), automaticallyCancelling: automaticallyCancelling)
     }

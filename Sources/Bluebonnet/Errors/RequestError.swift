@@ -156,7 +156,8 @@ public struct RequestError: Error, Sendable {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder to use; a `JSONDecoder` by default, because an error does not know its session.
+    ///   - decoder: The decoder to use; a new `JSONDecoder` by default. The error has no access to the session's
+    ///     decoder.
     /// - Returns: The decoded value.
     /// - Throws: The decoder's error, or this error if it has no ``body``.
     public func decodeBody<Value: Decodable>(

@@ -67,8 +67,8 @@ extension Request {
     ///
     /// The monitors of the session also receive the events.
     ///
-    /// If the session has no monitors, add the first monitor of a request before you call a `serializing…` method. A
-    /// monitor that you add later does not receive the result of this serializer.
+    /// If the session has no monitors, add the first monitor of a request before you call a `serializing…` method.
+    /// Otherwise, the monitor does not receive the result of the serializer that the `serializing…` method attaches.
     ///
     /// ``Session/shutdown()`` waits for the monitors of the session, but not for the monitors of a request.
     ///

@@ -249,8 +249,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     ///   code allows.
     /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The error of
     ///   the decoder becomes the underlying error, but a ``RequestError`` of the decoder is rethrown unchanged.
-    ///   ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if an empty body is allowed, but the type
-    ///   has no empty value. The error is `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
+    ///   The error is `.serialization(.invalidEmptyResponse(type:))` if an empty body is allowed, but the type has no
+    ///   empty value. The error is `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
     ///   the request method nor the status code allows this. An error of the preprocessor is rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }

@@ -210,7 +210,7 @@ extension RequestRetrier where Self == RetryPolicy {
     /// A policy with the default settings.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy with the most common settings; the other settings have their default values.
+    /// Creates a policy from the settings that are changed most often; all other settings have their default values.
     ///
     /// - Parameters:
     ///   - retryLimit: The maximum number of retries of a request; 2 by default.

@@ -13,9 +13,10 @@ public import FoundationEssentials
 /// `.bodyAlreadyRead`. If the request has failed, a later reader fails with the error of the request. To begin several
 /// loops at different times, reserve the readers with ``readers(_:)``.
 ///
-/// The request is cancelled when the last reader ends early. If you only await ``response`` and begin no loop, the
-/// request is cancelled when the task and its sequences are released. With `automaticallyCancelling: false`, the
-/// request continues in both cases, and the rest of the body is received and discarded.
+/// The request is cancelled when a reader leaves its loop before the end of the body and no other reader remains. If
+/// you only await ``response`` and begin no loop, the request is cancelled when the task and its sequences are
+/// released. With `automaticallyCancelling: false`, the request continues in both cases, and the rest of the body is
+/// received and discarded.
 public struct DataStreamTask: Sendable {
     /// The request whose response this task reads.
     public let request: DataStreamRequest
