@@ -131,11 +131,11 @@ extension DataStreamRequest {
         public var result: Result<Success, Failure>? {
             if case .stream(let result) = event { result } else { nil }
         }
-        /// The value; `nil` for an error and for the completion.
+        /// The value, or `nil` if the event is an error or the completion.
         public var value: Success? { try? result?.get() }
-        /// The error; `nil` for a value and for the completion.
+        /// The error, or `nil` if the event is a value or the completion.
         public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
-        /// The completion; `nil` for a value and for an error.
+        /// The completion, or `nil` if the event is a value or an error.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
 
         /// Cancels the request.

@@ -81,7 +81,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     /// - Returns: The value, or `nil` if no field has this name.
     public func value(for name: String) -> String? { fields.value(for: name) }
 
-    /// The value of the field with a name; setting `nil` removes the field.
+    /// The value of the field with the given name; setting `nil` removes the field.
     public subscript(_ name: String) -> String? {
         get { fields[name] }
         set { fields[name] = newValue }

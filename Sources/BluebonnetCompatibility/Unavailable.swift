@@ -38,8 +38,8 @@ extension Request {
 }
 
 extension TransferMetrics {
-    /// Not available; the metrics are those of one exchange.
-    @available(*, unavailable, message: "use the properties of the metrics, which are those of one exchange")
+    /// Not available: a value describes a single exchange, so there is no list of transactions.
+    @available(*, unavailable, message: "the value describes a single exchange; use its own properties")
     public var transactionMetrics: [TransferMetrics] { [] }
     /// Not available; `willPerformHTTPRedirection` of an `EventMonitor` is called for each redirect.
     @available(*, unavailable, message: "count the calls of willPerformHTTPRedirection of an EventMonitor")

@@ -206,8 +206,8 @@ package struct OpenBody: Sendable {
 extension RequestBody {
     /// A sequence of the body's bytes in pieces; no piece is empty.
     ///
-    /// Each iteration opens the body again. If ``isReplayable`` is `false`, the body can be read only once. A request
-    /// then cannot send the body after an iteration. If the body cannot be read, the iteration throws `.requestBody(…)`
+    /// Each iteration opens the body again. If ``isReplayable`` is `false`, the body can be read only once, so
+    /// no request can send it after an iteration. If the body cannot be read, the iteration throws `.requestBody(…)`
     /// or `.multipartEncoding(…)`. If the body comes from your own sequence, the iteration throws the errors of the
     /// sequence unchanged.
     public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }

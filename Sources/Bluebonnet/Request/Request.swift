@@ -14,7 +14,9 @@ public protocol Request: Actor, Hashable, CustomStringConvertible, CustomDebugSt
     nonisolated var reference: RequestReference { get }
 }
 
-/// An opaque reference to the internal state of a ``Request``, which only Bluebonnet uses.
+/// An opaque reference to the internal state of a ``Request``.
+///
+/// Only Bluebonnet uses this type.
 public struct RequestReference: Sendable {
     let core: RequestCore
 }

@@ -73,8 +73,8 @@ public struct Certificate: Sendable {
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one certificate.
     /// - Throws: A `.trust(.noCertificatesFound)` error if the directory or a file cannot be read, or if no file has
-    ///   such a name. The same error is thrown if a file contains no certificate, or if the first certificate of a file
-    ///   is malformed.
+    ///   one of these extensions. The same error is thrown if a file contains no certificate, or if the first
+    ///   certificate of a file is malformed.
     public static func all(inDirectory url: URL) throws(RequestError) -> [Certificate] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

@@ -100,8 +100,8 @@ public struct URLEncoding: ParameterEncoding {
     ///   - parameters: The parameters to encode; `nil` returns the request unchanged.
     /// - Returns: The request with the parameters.
     /// - Throws: The error that the conversion of `urlRequest` throws, or `.invalidURL` if the request has no URL. If a
-    ///   value cannot be encoded, the error is `.parameterEncoding(.encoderFailed)` with the error of the value as its
-    ///   underlying error.
+    ///   value cannot be encoded, the error is `.parameterEncoding(.encoderFailed)`. Its underlying error names the
+    ///   reason.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         let request = try urlRequest.asURLRequest()
         guard let parameters else { return request }

@@ -11,11 +11,13 @@ struct BluebonnetBench {
     private static let usage = """
         usage: swift run -c release BluebonnetBench compare [--requests N] [--concurrency C] [--rounds R]
                                                             [--json FILE] [--case NAME]... [--client NAME]...
+               swift run -c release BluebonnetBench count [--concurrency C] [--case NAME]... [--client NAME]...
                swift run -c release BluebonnetBench startup [--runs N] [--json FILE]
 
         compare  runs every case for every client, interleaved, and prints the medians of the rounds
                  cases: \(BenchmarkCase.all.map(\.name).joined(separator: ", "))
                  clients: \(BenchmarkClient.allCases.map(\.rawValue).joined(separator: ", "))
+        count    counts the instructions of a small request with callgrind, on any machine the same
         startup  measures a program that fetches once and exits against the curl command line, with hyperfine
         """
 
@@ -28,6 +30,8 @@ struct BluebonnetBench {
             switch arguments.isEmpty ? "help" : arguments.removeFirst() {
             case "compare":
                 try Comparison(BenchmarkOptions(arguments)).run()
+            case "count":
+                try Count(BenchmarkOptions(arguments)).run()
             case "startup":
                 try Startup(BenchmarkOptions(arguments)).run()
             case "help", "--help", "-h":
@@ -49,7 +53,7 @@ struct BenchmarkOptions {
     /// How many requests are in flight at once, where the case does not say it.
     var concurrency = 64
     /// How often everything is measured.
-    var rounds = 5
+    var rounds = 9
     /// How often a program is started by `startup`.
     var runs = 30
     /// Where to write the results as JSON.

@@ -48,7 +48,7 @@ enum ChildProcess {
         let folders = [own] + (path.split(separator: ":") + ["/usr/sbin"]).map { URL(fileURLWithPath: String($0)) }
         let places = folders.map { $0.appending(path: program) }
         guard let place = places.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
-            throw BenchFailure("\(program) is missing (Debian: apt-get install nginx openssl hyperfine curl)")
+            throw BenchFailure("\(program) is missing (Debian: apt-get install nginx openssl hyperfine curl valgrind)")
         }
         return place
     }

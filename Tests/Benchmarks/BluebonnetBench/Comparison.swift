@@ -50,19 +50,11 @@ struct Comparison {
             let command = servers.files.command(for: benchmark, url)
             return try Sample(ChildProcess.run(client.program, command, on: pinning))
         }
-        let concurrency = concurrency(benchmark)
         let requests = benchmark.requests ?? options.requests / benchmark.divisor / client.divisor
-        let warmup = max(requests / 10, 4 * min(concurrency, 64))
-        let arguments = [
-            "url=\(url)", "warmup-url=\(servers.url(benchmark.origin, benchmark.warmupPath))",
-            "requests=\(max(requests, concurrency))", "concurrency=\(concurrency)",
-            "warmup=\(benchmark.warmup ?? warmup)", "warmup-concurrency=\(min(concurrency, 64))",
-            "length=\(benchmark.length)", "ca-file=\(servers.certificate.path)",
-        ]
+        let arguments = servers.arguments(client, benchmark, requests, concurrency: concurrency(benchmark))
         let before = servers.acceptedConnections
         defer { servers.files.removeWritten() }
-        let further = benchmark.arguments + client.arguments + servers.files.arguments(for: benchmark, client)
-        let output = try ChildProcess.run(client.program, arguments + further, on: pinning)
+        let output = try ChildProcess.run(client.program, arguments, on: pinning)
         var sample = try Sample(output)
         sample.connections = servers.acceptedConnections - before - 1
         if let limit = benchmark.maximumConnections, sample.connections > limit {
@@ -78,6 +70,22 @@ struct Comparison {
     private func progress(_ text: String) {
         guard isatty(2) == 1 else { return }
         FileHandle.standardError.write(Data("\u{1B}[2K\r\(text)".utf8))
+    }
+}
+
+extension BenchmarkServers {
+    /// The arguments of a client for a number of requests.
+    func arguments(
+        _ client: BenchmarkClient, _ benchmark: BenchmarkCase, _ requests: Int, concurrency: Int
+    ) -> [String] {
+        let warmup = max(requests / 10, 4 * min(concurrency, 64))
+        return [
+            "url=\(url(benchmark.origin, benchmark.path))",
+            "warmup-url=\(url(benchmark.origin, benchmark.warmupPath))",
+            "requests=\(max(requests, concurrency))", "concurrency=\(concurrency)",
+            "warmup=\(benchmark.warmup ?? warmup)", "warmup-concurrency=\(min(concurrency, 64))",
+            "length=\(benchmark.length)", "ca-file=\(certificate.path)",
+        ] + benchmark.arguments + client.arguments + files.arguments(for: benchmark, client)
     }
 }
 
