@@ -67,8 +67,7 @@ struct IdleConnections {
     private var endsBySocket: [Int32: ConnectionEndpoints] = [:]
     /// The idle connections that were ended, by their sockets, until libcurl closes them.
     private var dead: [Int32: ConnectionEndpoints] = [:]
-    /// The sockets that were opened and have not served a request yet.
-    private var fresh: Set<Int32> = []
+    private var fresh = FreshSockets()
     private var idleCount = 0
     /// The origins that libcurl treats as multiplexing, by host and port.
     private var multiplexing: Set<String> = []
@@ -180,9 +179,7 @@ struct IdleConnections {
     func connection(with socket: Int32) -> Connection? { endsBySocket[socket].flatMap { connections[$0] } }
 
     /// The socket of a connection that has not served a request yet; `nil` if there is none.
-    func freshSocket(at ends: ConnectionEndpoints) -> Int32? {
-        fresh.first { ConnectionEndpoints(of: $0) == ends }
-    }
+    mutating func freshSocket(at ends: ConnectionEndpoints) -> Int32? { fresh.socket(at: ends) }
 
     /// Called when a status line contained HTTP/2 or HTTP/3.
     mutating func multiplexingIsClaimed(on connection: Connection, to origin: () -> String) {
@@ -204,6 +201,38 @@ struct IdleConnections {
         guard connection.users == 0 else { return nil }
         idleCount += 1
         return connection.socket
+    }
+}
+
+/// The sockets that were opened and have not served a request yet.
+///
+/// They are found by their local ports. The system assigns the port when libcurl connects the socket, which is after
+/// it was opened. The port of each socket is therefore read at the first search after that, and only once: with
+/// thousands of new connections, reading all ports for each request would take most of the time.
+struct FreshSockets {
+    /// The sockets whose ports are not known yet.
+    private var unbound: Set<Int32> = []
+    private var ports: [Int32: UInt16] = [:]
+    /// A few sockets may have the same local port and different peers.
+    private var sockets: [UInt16: [Int32]] = [:]
+
+    mutating func insert(_ socket: Int32) { unbound.insert(socket) }
+
+    mutating func remove(_ socket: Int32) {
+        guard unbound.remove(socket) == nil, let port = ports.removeValue(forKey: socket) else { return }
+        sockets[port]?.removeAll { $0 == socket }
+        if sockets[port]?.isEmpty == true { sockets[port] = nil }
+    }
+
+    /// The socket of the connection with these endpoints; `nil` if there is none.
+    mutating func socket(at ends: ConnectionEndpoints) -> Int32? {
+        for socket in unbound {
+            guard let port = UInt16(exactly: bb_local_port(socket)), port > 0 else { continue }
+            unbound.remove(socket)
+            ports[socket] = port
+            sockets[port, default: []].append(socket)
+        }
+        return sockets[ends.localPort]?.first { ConnectionEndpoints(of: $0) == ends }
     }
 }
 
@@ -306,7 +335,7 @@ extension EasyHandle {
 /// Identifies a TCP connection among all open connections; several connections may have the same local port.
 // Safety: the system uses the pointers only during the call.
 struct ConnectionEndpoints: Hashable {
-    private let localPort: UInt16
+    let localPort: UInt16
     private let remotePort: UInt16
     private let isV6: Bool
     private let high: UInt64

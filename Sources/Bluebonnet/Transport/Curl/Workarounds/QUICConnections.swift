@@ -53,9 +53,9 @@ extension Transfer {
     /// A connection for which no request was sent yet was opened for this transfer. One of the transfer's own verifiers
     /// has therefore accepted its server.
     private func isQUICEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
-        guard QUICConnections.areHidden, let ends, let connections = multi?.idleConnections else { return false }
-        if let connection = connections.connection(at: ends) { return connection.policy === policy }
+        guard QUICConnections.areHidden, let ends, let multi else { return false }
+        if let connection = multi.idleConnections.connection(at: ends) { return connection.policy === policy }
         return verifiers.contains { $0.hasAccepted(for: policy) }
-            && connections.freshSocket(at: ends).map(QUICConnections.isHidden) == true
+            && multi.idleConnections.freshSocket(at: ends).map(QUICConnections.isHidden) == true
     }
 }
