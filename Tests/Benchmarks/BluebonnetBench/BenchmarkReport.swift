@@ -69,44 +69,59 @@ struct BenchmarkReport {
         guard !rows.isEmpty else { return "" }
         var lines = [
             line(
-                "case", "client", "in flight", "requests/s", "ratio", "CPU µs/req", "ratio", "peak KiB", "KiB/req",
-                "conns")
+                "case", "client", "in flight", "CPU µs/req", "ratio", "spread", "requests/s", "ratio", "peak KiB",
+                "KiB/req", "conns")
         ]
         for row in rows {
             lines.append(
                 line(
-                    row.case, row.client.rawValue, "\(row.concurrency)", String(format: "%.0f", row.rps),
-                    ratio(row, \.rates), String(format: "%.1f", row.cpuMicrosecondsPerRequest),
-                    ratio(row, \.cpuTimes), String(format: "%.0f", row.peakKiB),
+                    row.case, row.client.rawValue, "\(row.concurrency)",
+                    String(format: "%.1f", row.cpuMicrosecondsPerRequest), ratio(row, \.cpuTimes),
+                    spread(row, \.cpuTimes), String(format: "%.0f", row.rps), ratio(row, \.rates),
+                    String(format: "%.0f", row.peakKiB),
                     row.concurrency < 1000 ? "" : String(format: "%.1f", row.kibPerRequestInFlight),
                     row.connections == 0 ? "" : String(format: "%.0f", row.connections)))
         }
-        return lines.joined(separator: "\n") + "\n\nratio: to libcurl. KiB/req: memory added by each request in flight."
+        return lines.joined(separator: "\n")
+            + "\n\nratio: to libcurl; spread: the ratios of the rounds. KiB/req: memory added by each request in flight."
     }
 
     private func bodyTable(_ rows: [Row]) -> String {
         guard !rows.isEmpty else { return "" }
-        var lines = [line("case", "client", "", "speed", "ratio", "CPU s", "ratio", "peak MiB", "to curl")]
+        var lines = [line("case", "client", "", "CPU s", "ratio", "spread", "speed", "ratio", "peak MiB", "to curl")]
         for row in rows {
             let speed =
                 row.bytesPerSecond.map { String(format: "%.2f GB/s", $0 / 1e9) }
                 ?? row.linesPerSecond.map { String(format: "%.0f l/s", $0) } ?? ""
             lines.append(
                 line(
-                    row.case, row.client.rawValue, "", speed, ratio(row, \.rates),
-                    String(format: "%.3f", row.cpuSeconds), ratio(row, \.cpuTimes),
+                    row.case, row.client.rawValue, "", String(format: "%.3f", row.cpuSeconds),
+                    ratio(row, \.cpuTimes), spread(row, \.cpuTimes), speed, ratio(row, \.rates),
                     String(format: "%.1f", row.peakKiB / 1024), ratio(row, \.rates, to: .curl)))
         }
         return lines.joined(separator: "\n")
-            + "\n\nspeed: bytes or lines a second. ratio: to libcurl, for lines to those in memory."
+            + "\n\nspeed: bytes or lines a second. ratio: to libcurl, for lines to those in memory; spread: the "
+            + "ratios of the rounds."
     }
 
     /// A row's value by that of the same case with another client; nothing if there is no such row.
     private func ratio(_ row: Row, _ values: (Row) -> [Double], to client: BenchmarkClient? = nil) -> String {
+        let ratios = ratios(row, values, to: client)
+        return ratios.isEmpty ? "" : String(format: "%.2f", Self.median(ratios))
+    }
+
+    /// The least and the greatest of the rounds' ratios.
+    private func spread(_ row: Row, _ values: (Row) -> [Double]) -> String {
+        guard row.client != row.yardstick, let least = ratios(row, values).min(), let most = ratios(row, values).max()
+        else { return "" }
+        return String(format: "%.2f-%.2f", least, most)
+    }
+
+    private func ratios(_ row: Row, _ values: (Row) -> [Double], to client: BenchmarkClient? = nil) -> [Double] {
         guard let other = rows.first(where: { $0.case == row.case && $0.client == client ?? row.yardstick }) else {
-            return ""
+            return []
         }
-        return String(format: "%.2f", Self.median(zip(values(row), values(other)).map { $0 / $1 }))
+        return zip(values(row), values(other)).map { $0 / $1 }
     }
 
     /// The rows as a JSON array.
@@ -117,7 +132,7 @@ struct BenchmarkReport {
     }
 
     private func line(_ cells: String...) -> String {
-        let widths = [26, 11, 10, 11, 6, 11, 6, 10, 8, 6]
+        let widths = [26, 16, 10, 11, 7, 13, 13, 7, 10, 9, 6]
         return zip(cells, widths).enumerated().map { index, cell in
             let padding = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
             return index < 2 ? cell.0 + padding : padding + cell.0
