@@ -134,7 +134,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         while try lines.advance() {
             var line = lines.line
             if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
-            if line.span.isBlank { continue }
+            if lines.mayBeBlank || lines.count == 1, line.span.isBlank { continue }
             do throws(RequestError) {
                 return try decode(line)
             } catch {

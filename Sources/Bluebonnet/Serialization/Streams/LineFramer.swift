@@ -49,6 +49,8 @@ package struct LineFramer {
     private var carry = Data()
     private var current = CurrentLine.empty
     private var isFinished = false
+    /// Whether the line may be blank; `false` if its first byte is neither a space nor a control character.
+    private(set) var mayBeBlank = true
     private var failure: RequestError?
 
     /// Creates a framer.
@@ -100,6 +102,7 @@ package struct LineFramer {
         dropLine()
         var scan = LineScan(start: cursor, nextLineFeed: nextLineFeed, isAfterReturn: isAfterReturn)
         scan.run(chunk.span, endsAtReturn: lineEnd == .any)
+        mayBeBlank = !carry.isEmpty || scan.mayBeBlank
         nextLineFeed = scan.nextLineFeed
         isAfterReturn = scan.isAfterReturn
         guard let end = scan.end else {
@@ -228,6 +231,8 @@ private struct LineScan {
     private(set) var end: Int?
     /// Whether the last byte before the line ending, or before the end of the chunk, is a CR.
     private(set) var hasReturnBeforeEnd = false
+    /// Whether the line is empty or begins with a space or a control character.
+    private(set) var mayBeBlank = true
 
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
@@ -258,6 +263,7 @@ private struct LineScan {
         }
         let last = (end ?? size) - 1
         hasReturnBeforeEnd = last >= start && bytes[last] == Self.carriageReturn
+        mayBeBlank = last < start || bytes[start] <= UInt8(ascii: " ")
     }
 }
 
