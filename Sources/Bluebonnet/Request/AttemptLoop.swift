@@ -35,35 +35,54 @@ struct AttemptLoop: ~Copyable {
     }
 
     /// Makes attempts until an attempt is final, and then delivers the outcome to all waiting tasks.
+    ///
+    /// The frame of this method exists for each request in flight, so all other work has frames of its own.
     @concurrent
     mutating func run() async {
+        var attempt: CompletedAttempt
         repeat {
-            let attempt = await attempt().caused(by: earlier)
-            switch await retry(attempt) {
-            case .again(let error): earlier = error
-            case .finished(let attempt):
-                guard let error = await serialize(attempt) else { return }
-                earlier = error
+            if let failed = await send() {
+                attempt = failed
+            } else {
+                attempt = await received(await core.nextEvent())
             }
-        } while true
+        } while await isRetried(attempt)
+    }
+
+    /// Retries a failed attempt, or delivers the outcome; returns whether another attempt follows.
+    @inline(never)
+    private mutating func isRetried(_ attempt: CompletedAttempt) async -> Bool {
+        switch await retry(attempt.caused(by: earlier)) {
+        case .again(let error): earlier = error
+        case .finished(let attempt):
+            guard let error = await serialize(attempt) else { return false }
+            earlier = error
+        }
+        return true
     }
 
     // MARK: 1-6: An attempt
 
-    private mutating func attempt() async -> CompletedAttempt {
+    /// Creates and sends a request; returns a failed attempt if this is not possible.
+    @inline(never)
+    private mutating func send() async -> CompletedAttempt? {
         redirects = RedirectFollower(core)
+        defer { isSent = false }
+        guard !isSent else { return nil }
         do throws(RequestError) {
-            if !isSent {
-                let converted = try await convert()
-                var request = try await adapt(converted)
-                try prepareDownload(&request)
-                core.send(request)
-            }
+            let converted = try await convert()
+            var request = try await adapt(converted)
+            try prepareDownload(&request)
+            core.send(request)
+            return nil
         } catch {
             return failed(error)
         }
-        isSent = false
-        switch await redirects.follow(from: await core.nextEvent()) {
+    }
+
+    @inline(never)
+    private mutating func received(_ event: ExchangeEvent) async -> CompletedAttempt {
+        switch await redirects.follow(from: event) {
         case .outcome(let outcome): return validate(outcome, sendsResponse: download == nil)
         case .head(let response): return await receive(response)
         }
