@@ -56,7 +56,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var requestDidCreateUploadable: ((UploadRequest, UploadRequest.Uploadable) -> Void)?
     /// The body of an upload could not be created.
     open var requestDidFailToCreateUploadableWithError: ((UploadRequest, AFError) -> Void)?
-    /// An exchange whose body comes from this stream begins.
+    /// An exchange whose body comes from a stream begins; this separate stream reads the same body.
     open var requestDidProvideInputStream: ((UploadRequest, InputStream) -> Void)?
     /// The body of a download is complete, and its file was saved or an error occurred.
     open var requestDidFinishDownloadingUsingTaskWithResult:

@@ -63,7 +63,7 @@ public protocol EventMonitor: Sendable {
     func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be created.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
-    /// An exchange whose body comes from this stream begins.
+    /// An exchange whose body comes from a stream begins; this separate stream reads the same body.
     func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
     /// The body of a download is complete, and its file was saved or an error occurred.
     func request(

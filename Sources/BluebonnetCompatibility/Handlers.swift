@@ -143,7 +143,7 @@ struct RedirectBridge: Bluebonnet.RedirectHandler {
         _ request: any Bluebonnet.Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async -> HTTPRequest? {
         let original = URLRequest(newRequest)
-        let exchange = Exchange(of: request, request: request.attempts.last ?? newRequest, response: response)
+        let exchange = AttemptDescription(of: request, request: request.attempts.last ?? newRequest, response: response)
         let task = exchange.task
         let answer = await CompletionWaiter<URLRequest?>.wait(fallback: nil) {
             handler.task(task, willBeRedirectedTo: original, for: response.urlResponse, completion: $0)
@@ -170,7 +170,7 @@ struct CacheBridge: Bluebonnet.CachedResponseHandler {
     ) async -> CachedResponse? {
         guard let sent = request.request else { return response }
         let original = CachedURLResponse(response)
-        let task = DataExchangeTask(Exchange(of: request, request: sent, response: response.response))
+        let task = DataAttemptTask(AttemptDescription(of: request, request: sent, response: response.response))
         let answer = await CompletionWaiter<CachedURLResponse?>.wait(fallback: nil) {
             handler.dataTask(task, willCacheResponse: original, completion: $0)
         }

@@ -3,13 +3,13 @@ import Foundation
 import FoundationNetworking
 
 /// An event handler of `Bluebonnet` that calls a monitor of the user.
-struct MonitorBridge: RequestEventHandler {
+struct MonitorBridge: BodyEventHandler {
     let monitor: any EventMonitor
     /// The latest attempt of each running request.
     private let attempts = Locked<[RequestID: Attempt]>([:])
 
     private struct Attempt {
-        var task: any ExchangeTask
+        var task: any AttemptTask
         /// The calls for a response that may be redirected, and for the end of the attempt, which follows the
         /// validation.
         var held: [@Sendable () -> Void] = []
@@ -73,9 +73,9 @@ struct MonitorBridge: RequestEventHandler {
         }
     }
 
-    private func handleTask(_ event: RequestEvent, of request: Request, _ task: (any ExchangeTask)?) {
-        func described(_ record: ExchangeRecord) -> any ExchangeTask {
-            Exchange(
+    private func handleTask(_ event: RequestEvent, of request: Request, _ task: (any AttemptTask)?) {
+        func described(_ record: ExchangeRecord) -> any AttemptTask {
+            AttemptDescription(
                 of: request.base, number: record.attempt - 1, request: record.request, response: record.response
             ).task
         }
@@ -95,7 +95,7 @@ struct MonitorBridge: RequestEventHandler {
             let task = described(record)
             request.latest.withLock { $0.response = record.response }
             callUnlessRedirected(record.response, holding: request is DownloadRequest, of: request) {
-                if let request = request as? DataRequest, let task = task as? DataExchangeTask, !record.body.isEmpty {
+                if let request = request as? DataRequest, let task = task as? DataAttemptTask, !record.body.isEmpty {
                     request.latest.withLock { $0.data = record.body }
                     monitor.urlSession(.shared, dataTask: task, didReceive: record.body)
                 }
@@ -109,15 +109,15 @@ struct MonitorBridge: RequestEventHandler {
             request.latest.withLock { $0.response = response }
             attempts.withLock { $0[request.base.id]?.head = response }
             switch task {
-            case let task as DataExchangeTask:
+            case let task as DataAttemptTask:
                 callUnlessRedirected(response, holding: false, of: request) {
                     monitor.urlSession(.shared, dataTask: task, didReceive: response.urlResponse)
                 }
-            case let task as DownloadExchangeTask: reportOffset(in: response, of: request, task)
+            case let task as DownloadAttemptTask: reportOffset(in: response, of: request, task)
             default: break
             }
         case .willCacheResponse(let response):
-            guard let task = task as? DataExchangeTask else { return }
+            guard let task = task as? DataAttemptTask else { return }
             monitor.urlSession(.shared, dataTask: task, willCacheResponse: CachedURLResponse(response))
         case .willBeRedirected(let newRequest, let response):
             task.map {
@@ -127,7 +127,7 @@ struct MonitorBridge: RequestEventHandler {
             }
         case .didFinishDownloading(let record, let result):
             guard let request = request as? DownloadRequest else { return }
-            if case .success(let url) = result, let task = task as? DownloadExchangeTask {
+            if case .success(let url) = result, let task = task as? DownloadAttemptTask {
                 monitor.urlSession(.shared, downloadTask: task, didFinishDownloadingTo: url)
             }
             monitor.request(request, didFinishDownloadingUsing: described(record), with: result.mapError(AFError.init))
@@ -167,8 +167,14 @@ extension MonitorBridge {
     private func callUnlessRedirected(
         _ response: HTTPResponse?, holding holds: Bool, of request: Request, _ call: @escaping @Sendable () -> Void
     ) {
-        guard holds || response.map({ (300..<400).contains($0.statusCode) }) == true else { return call() }
-        attempts.withLock { $0[request.base.id]?.held.append(call) }
+        let isRedirect = response.map { (300..<400).contains($0.statusCode) } ?? false
+        // A monitor that was added during an attempt does not know the attempt.
+        let isHeld = attempts.withLock { attempts in
+            guard holds || isRedirect, attempts[request.base.id] != nil else { return false }
+            attempts[request.base.id]?.held.append(call)
+            return true
+        }
+        if !isHeld { call() }
     }
 
     /// Makes the held calls, unless more events of the same attempt may follow; a followed redirect removes the calls.
@@ -176,7 +182,8 @@ extension MonitorBridge {
         let isRedirected: Bool
         switch event {
         case .didReceiveResponse, .willCacheResponse, .didGatherMetrics, .didFailTask, .didCompleteTask,
-            .didValidateRequest, .didCreateDestinationURL, .didFinishDownloading:
+            .didValidateRequest, .didCreateDestinationURL, .didFinishDownloading, .didParseStream, .didSuspend,
+            .didResume, .didCancel:
             return
         case .willBeRedirected: isRedirected = true
         default: isRedirected = false
@@ -190,7 +197,7 @@ extension MonitorBridge {
 
     /// Reports the beginning of an exchange, which follows a redirect if the attempt already has a task.
     private func begin(
-        _ record: ExchangeRecord, _ current: (any ExchangeTask)?, _ new: any ExchangeTask, of request: Request
+        _ record: ExchangeRecord, _ current: (any AttemptTask)?, _ new: any AttemptTask, of request: Request
     ) {
         let (task, body) = (current ?? new, record.request.body)
         let earlier = attempts.withLock {
@@ -216,8 +223,10 @@ extension MonitorBridge {
         Task.detached(executorPreference: executor) { for await _ in updates { reportProgress(of: request) } }
     }
 
-    /// Reports the bytes that the monitor does not know yet; it is called before each event, so that the monitor knows
-    /// all bytes before the end of a transfer.
+    /// Reports the bytes that the monitor does not know yet.
+    ///
+    /// It is called before each event, so that the monitor knows the bytes of a transfer before its end. If the monitor
+    /// is slow and the request is already being retried, the last bytes of the failed attempt are not reported.
     private func reportProgress(of request: Request) {
         let (upload, download) = (request.base.uploadProgress, request.base.downloadProgress)
         let (task, sent, written) = attempts.withLock { attempts in
@@ -231,7 +240,7 @@ extension MonitorBridge {
                 .shared, task: task, didSendBodyData: upload.completed - sent, totalBytesSent: upload.completed,
                 totalBytesExpectedToSend: upload.total ?? -1)
         }
-        if let task = task as? DownloadExchangeTask, let written, download.completed > written {
+        if let task = task as? DownloadAttemptTask, let written, download.completed > written {
             monitor.urlSession(
                 .shared, downloadTask: task, didWriteData: download.completed - written,
                 totalBytesWritten: download.completed, totalBytesExpectedToWrite: download.total ?? -1)
@@ -239,10 +248,15 @@ extension MonitorBridge {
     }
 
     /// Reports the position at which the body of a download begins, unless it is the beginning of the file.
-    private func reportOffset(in response: HTTPResponse, of request: Request, _ task: DownloadExchangeTask) {
+    private func reportOffset(in response: HTTPResponse, of request: Request, _ task: DownloadAttemptTask) {
         let range = response.headers["Content-Range"].flatMap { ContentRange($0) }
-        guard response.statusCode == 206, case .bytes(let first, _, let total) = range, first > 0 else {
-            return attempts.withLock { $0[request.base.id]?.written = 0 }
+        // The session adds `If-Range` to continue a download; a range of the user is a file of its own.
+        guard response.statusCode == 206, task.attempt.sent.value(forHTTPHeaderField: "If-Range") != nil,
+            case .bytes(let first, _, let total) = range, first > 0
+        else {
+            // The body of a redirect is not written.
+            let written: Int64? = (300..<400).contains(response.statusCode) ? nil : 0
+            return attempts.withLock { $0[request.base.id]?.written = written }
         }
         attempts.withLock { $0[request.base.id]?.written = first }
         monitor.urlSession(
@@ -250,17 +264,18 @@ extension MonitorBridge {
     }
 
     /// Reports the challenge of the server, if there was one.
-    private func reportChallenge(_ metrics: TransferMetrics, of request: Request, _ task: any ExchangeTask) {
+    private func reportChallenge(_ metrics: TransferMetrics, of request: Request, _ task: any AttemptTask) {
         let head = attempts.withLock { $0[request.base.id]?.head }
         let refused = head?.statusCode == 401 ? head?.headers.values(for: "WWW-Authenticate") : nil
         guard let challenge = metrics.challenges.first ?? refused.flatMap({ Challenge.parse($0).first }),
-            let url = head?.urlResponse.url ?? task.exchange.sent.url
+            let url = head?.urlResponse.url ?? task.attempt.sent.url
         else { return }
         monitor.urlSession(
             .shared, task: task,
             didReceive: URLAuthenticationChallenge(
                 protectionSpace: URLProtectionSpace(challenge, of: url), proposedCredential: nil,
-                previousFailureCount: 0, failureResponse: head?.urlResponse, error: nil, sender: ChallengeSender()))
+                previousFailureCount: 0, failureResponse: refused == nil ? nil : head?.urlResponse, error: nil,
+                sender: ChallengeSender()))
     }
 }
 

@@ -46,7 +46,7 @@ extension Request {
     ) -> StreamOf<URLSessionTask> {
         // The sequence ends only when the request is released.
         base.httpRequests(bufferingPolicy: .init(bufferingPolicy)).mapped { [weak base] request in
-            request.isRedirect ? nil : base.map { Exchange(of: $0, request: request).task }
+            request.isRedirect ? nil : base.map { AttemptDescription(of: $0, request: request).task }
         }
     }
 

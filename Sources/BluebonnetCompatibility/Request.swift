@@ -103,7 +103,7 @@ public class Request: @unchecked Sendable {
     public var tasks: [URLSessionTask] {
         let requests = base.attempts
         return requests.enumerated().map { number, request in
-            Exchange(
+            AttemptDescription(
                 of: base, number: number, request: request,
                 response: number == requests.count - 1 ? base.response : nil
             ).task
@@ -290,7 +290,7 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
-        onAttempt { base, request in queue.async { handler(Exchange(of: base, request: request).task) } }
+        onAttempt { base, request in queue.async { handler(AttemptDescription(of: base, request: request).task) } }
     }
 
     private func onAttempt(

@@ -67,7 +67,7 @@ open class Session: @unchecked Sendable {
     ///   - delegate: Ignored, because libcurl has no delegates.
     ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored, because there is only one possible value.
+    ///   - requestSetup: Ignored, because requests are always created when they start.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
@@ -108,7 +108,7 @@ open class Session: @unchecked Sendable {
     ///   - delegate: Ignored, because libcurl has no delegates.
     ///   - rootQueue: Ignored, because a session has no queues.
     ///   - startRequestsImmediately: Whether a request starts when its first response handler is added.
-    ///   - requestSetup: Ignored, because there is only one possible value.
+    ///   - requestSetup: Ignored, because requests are always created when they start.
     ///   - requestQueue: Ignored.
     ///   - serializationQueue: Ignored.
     ///   - interceptor: The interceptor of all requests; none by default.
@@ -172,8 +172,14 @@ open class Session: @unchecked Sendable {
     }
 
     deinit {
-        for monitor in parts.eventMonitors {
-            monitor.queue.async { monitor.urlSession(.shared, didBecomeInvalidWithError: nil) }
+        let monitors = parts.eventMonitors
+        if !monitors.isEmpty {
+            Task.detached { [base] in
+                await base.earlierEventsDelivered()
+                for monitor in monitors {
+                    monitor.queue.async { monitor.urlSession(.shared, didBecomeInvalidWithError: nil) }
+                }
+            }
         }
         Self.known.withLock { known in
             guard known[ObjectIdentifier(base)]?.identity == ObjectIdentifier(self) else { return }

@@ -1,10 +1,11 @@
-import BluebonnetCompatibility
 import BluebonnetTesting
 import Foundation
 import FoundationNetworking
 import Testing
 
-/// The methods of Alamofire's monitors that `URLSession` calls there: each of them is also called here.
+@testable import BluebonnetCompatibility
+
+/// The methods of Alamofire's monitors that `URLSession` calls there: they are also called here.
 @Suite(.timeLimit(.minutes(1))) struct MonitorMethodsTests {
     private final class Monitor: EventMonitor {
         let queue = DispatchQueue(label: "monitor")
@@ -13,7 +14,8 @@ import Testing
         func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { log.note("invalid") }
         func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) {
             let space = challenge.protectionSpace
-            log.note("\(space.authenticationMethod) \(space.realm ?? "") \(space.host)")
+            let status = (challenge.failureResponse as? HTTPURLResponse)?.statusCode ?? 0
+            log.note("\(space.authenticationMethod) \(space.realm ?? "") \(space.host) \(status)")
         }
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
@@ -191,7 +193,11 @@ import Testing
                 .response
         }
         let challenge = "\(NSURLAuthenticationMethodHTTPBasic) here 127.0.0.1"
-        #expect(calls == ["task", "head", challenge, "complete", "task", "head", challenge, "data in", "complete in"])
+        #expect(
+            calls == [
+                "task", "head", challenge + " 401", "complete", "task", "head", challenge + " 0", "data in",
+                "complete in",
+            ])
         await server.stop()
     }
 
@@ -211,10 +217,68 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a monitor receives the end of a session`() async throws {
+    @Test func `a monitor receives the end of a session after all earlier events`() async throws {
+        let server = try await LocalServer { $0.get("/", .text("x")) }
         let monitor = Monitor()
-        do { _ = Session(eventMonitors: [monitor]) }
-        await withCheckedContinuation { continuation in monitor.queue.async { continuation.resume() } }
-        #expect(monitor.log.entries == ["invalid"])
+        do {
+            let session = Session(eventMonitors: [monitor])
+            monitor.queue.suspend()
+            _ = await session.request(server.url("/")).serializingData().response
+        }
+        monitor.queue.resume()
+        #expect(await monitor.log.wait(for: 5) == ["task", "head", "data x", "complete x", "invalid"])
+        await server.stop()
+    }
+
+    @Test func `a monitor that is added during an attempt receives its completion`() async throws {
+        let (response, send) = AsyncStream<Void>.makeStream()
+        let server = try await LocalServer { router in
+            router.get("/") { _ in
+                for await _ in response { break }
+                return .text("late")
+            }
+        }
+        let monitor = Monitor()
+        let session = Session(eventMonitors: [ClosureEventMonitor(queue: monitor.queue)])
+        let request = session.request(server.url("/")).response { _ in }
+        while request.task == nil { try await Task.sleep(for: .milliseconds(2)) }
+        request.eventMonitor(monitor)
+        send.yield()
+        await session.base.shutdown()
+        _ = await monitor.log.wait(for: 2)
+        #expect(monitor.log.entries.last == "complete late")
+        await server.stop()
+    }
+
+    @Test func `a suspension does not separate a completion from its validation`() throws {
+        let monitor = Monitor()
+        let bridge = MonitorBridge(monitor: monitor)
+        let session = Bluebonnet.Session(startRequestsImmediately: false, transport: StubTransport { _ in .text("x") })
+        let base = session.request("http://stub.test/")
+        let sent = try HTTPRequest(url: "http://stub.test/")
+        let response = HTTPResponse(url: sent.url, statusCode: 404)
+        let record = ExchangeRecord(request: sent, response: response)
+        let refusal = RequestError(.validation(.unacceptableStatusCode(404)))
+        let events: [RequestEvent] = [
+            .didCreateTask(record), .didCompleteTask(record, nil), .didSuspend, .didResume,
+            .didValidateRequest(sent, response, data: nil, fileURL: nil, .failure(refusal)), .didFinish,
+        ]
+        for event in events { bridge.handle(event, of: base) }
+        #expect(monitor.log.entries.last == "complete failed")
+        #expect(monitor.log.entries.count { $0.hasPrefix("complete") } == 1)
+    }
+
+    @Test func `a range of the user is written from its beginning`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/") { _ in
+                LocalServer.Response(
+                    status: 206, headers: ["Content-Range": "bytes 4-9/10"], body: Data("456789".utf8))
+            }
+        }
+        let calls = try await calls { session in
+            _ = await session.download(server.url("/"), headers: ["Range": "bytes=4-9"]).serializingData().response
+        }
+        #expect(calls == ["download", "wrote 6 6 6", "file true", "complete"])
+        await server.stop()
     }
 }

@@ -2,16 +2,18 @@ import FoundationEssentials
 
 /// Runs a request from its start to its result, through the stages of each attempt.
 ///
-///     run        until an attempt is final
-///     ├─ attempt
+///     run               until an attempt is final
+///     ├─ send
 ///     │  ├─ 1 convert     create and validate an HTTPRequest
 ///     │  ├─ 2 adapt       run the session's adapters, then the request's
-///     │  ├─ 3 send        in RequestCore: the transport uses the cache, then the network
+///     │  └─ 3 send        in RequestCore: the transport uses the cache, then the network
+///     ├─ received
 ///     │  ├─ 4 redirect    in RedirectFollower: send the next request of a redirect
 ///     │  ├─ 5 receive     for a stream or a file: check the head, then receive the body
 ///     │  └─ 6 validate    for a body in memory: run the validators
-///     ├─ 7 retry          after a failure: call the retriers, and wait before the next attempt
-///     └─ 8 serialize      run the serializers in order, and call the retriers for their failures
+///     └─ conclude
+///        ├─ 7 retry       after a failure: call the retriers, and wait before the next attempt
+///        └─ 8 serialize   run the serializers in order, and call the retriers for their failures
 ///
 /// The loop belongs to the task that runs the request. It runs on the global executor, or on the executor that this
 /// task prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other
@@ -46,19 +48,19 @@ struct AttemptLoop: ~Copyable {
             } else {
                 attempt = await received(await core.nextEvent())
             }
-        } while await isRetried(attempt)
+        } while await !conclude(attempt)
     }
 
-    /// Retries a failed attempt, or delivers the outcome; returns whether another attempt follows.
+    /// Decides about a retry, or delivers the outcome; returns whether the request has finished.
     @inline(never)
-    private mutating func isRetried(_ attempt: CompletedAttempt) async -> Bool {
+    private mutating func conclude(_ attempt: CompletedAttempt) async -> Bool {
         switch await retry(attempt.caused(by: earlier)) {
         case .again(let error): earlier = error
         case .finished(let attempt):
-            guard let error = await serialize(attempt) else { return false }
+            guard let error = await serialize(attempt) else { return true }
             earlier = error
         }
-        return true
+        return false
     }
 
     // MARK: 1-6: An attempt
@@ -76,7 +78,8 @@ struct AttemptLoop: ~Copyable {
             core.send(request)
             return nil
         } catch {
-            return failed(error)
+            core.machine.withLock { $0.preparationFailed() }
+            return validate(ExchangeOutcome(response: nil, error: error))
         }
     }
 
@@ -164,12 +167,6 @@ struct AttemptLoop: ~Copyable {
             core.events?.emit(.didFailToCreateRequest(error))
             throw error
         }
-    }
-
-    /// Ends an attempt that could not be sent.
-    private func failed(_ error: RequestError) -> CompletedAttempt {
-        core.machine.withLock { $0.preparationFailed() }
-        return validate(ExchangeOutcome(response: nil, error: error))
     }
 
     // MARK: 5: Receive
@@ -502,17 +499,5 @@ extension AttemptLoop {
             core.events?.downloaded(attempt, .failure(error))
             return attempt.failing(with: error)
         }
-    }
-}
-
-extension HTTPResponse {
-    /// Whether the head shows that there is no body (RFC 9110 §6.4.1).
-    fileprivate var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
-}
-
-extension RequestError {
-    /// Whether the body cannot be sent again, so that another attempt would fail in the same way.
-    fileprivate func isUnreplayableBody(after earlier: RequestError?) -> Bool {
-        earlier != nil && kind == .requestBody(.notReplayable)
     }
 }

@@ -79,3 +79,10 @@ final class CompletedAttempt: Sendable {
             resumeData: resumeData)
     }
 }
+
+extension RequestError {
+    /// Whether the body cannot be sent again, so that another attempt would fail in the same way.
+    func isUnreplayableBody(after earlier: RequestError?) -> Bool {
+        earlier != nil && kind == .requestBody(.notReplayable)
+    }
+}

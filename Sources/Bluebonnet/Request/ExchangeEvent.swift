@@ -54,3 +54,8 @@ extension HTTPResponse {
         return response
     }
 }
+
+extension HTTPResponse {
+    /// Whether the head shows that there is no body (RFC 9110 §6.4.1).
+    var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
+}

@@ -70,6 +70,8 @@ extension Request {
     /// If the session has no monitors, add the first monitor of a request before you call a `serializing…` method.
     /// Otherwise, the monitor does not receive the result of the serializer that the `serializing…` method attaches.
     ///
+    /// A loop over a stream reports values to a new monitor from the next received bytes on.
+    ///
     /// ``Session/shutdown()`` waits for the monitors of the session, but not for the monitors of a request.
     ///
     /// - Parameter monitor: The monitor to add. The monitor is retained until the request is released and all events

@@ -171,4 +171,7 @@ public actor Session {
     public func shutdown() async {
         await context.shutDown()
     }
+
+    /// Waits until the monitors have received all events so far.
+    package nonisolated func earlierEventsDelivered() async { await context.events?.delivered() }
 }

@@ -38,6 +38,27 @@ import Testing
         }
     }
 
+    /// Decodes the first value, and ignores all other bytes.
+    private struct LenientDecoder: DataDecoder {
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+            let end = data.firstIndex(of: UInt8(ascii: "}")) ?? data.startIndex
+            return try JSONDecoder().decode(type, from: data[...end])
+        }
+    }
+
+    @Test func `a decoder that ignores further values loses none`() throws {
+        for chunks in Chunking.everyWay("{\"x\":1} {\"x\":2}\n{\"x\":3}\n") {
+            #expect(try Self.values(chunks, decoder: LenientDecoder()) == [1, 2, 3].map { Point(x: $0) })
+        }
+    }
+
+    @Test func `the number of a line does not depend on the chunks`() throws {
+        for chunks in Chunking.everyWay("{\"x\":1}{\"x\":2}\nx\n") {
+            let error = #expect(throws: RequestError.self) { try Self.values(chunks) }
+            #expect(error?.detail == "line 3")
+        }
+    }
+
     @Test(
         arguments: [
             ("{\"x\":1}{\"x\":2}", [1, 2]), ("{\"x\":1} {\"x\":2}\n\n{\"x\":3}", [1, 2, 3]),

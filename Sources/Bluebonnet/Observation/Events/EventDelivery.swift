@@ -16,7 +16,9 @@ final class EventDispatcher: Sendable {
 
     /// Appends an event to the queue of each monitor, which ``start()`` delivers.
     func append(_ event: RequestEvent, of request: any Request) {
-        for delivery in deliveries { delivery.append(.event(event, request)) }
+        for delivery in deliveries {
+            delivery.append(.event(delivery.receivesBodies ? event : event.withoutBody, request))
+        }
     }
 
     /// Starts the delivery of all appended events.
@@ -59,12 +61,15 @@ private final class EventDelivery: Sendable {
     /// Whether a monitor called the current code, which must then not wait for the delivery of events.
     @TaskLocal static var isDelivering = false
 
+    /// Whether the events contain the bodies of responses.
+    let receivesBodies: Bool
     private let monitor: any RequestEventHandler
     private let executor: (any TaskExecutor)?
     private let state = Locked(State())
 
     init(to monitor: any RequestEventHandler) {
         self.monitor = monitor
+        receivesBodies = monitor is any BodyEventHandler
         executor = monitor.executor
     }
 

@@ -26,8 +26,8 @@ public import FoundationEssentials
 ///     didCreateRequest                         the request to send
 ///     one exchange, and one more for each willBeRedirectedTo:
 ///       didCreateTask
+///       willCacheResponse                      if the response can be stored in the cache; it is complete then
 ///       didReceiveResponse                     if there is a response
-///       willCacheResponse                      if the response can be stored in the cache
 ///       didGatherMetrics                       if there are metrics
 ///       didFailTask                            if TLS fails or the certificate is refused
 ///       didFailToCreateUploadableWithError     if the body cannot be read

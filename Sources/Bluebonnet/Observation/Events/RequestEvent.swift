@@ -138,6 +138,20 @@ extension RequestEventHandler {
     public var executor: (any TaskExecutor)? { nil }
 }
 
+/// An event handler whose records contain the bodies of responses.
+///
+/// Other monitors may keep many records, and would keep the bodies with them.
+package protocol BodyEventHandler: RequestEventHandler {}
+
+extension RequestEvent {
+    /// The event without the body of a response.
+    var withoutBody: RequestEvent {
+        guard case .didCompleteTask(var record, let error) = self, !record.body.isEmpty else { return self }
+        record.body = Data()
+        return .didCompleteTask(record, error)
+    }
+}
+
 /// A monitor that forwards every event to several monitors.
 ///
 /// In a session, each monitor runs on its own executor and does not wait for the other monitors. If you call
@@ -180,7 +194,7 @@ public struct ExchangeRecord: Sendable, Identifiable {
     /// Metrics are available when the exchange has ended. If the exchange did not use the network, there are no
     /// metrics.
     public var metrics: TransferMetrics?
-    /// The body of a response that was kept in memory.
+    /// The body of a response that was kept in memory, for a ``BodyEventHandler``; otherwise empty.
     package var body = Data()
 
     /// Creates a record.

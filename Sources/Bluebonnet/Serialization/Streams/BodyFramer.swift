@@ -82,12 +82,15 @@ package struct TextLineFramer {
 @usableFromInline
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
-    /// Whether the decoder accepts data whose indices do not start at 0, and does not keep the data.
-    private let acceptsSlices: Bool
+    /// Whether the decoder is Foundation's, which accepts slices, and fails if a line has more than one value.
+    private let isJSONDecoder: Bool
     private var separator = JSONValueSeparator()
     private var lines: LineFramer
     /// The other values of the latest line.
     private var rest: ArraySlice<Data> = []
+    /// The number of values that followed another value in a line. Each of them counts as a line, so that the numbers of
+    /// lines do not depend on the chunks.
+    private var additionalLines = 0
 
     /// Creates a framer.
     ///
@@ -100,7 +103,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         limit: Int = LineFramer.defaultLimit
     ) {
         self.decoder = decoder
-        acceptsSlices = decoder is JSONDecoder
+        isJSONDecoder = decoder is JSONDecoder
         lines = LineFramer(limit: limit)
     }
 
@@ -130,30 +133,38 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     ///   if a line is longer than the limit. Later calls throw this error again.
     @usableFromInline
     package mutating func next() throws(RequestError) -> Value? {
-        if let value = rest.popFirst() { return try decode(value) }
+        if let value = rest.popFirst() {
+            additionalLines += 1
+            return try decode(value)
+        }
         while try lines.advance() {
             var line = lines.line
             if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
             if lines.mayBeBlank || lines.count == 1, line.span.isBlank { continue }
+            // A custom decoder may ignore the bytes after the first value.
+            guard isJSONDecoder else { return try decodeFirst(of: line) }
             do throws(RequestError) {
                 return try decode(line)
             } catch {
-                rest = JSONValueSeparator.values(of: line)[...]
-                guard rest.count > 1, let value = rest.popFirst() else {
-                    rest = []
-                    throw error
-                }
-                return try decode(value)
+                guard let value = try? decodeFirst(of: line), !rest.isEmpty else { throw error }
+                return value
             }
         }
         return nil
     }
 
+    private mutating func decodeFirst(of line: Data) throws(RequestError) -> Value {
+        let values = JSONValueSeparator.values(of: line)
+        rest = values.dropFirst()
+        return try decode(values.first ?? line)
+    }
+
     private func decode(_ line: Data) throws(RequestError) -> Value {
         do {
-            return try decoder.decode(Value.self, from: acceptsSlices ? line : Data(line))
+            return try decoder.decode(Value.self, from: isJSONDecoder ? line : Data(line))
         } catch {
-            throw RequestError(.serialization(.decodingFailed), detail: "line \(lines.count)", underlying: error)
+            throw RequestError(
+                .serialization(.decodingFailed), detail: "line \(lines.count + additionalLines)", underlying: error)
         }
     }
 }

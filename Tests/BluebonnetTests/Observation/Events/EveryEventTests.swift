@@ -114,6 +114,16 @@ import Testing
         #expect(witness.methods == Witness.methods)
     }
 
+    @Test func `The records of a monitor do not contain the bodies of responses`() async throws {
+        let bodies = Locked<[Data]>([])
+        let monitor = ClosureEventMonitor()
+        monitor.requestDidCompleteTaskWithError = { _, record, _ in bodies.withLock { $0.append(record.body) } }
+        let session = Session(eventMonitors: [monitor], transport: StubTransport { _ in .text("body") })
+        _ = try await session.request("http://stub.test/").serializingData().value
+        await session.shutdown()
+        #expect(bodies.withLock { $0 } == [Data()])
+    }
+
     @Test func `A monitor without methods ignores all events`() async throws {
         struct Nobody: EventMonitor {}
         for row in try rows() { await Nobody().handle(row.event, of: row.request) }

@@ -207,8 +207,8 @@ struct IdleConnections {
 /// The sockets that were opened and have not served a request yet.
 ///
 /// They are found by their local ports. The system assigns the port when libcurl connects the socket, which is after
-/// it was opened. The port of each socket is therefore read at the first search after that, and only once: with
-/// thousands of new connections, reading all ports for each request would take most of the time.
+/// it was opened. The port of each socket is therefore read at the first search after that. With thousands of new
+/// connections, reading all ports for each request would take most of the time.
 struct FreshSockets {
     /// The sockets whose ports are not known yet.
     private var unbound: Set<Int32> = []
