@@ -72,8 +72,7 @@ struct AttemptLoop: ~Copyable {
         defer { isSent = false }
         guard !isSent else { return nil }
         do throws(RequestError) {
-            let converted = try await convert()
-            var request = try await adapt(converted)
+            var request = try await adapt(try await convert())
             try prepareDownload(&request)
             core.send(request)
             return nil
@@ -98,14 +97,8 @@ struct AttemptLoop: ~Copyable {
             let (additions, isCancelled) = core.machine.withLock { ($0.setup.additions, $0.isCancelled) }
             // No user code runs for a cancelled request. A download continues, to return its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
-            let request: HTTPRequest
-            if core.runsUserCode {
-                request = try await core.interruptible { [core] () throws(RequestError) in
-                    try core.converted(additions)
-                }
-            } else {
-                request = try core.converted(additions)
-            }
+            let convert = { @Sendable [core] () throws(RequestError) in try core.converted(additions) }
+            let request = core.runsUserCode ? try await core.interruptible(throwing: convert) : try convert()
             core.events?.emit(.didCreateInitialRequest(request))
             return request
         } catch {

@@ -141,22 +141,22 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
             var line = lines.line
             if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
             if lines.mayBeBlank || lines.count == 1, line.span.isBlank { continue }
-            // A custom decoder may ignore the bytes after the first value.
-            guard isJSONDecoder else { return try decodeFirst(of: line) }
-            do throws(RequestError) {
-                return try decode(line)
-            } catch {
-                guard let value = try? decodeFirst(of: line), !rest.isEmpty else { throw error }
-                return value
+            let values: [Data]
+            if isJSONDecoder {
+                do throws(RequestError) {
+                    return try decode(line)
+                } catch {
+                    values = JSONValueSeparator.values(of: line)
+                    guard values.count > 1 else { throw error }
+                }
+            } else {
+                // The decoder may ignore the bytes after the first value.
+                values = JSONValueSeparator.values(of: line)
             }
+            rest = values.dropFirst()
+            return try decode(values.first ?? line)
         }
         return nil
-    }
-
-    private mutating func decodeFirst(of line: Data) throws(RequestError) -> Value {
-        let values = JSONValueSeparator.values(of: line)
-        rest = values.dropFirst()
-        return try decode(values.first ?? line)
     }
 
     private func decode(_ line: Data) throws(RequestError) -> Value {
