@@ -88,8 +88,9 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private var lines: LineFramer
     /// The other values of the latest line.
     private var rest: ArraySlice<Data> = []
-    /// The number of values that followed another value in a line. Each of them counts as a line, so that the numbers of
-    /// lines do not depend on the chunks.
+    /// The number of values that followed another value in a line.
+    ///
+    /// Each of them counts as a line, so that the numbers of lines do not depend on the chunks.
     private var additionalLines = 0
 
     /// Creates a framer.
