@@ -141,9 +141,7 @@ import Testing
         let session = Session(eventMonitors: [monitor])
         // The server reads one piece, and then waits.
         let request = session.upload(Data(count: 64 << 20), to: server.url("/")).response { _ in }
-        while !monitor.log.entries.contains(where: { $0.hasPrefix("sent") }) {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        #expect(await monitor.log.wait(for: 2)[1].hasPrefix("sent"))
         request.cancel()
         await session.base.shutdown()
         await server.stop()
@@ -241,7 +239,7 @@ import Testing
         let monitor = Monitor()
         let session = Session(eventMonitors: [ClosureEventMonitor(queue: monitor.queue)])
         let request = session.request(server.url("/")).response { _ in }
-        while request.task == nil { try await Task.sleep(for: .milliseconds(2)) }
+        _ = try await server.nextRequest()
         request.eventMonitor(monitor)
         send.yield()
         await session.base.shutdown()
