@@ -195,6 +195,17 @@ extension MonitorBridge {
         if !isRedirected { for call in held { call() } }
     }
 
+    /// Reports the end of a session to its monitors, after all earlier events.
+    static func end(of base: Bluebonnet.Session, for monitors: [any EventMonitor]) {
+        guard !monitors.isEmpty else { return }
+        Task.detached {
+            await base.earlierEventsDelivered()
+            for monitor in monitors {
+                monitor.queue.async { monitor.urlSession(.shared, didBecomeInvalidWithError: nil) }
+            }
+        }
+    }
+
     /// Reports the beginning of an exchange, which follows a redirect if the attempt already has a task.
     private func begin(
         _ record: ExchangeRecord, _ current: (any AttemptTask)?, _ new: any AttemptTask, of request: Request

@@ -172,15 +172,7 @@ open class Session: @unchecked Sendable {
     }
 
     deinit {
-        let monitors = parts.eventMonitors
-        if !monitors.isEmpty {
-            Task.detached { [base] in
-                await base.earlierEventsDelivered()
-                for monitor in monitors {
-                    monitor.queue.async { monitor.urlSession(.shared, didBecomeInvalidWithError: nil) }
-                }
-            }
-        }
+        MonitorBridge.end(of: base, for: parts.eventMonitors)
         Self.known.withLock { known in
             guard known[ObjectIdentifier(base)]?.identity == ObjectIdentifier(self) else { return }
             known[ObjectIdentifier(base)] = nil
