@@ -117,31 +117,12 @@ static inline CURL *bb_curl_multi_next_finished(CURLM *multi, CURLcode *result) 
     return NULL;
 }
 
-// Makes a share handle. Without functions that lock it, it belongs to one thread at a time.
-static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts) {
-    CURLSH *share = curl_share_init();
-    if (share == NULL) return NULL;
-    CURLSHcode code = CURLSHE_OK;
-    if (cookies) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
-    if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, (curl_lock_data)7); // 7.88.0
-    if (code == CURLSHE_OK) return share;
-    curl_share_cleanup(share);
-    return NULL;
-}
-
-// The cookies of a handle as lines of Netscape's format, which are the caller's to free.
-static inline struct curl_slist *bb_curl_copy_cookies(CURL *easy) {
-    struct curl_slist *list = NULL;
-    return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK ? list : NULL;
-}
-
 // Macros with casts or unsigned values that the importer leaves out.
 static const curl_socket_t bb_curl_socket_timeout = CURL_SOCKET_TIMEOUT;
 static const size_t bb_curl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t bb_curl_readfunc_pause = CURL_READFUNC_PAUSE;
 static const size_t bb_curl_readfunc_abort = CURL_READFUNC_ABORT;
 static const long bb_curl_global_default = CURL_GLOBAL_DEFAULT;
-static const long bb_curl_hsts_enable = CURLHSTS_ENABLE;
 static const long bb_curl_auth_basic = (long)CURLAUTH_BASIC;
 static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;

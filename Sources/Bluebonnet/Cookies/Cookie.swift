@@ -4,10 +4,7 @@ public import FoundationEssentials
 ///
 /// The description of a cookie does not contain the value, because the value may be a secret.
 public struct Cookie: Hashable, Sendable {
-    /// The name of the cookie.
-    ///
-    /// Libcurl compares names without regard to case. If the names of two cookies differ only in case, libcurl keeps
-    /// only one cookie.
+    /// The name of the cookie, which is case-sensitive.
     public var name: String
 
     /// The value of the cookie.
@@ -41,8 +38,6 @@ public struct Cookie: Hashable, Sendable {
     public var isHTTPOnly: Bool
 
     /// The expiry date; `nil` for a session cookie.
-    ///
-    /// A session stores the date in whole seconds.
     public var expires: Date?
 
     /// Creates a cookie.
@@ -106,7 +101,6 @@ extension Cookie: SecretKeeping {
 extension Cookie {
     /// Checks that a session can store the cookie and send it unchanged.
     ///
-    /// The limits are the limits of libcurl, which silently drops a cookie above a limit.
     package func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }
@@ -120,8 +114,7 @@ extension Cookie {
             return .invalidValue(name: name)
         }
         guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
-        // Libcurl would treat two slashes as one slash, and therefore send the cookie with all paths.
-        guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
+        guard path.utf8.first == 0x2f, path.utf8.count <= Self.sizeLimit,
             path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
         else { return .invalidPath(name: name) }
         guard Self.isHost(domain) else { return .invalidDomain(name: name) }
@@ -153,7 +146,7 @@ extension Cookie {
 }
 
 extension Cookie {
-    /// Reads a line of a Netscape cookie file, as written by libcurl and browser tools.
+    /// Reads a line of a Netscape cookie file, as written by curl and browser tools.
     ///
     /// - Parameter line: Seven fields separated by tabs: the domain, whether subdomains are included, the path, whether
     ///   the cookie is secure, the expiry date in seconds since 1970 or 0, the name, and the value. The line may begin
@@ -164,7 +157,7 @@ extension Cookie {
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
         if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) }
         guard line.utf8.first != 0x23 else { return nil }
-        // Libcurl treats consecutive tabs as one tab, so the value at the end can be empty. The path can be empty too,
+        // Curl treats consecutive tabs as one tab, so the value at the end can be empty. The path can be empty too,
         // because the type of the next field shows that the path is missing.
         var fields = line.split(separator: "\t")
         if fields.count > 2, ["TRUE", "FALSE"].contains(fields[2]) { fields.insert("/", at: 2) }

@@ -9,8 +9,24 @@ extension Cookie {
     /// - Returns: Whether the host and the path match the cookie and the cookie has not expired. A secure cookie also
     ///   requires `https` or the local machine.
     package func isSent(to url: URL, at date: Date = Date()) -> Bool {
-        guard let target = CookieTarget(url), !isExpired(at: date), !isSecure || target.isSecure else { return false }
-        return matches(host: target.host) && matches(path: target.path)
+        CookieTarget(url).map { isSent(to: $0, at: date) } ?? false
+    }
+
+    func isSent(to target: CookieTarget, at date: Date) -> Bool {
+        matches(path: target.path) && matches(host: target.host) && (!isSecure || target.isSecure)
+            && !isExpired(at: date)
+    }
+
+    /// Whether the cookie is sent before another one; `nil` if the older one is sent first (RFC 6265 §5.4).
+    func isSent(before other: Cookie) -> Bool? {
+        let (length, otherLength) = (path.utf8.count, other.path.utf8.count)
+        return length == otherLength ? nil : length > otherLength
+    }
+
+    /// Whether another cookie takes the place of this one when it is set (RFC 6265 §5.3).
+    func isReplaced(by other: Cookie) -> Bool {
+        name == other.name && path == other.path && domain == other.domain
+            && includesSubdomains == other.includesSubdomains
     }
 
     /// Whether the host is the cookie's domain, or a subdomain if the cookie includes subdomains (RFC 6265 §5.1.3).
@@ -28,18 +44,10 @@ extension Cookie {
 }
 
 extension [Cookie] {
-    /// The cookies in the order in which libcurl sends them; the array must be in the order in which they were set.
-    ///
-    /// The cookie with the longest path comes first (RFC 6265 §5.4). Among cookies with equally long paths, the cookie
-    /// with the longest domain comes first. Among cookies with equally long domains, the cookie with the longest name
-    /// comes first. If the names are also equally long, the cookie that was set last comes first.
+    /// The cookies in the order in which they are sent; the array must be in the order in which they were set.
     var inOrderOfSending: [Cookie] {
         enumerated()
-            .sorted { left, right in
-                let (first, second) = (left.element, right.element)
-                return (first.path.utf8.count, first.domain.utf8.count, first.name.utf8.count, left.offset)
-                    > (second.path.utf8.count, second.domain.utf8.count, second.name.utf8.count, right.offset)
-            }
+            .sorted { $0.element.isSent(before: $1.element) ?? ($0.offset < $1.offset) }
             .map(\.element)
     }
 }
@@ -153,7 +161,7 @@ extension Cookie {
             }
         }
         guard let clock, let day, let month, let year, year >= 1601 else { return nil }
-        // Libcurl's cookie lists cannot express a time before the first second of 1970.
+        // A Netscape cookie file cannot express a time before the first second of 1970.
         return HTTPDate.date(year, month, day, clock).map { max($0, Date(timeIntervalSince1970: 1)) }
     }
 
@@ -186,10 +194,10 @@ extension Cookie {
 }
 
 /// Decides whether an exchange sends and stores cookies.
-struct CookieDecision {
+struct CookieDecision: Sendable {
     let policy: Session.Configuration.Cookies.Policy
     /// Returns the site of a host: the domain directly below a public suffix.
-    var site: (String) -> String = PublicSuffixes.site(of:)
+    var site: @Sendable (String) -> String = { PublicSuffixes.site(of: $0) }
 
     /// Whether an exchange for the request sends and stores the session's cookies.
     func includesCookies(in request: HTTPRequest) -> Bool {

@@ -127,7 +127,7 @@ import Testing
             $0.dns.connectTo = [":": "b.test:", "a.test:": ":80", ":443": "[::1]:8443", "a.test:1": "127.0.0.1:2"]
         },
         Row("hsts", "a file that is yet to be") {
-            if Libcurl.sharesHSTS { $0.hsts = .file("/tmp/bluebonnet-no-such-file") }
+            $0.hsts = .file("/tmp/bluebonnet-no-such-file")
         },
         Row("tls", "one version") { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (.v1_3, .v1_3) },
         Row("tls.ciphers", "words") { $0.tls.ciphers = ["ECDHE+AESGCM", "HIGH", "!aNULL", "-SHA1", "@STRENGTH"] },
@@ -147,12 +147,6 @@ import Testing
         var configuration = Configuration()
         row.change(&configuration)
         #expect(ConfigurationIssue(in: configuration) == nil)
-    }
-
-    @Test(.enabled(if: !Libcurl.sharesHSTS, "libcurl before 7.88.0")) func `HSTS requires libcurl 7.88.0`() {
-        var configuration = Configuration()
-        configuration.hsts = .memory
-        #expect(ConfigurationIssue(in: configuration)?.message.contains("is older than 7.88.0") == true)
     }
 
     @Test(.timeLimit(.minutes(1))) func `every request fails with the issue and the session continues`() async throws {

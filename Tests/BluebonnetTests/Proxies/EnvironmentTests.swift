@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Libcurl makes an https request of one for a host that wants TLS, before it looks for a proxy.
-    @Test(.enabled(if: Libcurl.sharesHSTS, "libcurl 7.88.0"))
+    @Test
     func `a host that requires TLS is requested through the proxy for https`() async throws {
         let directory = try TestDirectory()
         try directory.write("localhost \"20990101 00:00:00\"\n", to: "hsts.txt")

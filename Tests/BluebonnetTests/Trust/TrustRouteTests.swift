@@ -113,7 +113,7 @@ import Testing
     }
 
     /// Libcurl turns an http request for a host with HSTS (RFC 6797) into an https request, without a callback.
-    @Test(.enabled(if: Libcurl.sharesHSTS, "libcurl 7.88.0"))
+    @Test
     func `a host with HSTS is evaluated when it is requested without TLS`() async throws {
         let directory = try TestDirectory()
         try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// To libcurl `127.1.` is a name, which can want TLS, and `0X7F.1` is in some versions.
-    @Test(.enabled(if: Libcurl.sharesHSTS, "libcurl 7.88.0"), arguments: ["127.1.", "0X7F.1", "127.1", "127.0.0.1."])
+    @Test(arguments: ["127.1.", "0X7F.1", "127.1", "127.0.0.1."])
     func `an address that libcurl treats as a name is evaluated over TLS`(
         _ host: String
     ) async throws {

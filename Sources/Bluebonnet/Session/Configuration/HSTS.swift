@@ -8,9 +8,6 @@ extension Session.Configuration {
     ///
     /// A redirect from `https` to an `http` URL counts as insecure even if the host requires TLS. The session refuses
     /// such a redirect if ``RedirectLimits/allowsInsecure`` is `false`.
-    ///
-    /// With libcurl before 7.88.0, every request fails with `.invalidRequest(.configuration)` unless the value is
-    /// ``off``.
     @nonexhaustive
     public enum HSTS: Hashable, Sendable {
         /// Hosts are not stored, and requests use the scheme of their URL.
@@ -19,9 +16,9 @@ extension Session.Configuration {
         case memory
         /// Hosts are stored in the file at a path, in the format of `curl --hsts`.
         ///
-        /// The session reads the file before its first request, and writes the file when the session has ended. Both
-        /// happen on the thread of the event loop. The directory of the file must exist. The mode of the file becomes
-        /// 0600, so only its owner can read and write the file.
+        /// The session reads the file before its first request, on the thread of an event loop. It writes the file when
+        /// the session has ended. The directory of the file must exist. The mode of the file becomes 0600, so only its
+        /// owner can read and write the file.
         case file(String)
     }
 }

@@ -119,9 +119,6 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {
-        if hsts != .off, !Libcurl.sharesHSTS {
-            return Self("hsts", "the installed libcurl, \(Libcurl.versionText), is older than 7.88.0")
-        }
         guard case .file(let path) = hsts else { return nil }
         guard isText(path) else { return Self("hsts", "the path of a file is needed") }
         if unsafe access(path, F_OK) == 0 {
@@ -129,7 +126,7 @@ struct ConfigurationIssue: Equatable {
                 return Self("hsts", "\(path.debugDescription) is not a readable and writable file")
             }
         }
-        // Libcurl writes a temporary file to the same directory and renames it.
+        // A temporary file is written to the same directory and renamed.
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
         guard unsafe access(String(folder), W_OK | X_OK) == 0 else {
             return Self("hsts", "no file can be written in \(folder.debugDescription)")

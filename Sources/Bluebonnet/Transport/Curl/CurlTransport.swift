@@ -15,7 +15,7 @@ public final class CurlTransport: Transport {
     private let loop: EventLoop
     let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
-    private let keepsCookies: Bool
+    private let group: EngineGroup
     private let limitsUploads: Bool
 
     /// Creates a transport.
@@ -30,17 +30,17 @@ public final class CurlTransport: Transport {
     ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
+        group = EngineGroup(configuration)
         engine = TransferEngine(
-            loop: loop, configuration: configuration, serverTrustManager: serverTrustManager)
-        keepsCookies = configuration.cookies.policy != .never
+            loop: loop, configuration: configuration, serverTrustManager: serverTrustManager, group: group)
         limitsUploads = configuration.speedLimits.upload != nil
     }
 
     /// The event loop on which libcurl runs.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The storage of libcurl's cookies; `nil` if the cookie policy is `.never`.
-    public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
+    /// The storage of the cookies; `nil` if the cookie policy is `.never`.
+    public var cookieStorage: (any CookieStorage)? { group.cookies }
 
     /// Sets the manager whose evaluators check servers; see ``Transport/evaluateServers(using:)``.
     ///
@@ -93,6 +93,7 @@ public final class CurlTransport: Transport {
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         await engine.shutDown()
+        group.close()
     }
 }
 

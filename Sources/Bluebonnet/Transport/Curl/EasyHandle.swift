@@ -22,16 +22,10 @@ final class EasyHandle {
     var transfer: Transfer?
     /// The settings of the handle, if another request could use it with just a new URL.
     var profile: TransferProfile?
-    /// The share with other handles; libcurl keeps it when the handle is reset.
-    var share: CurlShare?
-    /// Whether the handle uses the cookies of the share.
-    var usesCookies = false
+    /// The value of the `Cookie` field with which the handle is set up.
+    private var cookies: [UInt8] = []
     /// Whether the handle uses alternative services; libcurl keeps them when the handle is reset.
     var usesAltSvc = false
-    /// Whether the handle keeps its share until it is freed, because libcurl then writes the HSTS file.
-    var keepsShare = false
-    /// Whether the handle has ever used cookies, which cannot be undone in libcurl.
-    var hasUsedCookies = false
     /// The policy for the servers of the connections that the handle has opened.
     var trust: TrustPolicy?
     /// The client certificate for servers that request one.
@@ -53,7 +47,6 @@ final class EasyHandle {
     }
 
     deinit {
-        if !keepsShare { leaveShare() }
         unsafe curl_easy_cleanup(pointer)
         unsafe message.deallocate()
     }
@@ -68,6 +61,7 @@ final class EasyHandle {
         url = nil
         urlParts = nil
         profile = nil
+        cookies = []
         trust = nil
         identity = nil
         socketOwner = nil
@@ -81,10 +75,8 @@ final class EasyHandle {
     /// Replaces libcurl's handle with a new one; returns `false` if there is no memory for it.
     func replace() -> Bool {
         guard let fresh = unsafe curl_easy_init() else { return false }
-        leaveShare()
         unsafe curl_easy_cleanup(pointer)
         unsafe pointer = unsafe fresh
-        hasUsedCookies = false
         usesAltSvc = false
         unsafe set(CURLOPT_ERRORBUFFER, pointer: message)
         return true
@@ -141,6 +133,16 @@ final class EasyHandle {
     /// Allows only URLs with the scheme `file`, or only `http` and `https`.
     func allow(files: Bool) {
         note(unsafe bb_curl_allow(pointer, files), bb_curlopt_protocols)
+    }
+
+    /// Sets the value of the `Cookie` field; an empty value sends no field.
+    func setCookies(_ value: [UInt8]) {
+        guard cookies != value else { return }
+        cookies = value
+        unsafe (value + [0]).withUnsafeBytes { bytes in
+            unsafe set(
+                CURLOPT_COOKIE, pointer: value.isEmpty ? nil : UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+        }
     }
 
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {

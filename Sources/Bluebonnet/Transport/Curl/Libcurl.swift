@@ -16,9 +16,6 @@ enum Libcurl {
     /// Whether libcurl supports HTTP/3; before 8.13.0, it may answer a request for HTTP/3 only with HTTP/2.
     static let hasHTTP3 = version >= 0x08_0d_00 && hasFeature(CURL_VERSION_HTTP3)
 
-    /// Whether the handles of a session can share their HSTS hosts.
-    static let sharesHSTS = version >= 0x07_58_00
-
     private static func hasFeature(_ feature: Int32) -> Bool {
         unsafe bb_curl_version().map { unsafe $0.pointee.features & feature != 0 } ?? false
     }

@@ -14,8 +14,9 @@ final class LoopTurnState {
     var withHeads: [Transfer] = []
     /// The transfers that may have to wait for a connection, if libcurl does not retry all of them.
     var waiting: WaitingTransfers?
-    /// The session's cookies, if it keeps any.
-    var cookieJar: CookieJar?
+    /// The session's cookies, and the hosts that require TLS, if it stores them.
+    let cookies: SessionCookies?
+    let hsts: SessionHSTS?
     /// The transfers whose request bodies are refused while libcurl waits for more bytes of them.
     var refused: [Transfer] = []
     /// Counts the body pieces that have arrived in this turn.
@@ -37,9 +38,12 @@ final class LoopTurnState {
 
     /// Creates the shared state.
     ///
-    /// - Parameter configuration: The settings of the session. Two pieces of a body contain as many bytes as the high
-    ///   watermark, within limits for the size of a piece.
-    init(_ configuration: Session.Configuration) {
+    /// - Parameters:
+    ///   - configuration: The settings of the session. Two pieces of a body contain as many bytes as the high
+    ///     watermark, within limits for the size of a piece.
+    ///   - group: The state that the session's engines share.
+    init(_ configuration: Session.Configuration, _ group: EngineGroup) {
+        (cookies, hsts) = (group.cookies, group.hsts)
         let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
         speedLimits = speed
         limitsSpeed = !speed.isEmpty

@@ -142,13 +142,12 @@ enum RequestRecipient: Equatable {
 
 extension TransferOptions {
     /// Returns the recipient of a request for which the options have been set.
-    func recipient(of transfer: Transfer, _ easy: EasyHandle) -> RequestRecipient {
+    func recipient(of transfer: Transfer) -> RequestRecipient {
         let request = transfer.request
         // Libcurl does not use a proxy with a Unix socket.
-        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(request.url) else {
+        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(transfer.url) else {
             return .server
         }
-        if upgrades(request.url, easy) { return .server }
         let (proxy, exclusions): (String?, Bool) =
             switch request.proxy ?? configuration.proxy {
             case .none: (nil, false)
@@ -157,10 +156,5 @@ extension TransferOptions {
             }
         guard let proxy, !ProxyRoute.isSocks(proxy) else { return .server }
         return exclusions || !configuration.dns.connectTo.isEmpty ? .unknown : .proxy(proxy)
-    }
-
-    /// Whether HSTS makes libcurl use TLS for a URL (RFC 6797 §8.3).
-    func upgrades(_ url: URL, _ easy: EasyHandle) -> Bool {
-        configuration.hsts != .off && easy.share?.upgrades(url) == true
     }
 }

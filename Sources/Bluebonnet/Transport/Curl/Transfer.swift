@@ -17,14 +17,18 @@ final class Transfer {
     var limits: TransferLimits
     var responseBuffer: ResponseBuffer
 
-    /// The `https` URL that libcurl used instead of the request's URL.
-    private var upgradedURL: URL?
+    /// The URL with which the request is sent: the request's URL, or its `https` form if the host requires TLS.
+    var url: URL
+    /// Whether the session's cookies are sent with the request, and stored from its response.
+    let usesCookies: Bool
+    /// The cookies in fields of the request or the session.
+    var ownCookies: String?
     /// The response with its head, once the head is complete.
     var response: HTTPResponse? {
         guard let head = responseBuffer.head else { return nil }
         // The fields are read one by one, because the whole buffer would be copied for a method.
         return HTTPResponse(
-            url: upgradedURL ?? request.url, head: head, trailerLines: responseBuffer.trailerLines,
+            url: url, head: head, trailerLines: responseBuffer.trailerLines,
             keepsCoding: !responseBuffer.decodesContent)
     }
 
@@ -111,6 +115,8 @@ final class Transfer {
     ) {
         self.id = id
         self.request = request
+        url = request.url
+        usesCookies = turn.cookies?.areUsed(by: request) ?? false
         self.observer = observer
         self.upload = upload
         self.httpVersion = httpVersion
@@ -162,7 +168,7 @@ final class Transfer {
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
-        if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
+        applyCookies()
         guard !resends.isEndless else {
             let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
@@ -189,7 +195,7 @@ final class Transfer {
         reportedBytes.add(bytes.count)
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
-        if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
+        if lines.contains(.cookies) { unsafe storeCookies(in: bytes) }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
@@ -216,7 +222,9 @@ final class Transfer {
     /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
-        upgradedURL = easy?.upgradedURL(of: request.url)
+        if let hsts = turn.hsts, let field = head.headers["Strict-Transport-Security"] {
+            hsts.received(field, from: url)
+        }
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -494,7 +502,5 @@ extension Transfer {
         return nil
     }
 
-    var isSecure: Bool {
-        TransferOptions.isSecure(request.url) || easy?.upgradedURL(of: request.url) != nil
-    }
+    var isSecure: Bool { TransferOptions.isSecure(url) }
 }

@@ -40,9 +40,6 @@ actor TransferEngine: EventLoopClient {
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
-    /// The storage that the session's handles share: HSTS hosts, and cookies if the session stores them.
-    private var cookieAndHSTSStore: CookieAndHSTSStore?
-    var cookieJar: CookieJar? { shared.cookieJar }
     /// The time of the next check of the time limits.
     private var nextCheck: Int64?
     /// The transfers that were added to libcurl since it last ran.
@@ -59,16 +56,18 @@ actor TransferEngine: EventLoopClient {
     /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
     static let poolLimit = 256
 
-    init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
+    init(
+        loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil,
+        group: EngineGroup? = nil
+    ) {
         self.loop = loop
+        let group = group ?? EngineGroup(configuration)
         manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
-        shared = LoopTurnState(configuration)
+        shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
         queue = RequestQueue(configuration.requestLimits)
         limitsRequests = queue != nil
-        cookieAndHSTSStore = CookieAndHSTSStore(configuration)
-        shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
 
     // MARK: Work from the transport
@@ -158,7 +157,7 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 pausesBody: exchangeOptions.pausesBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, httpVersion: version(of: request),
+            upload: upload, httpVersion: options.version(of: request, sentTo: request.url),
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.pausesRedirects, speed: speedState(for: request), turn: shared)
         transfer.responseBuffer.decodesContent = options.configuration.decodesContent
@@ -189,8 +188,6 @@ actor TransferEngine: EventLoopClient {
         notifyObservers()
         pool.removeAll()
         shared.forgetTransfers()
-        shared.cookieJar = nil
-        cookieAndHSTSStore = nil
         trust?.close()
         multis = CleartextHTTP2Streams()
         guard isAttached else { return }
@@ -247,7 +244,8 @@ actor TransferEngine: EventLoopClient {
 
     func add(_ transfer: Transfer) {
         // The HTTP version that is known for the host may have changed in the meantime.
-        transfer.httpVersion = version(of: transfer.request)
+        transfer.url = shared.hsts?.secured(transfer.request.url) ?? transfer.request.url
+        transfer.httpVersion = options.version(of: transfer.request, sentTo: transfer.url)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
         else {
@@ -256,14 +254,12 @@ actor TransferEngine: EventLoopClient {
         transfer.easy = easy
         transfer.multi = multi
         do throws(RequestError) {
-            let policy = try trust?.policy(for: transfer.request, options)
+            let policy = try trust?.policy(for: transfer, options)
             transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.cache)
         } catch {
             return finish(transfer, with: error)
         }
-        let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let share = cookieAndHSTSStore?.share(withCookies: usesCookies)
-        if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
+        if let error = options.apply(to: easy, for: transfer) {
             return finish(transfer, with: error)
         }
         transfer.firstField = .initial
@@ -273,19 +269,15 @@ actor TransferEngine: EventLoopClient {
             let message = unsafe String(cString: curl_multi_strerror(code))
             return finish(transfer, with: RequestError(.internal, detail: message))
         }
-        let mayUseTLS = options.usesProxy || TransferOptions.isSecure(transfer.request.url)
-        if mayUseTLS || transfer.httpVersion == .http2PriorKnowledge || options.configuration.hsts != .off {
+        let mayUseTLS = options.usesProxy || transfer.isSecure
+        if mayUseTLS || transfer.httpVersion == .http2PriorKnowledge {
             transfer.guardFloods(in: multi)
         }
         transfer.isFresh = true
         transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
-        wasAdded(transfer, easy)
-    }
-
-    private func version(of request: HTTPRequest) -> HTTPVersionPreference {
-        options.version(of: request) { cookieAndHSTSStore?.share?.upgrades(request.url) == true }
+        wasAdded(transfer)
     }
 
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
@@ -324,7 +316,6 @@ extension TransferEngine {
         let isSpeedLimited = shared.usesSpeedQueues
         if isSpeedLimited { resumeWithinSpeedLimits() }
         endRefusedUploads()
-        cookieJar?.settle()
         reportHeads()
         reportProgress()
         retryWaiting()

@@ -11,7 +11,7 @@ extension TransferOptions {
             return error
         }
         // Without a proxy URL, libcurl would read the environment for each connection.
-        let url = route.url ?? environmentProxy(for: transfer.request, easy) ?? ""
+        let url = route.url ?? environment.url(isSecure: Self.isSecure(transfer.url)) ?? ""
         easy.set(CURLOPT_PROXY, url)
         easy.set(CURLOPT_NOPROXY, url.isEmpty ? "" : route.exclusions ?? environment.exclusions)
         guard !url.isEmpty else { return nil }
@@ -24,13 +24,6 @@ extension TransferOptions {
         return nil
     }
 
-    /// The environment's proxy for a request.
-    private func environmentProxy(for request: HTTPRequest, _ easy: EasyHandle) -> String? {
-        var isSecure = Self.isSecure(request.url)
-        if asksForUpgrade(of: request, isSecure: isSecure) { isSecure = easy.share?.upgrades(request.url) == true }
-        return environment.url(isSecure: isSecure)
-    }
-
     /// Whether a request to an `https` URL uses a proxy, if its host is not excluded.
     func usesProxy(for request: HTTPRequest) -> Bool {
         switch request.proxy ?? configuration.proxy {
@@ -38,12 +31,6 @@ extension TransferOptions {
         case .environment: environment.url(isSecure: true) != nil
         case .url: true
         }
-    }
-
-    /// Whether the environment's proxy depends on HSTS, because libcurl may use TLS for a URL that is not `https`.
-    func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
-        environment.isSplit && !isSecure && configuration.hsts != .off
-            && (request.proxy ?? configuration.proxy) == .environment
     }
 
     /// Records the proxy in the transfer, even if its handle is already set up.

@@ -55,50 +55,42 @@ final class TransferOptions {
     }
 
     /// Sets all options of the transfer on its handle; returns the error if the configuration has a mistake.
-    ///
-    /// The share contains the storage that the session's handles have in common, including the cookies if the transfer
-    /// uses them.
-    func apply(
-        to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
-    ) -> RequestError? {
+    func apply(to easy: EasyHandle, for transfer: Transfer) -> RequestError? {
         if let issue { return issue.error }
-        let request = transfer.request
+        let (request, url) = (transfer.request, transfer.url)
         easy.transfer = transfer
+        transfer.ownCookies = ownCookies(of: request)
         noteProxy(of: transfer)
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
-        let isSecure = Self.isSecure(request.url)
-        let identity = identities.choice(for: request.url)
+        let isSecure = Self.isSecure(url)
+        let identity = identities.choice(for: url)
         // A handle has no profile if libcurl would change the target of its URL.
         // Otherwise the lookup might wait for the connection of the request, and the request for the lookup.
-        let isLookupServer = lookupHost != nil && lookupHost == request.url.host()?.lowercased()
-        let changesTarget = !easy.hasProfile(for: request.url) && RequestTargets.changes(request.url.curlString)
+        let isLookupServer = lookupHost != nil && lookupHost == url.host()?.lowercased()
+        let changesTarget = !easy.hasProfile(for: url) && RequestTargets.changes(url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
-                && !asksForUpgrade(of: request, isSecure: isSecure)
                 && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
-        if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
-            easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation
+        if let profile, easy.profile == profile, easy.trust === transfer.trust, easy.identity === identity,
+            easy.authorities == authorities.generation
         {
-            easy.reuse(for: request.url)
+            easy.reuse(for: url)
             return nil
         }
-        // A handle that has used cookies before always uses the cookies of its share.
-        if share != nil, !usesCookies, easy.hasUsedCookies { _ = easy.replace() }
         easy.reset()
         applyConstants(to: easy)
-        easy.use(share, withCookies: usesCookies)
-        easy.setURL(request.url)
+        easy.setURL(url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
-        if limitsConnections || mayBeListed(transfer, easy) { TransferCallbacks.installConnectionBegin(on: easy) }
+        if limitsConnections || mayBeListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
         applyConnectLimit(timeouts(of: request), to: easy)
         applyPriority(of: request, to: easy)
         if let server = configuration.dns.httpsServer, !isLookupServer {
             easy.set(CURLOPT_DOH_URL, server.absoluteString)
         }
-        if let error = applyProxy(of: transfer, to: easy) ?? http3Issue(of: transfer, easy) { return error }
+        if let error = applyProxy(of: transfer, to: easy) ?? http3Issue(of: transfer) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
         if changesTarget { applyTarget(of: transfer, to: easy) }
         apply(identity, to: easy)
@@ -181,12 +173,6 @@ final class TransferOptions {
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
-        // Libcurl combines these cookies with the session's stored cookies, so that there is only one field (RFC 6265
-        // §5.4).
-        let sharedCookies = request.omitsSessionSecrets ? nil : defaultCookies
-        if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
-            easy.set(CURLOPT_COOKIE, cookies)
-        }
         let priority = request.priority?.fieldValue
         let isOrdinary = request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
         guard !isOrdinary || priority != nil else { return easy.set(CURLOPT_HTTPHEADER, shared: sharedFields) }
@@ -210,18 +196,18 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
-    /// Returns the HTTP version for a request; `isUpgraded` returns whether HSTS makes libcurl use TLS (RFC 6797 §8.3).
+    /// Returns the HTTP version for a request that is sent with a URL.
     ///
     /// With TLS, the handshake negotiates HTTP/2, even with prior knowledge (RFC 9113 §3.2). Otherwise, libcurl would
     /// send HTTP/2 frames even if the handshake negotiated nothing, and even on a connection that another request uses.
-    func version(of request: HTTPRequest, isUpgraded: () -> Bool) -> HTTPVersionPreference {
+    func version(of request: HTTPRequest, sentTo url: URL) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         switch version {
-        case .http2PriorKnowledge: return Self.isSecure(request.url) || isUpgraded() ? .automatic : version
+        case .http2PriorKnowledge: return Self.isSecure(url) ? .automatic : version
         case .http3:
             // Through a proxy, libcurl 8.21.0 and later would ask the proxy for a tunnel for QUIC.
             guard isDirect(request) else { return .automatic }
-            return Self.isSecure(request.url) || isUpgraded() ? version : .automatic
+            return Self.isSecure(url) ? version : .automatic
         case .automatic, .http1_1, .http3Only: return version
         }
     }
@@ -232,16 +218,15 @@ final class TransferOptions {
     }
 
     /// Returns an error if HTTP/3 is required but cannot be used.
-    private func http3Issue(of transfer: Transfer, _ easy: EasyHandle) -> RequestError? {
+    private func http3Issue(of transfer: Transfer) -> RequestError? {
         let version = transfer.httpVersion
         guard version == .http3 || version == .http3Only else { return nil }
-        let url = transfer.request.url
         let issue: String
         if !Libcurl.hasHTTP3 {
             issue = "the installed libcurl, \(Libcurl.versionText), lacks HTTP/3, which requires 8.13.0 or later"
         } else if version == .http3 {
             return nil
-        } else if !Self.isSecure(url), !upgrades(url, easy) {
+        } else if !Self.isSecure(transfer.url) {
             issue = "HTTP/3 requires an https URL"
         } else if configuration.unixSocketPath != nil {
             issue = "HTTP/3 is impossible with a Unix domain socket"
@@ -294,6 +279,12 @@ final class TransferOptions {
         let name = name.lowercased()
         return name == "content-length" || name == "transfer-encoding" || name == "cookie"
             || name == "proxy-authorization"
+    }
+
+    /// The cookies in the request's fields, or those in the session's fields.
+    private func ownCookies(of request: HTTPRequest) -> String? {
+        if request.headers.contains("Cookie") { return Self.cookies(in: request.headers) }
+        return request.omitsSessionSecrets ? nil : defaultCookies
     }
 
     /// The cookies in header fields, combined into one value.

@@ -38,19 +38,14 @@ final class TrustCoordinator {
 
     /// Returns the policy for the servers of a request's connection; `nil` if only libcurl checks them.
     func policy(
-        for request: HTTPRequest, _ options: TransferOptions
+        for transfer: Transfer, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
-        let written = request.url.host(percentEncoded: false) ?? ""
-        let host = HostName.canonical(written)
-        let isSecure = request.url.scheme?.lowercased() == "https"
-        // With HSTS, a host may use TLS regardless of the URL's scheme. An address cannot require TLS (RFC 6797 §8.3).
-        // Libcurl treats `127.1.` as a name, and some versions also treat `0X7F.1` as a name. Only hosts that are
-        // certainly addresses are therefore excluded.
-        let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
-        let proxies = options.secureProxyHosts(for: request)
-        guard mayBeSecure || !proxies.isEmpty else { return nil }
-        if isSecure { _ = try evaluator(forHost: host) }
-        let route = Route(host: mayBeSecure ? host : nil, proxies: proxies)
+        let host = HostName.canonical(transfer.url.host(percentEncoded: false) ?? "")
+        let isSecure = transfer.isSecure
+        let proxies = options.secureProxyHosts(for: transfer.request)
+        guard isSecure || !proxies.isEmpty else { return nil }
+        let hostEvaluator = isSecure ? try evaluator(forHost: host) : nil
+        let route = Route(host: isSecure ? host : nil, proxies: proxies)
         if let policy = policies[route] { return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil }
         // The connections of a removed policy are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
@@ -58,19 +53,10 @@ final class TrustCoordinator {
         var proxyEvaluators: [String: (any ServerTrustEvaluating)?] = [:]
         for proxy in proxies { proxyEvaluators[proxy] = .some(try evaluator(forHost: proxy)) }
         let policy = TrustPolicy(
-            host: route.host, evaluator: mayBeSecure ? evaluatorOrFailing(forHost: host) : nil, proxies: proxyEvaluators
+            host: route.host, evaluator: hostEvaluator, proxies: proxyEvaluators
         )
         policies[route] = policy
         return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil
-    }
-
-    /// Returns the evaluator of a host; if a required evaluator is missing, an evaluator that refuses the host.
-    private func evaluatorOrFailing(forHost host: String) -> (any ServerTrustEvaluating)? {
-        do throws(RequestError) {
-            return try evaluator(forHost: host)
-        } catch {
-            return ClosureTrustEvaluator { _, _ in throw error }
-        }
     }
 
     private func evaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {

@@ -303,7 +303,6 @@ extension Transfer {
     }
 
     private var origin: String {
-        let url = request.url
         return "\(url.host(percentEncoded: false)?.lowercased() ?? ""):\(url.port ?? (isSecure ? 443 : 80))"
     }
 

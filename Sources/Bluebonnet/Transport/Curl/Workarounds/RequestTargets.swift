@@ -51,8 +51,8 @@ enum RequestTargets {
 extension TransferOptions {
     /// Passes the target of the request to libcurl, if libcurl would otherwise change it.
     func applyTarget(of transfer: Transfer, to easy: EasyHandle) {
-        guard let form = recipient(of: transfer, easy).targetForm, !usesDigest(transfer, form),
-            let target = RequestTargets.target(of: transfer.request.url.curlString, form)
+        guard let form = recipient(of: transfer).targetForm, !usesDigest(transfer, form),
+            let target = RequestTargets.target(of: transfer.url.curlString, form)
         else { return }
         easy.set(CURLOPT_REQUEST_TARGET, target)
     }

@@ -172,26 +172,24 @@ enum ConnectionDestination: Hashable {
 extension TransferOptions {
     /// Whether a transfer may have to wait for a connection, or may open a connection for which other transfers wait
     /// until its HTTP version is known.
-    func mayBeListed(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
-        let url = transfer.request.url
-        if limitsConnections || Self.isSecure(url) || upgrades(url, easy) { return true }
+    func mayBeListed(_ transfer: Transfer) -> Bool {
+        if limitsConnections || transfer.isSecure { return true }
         return transfer.httpVersion == .http2PriorKnowledge && !CleartextHTTP2Streams.isGuarded
     }
 
     /// Returns the destination of a transfer whose options have been set.
-    func destination(of transfer: Transfer, _ easy: EasyHandle) -> ConnectionDestination {
-        if case .proxy(let url) = recipient(of: transfer, easy) { return .proxy(url) }
-        let origin = Origin(of: transfer.request.url)
-        let port = origin.port == 80 && upgrades(transfer.request.url, easy) ? 443 : origin.port
-        let host = configuration.dns.replacement(for: origin.host, port) ?? origin.host
-        return .server(host: host, port: port)
+    func destination(of transfer: Transfer) -> ConnectionDestination {
+        if case .proxy(let url) = recipient(of: transfer) { return .proxy(url) }
+        let origin = Origin(of: transfer.url)
+        let host = configuration.dns.replacement(for: origin.host, origin.port) ?? origin.host
+        return .server(host: host, port: origin.port)
     }
 }
 
 extension TransferEngine {
     /// Called when a transfer was added to libcurl.
-    func wasAdded(_ transfer: Transfer, _ easy: EasyHandle) {
-        guard options.mayBeListed(transfer, easy) else { return }
+    func wasAdded(_ transfer: Transfer) {
+        guard options.mayBeListed(transfer) else { return }
         transfer.waitingMembership = .candidate(usesConnection: false)
         // With limits, all transfers of a host are counted.
         if options.limitsConnections { list(transfer) }
@@ -211,8 +209,8 @@ extension TransferEngine {
     }
 
     private func list(_ transfer: Transfer) {
-        guard case .candidate(let usesConnection) = transfer.waitingMembership, let easy = transfer.easy,
-            let entry = shared.waiting?.list(transfer.id, to: options.destination(of: transfer, easy))
+        guard case .candidate(let usesConnection) = transfer.waitingMembership,
+            let entry = shared.waiting?.list(transfer.id, to: options.destination(of: transfer))
         else { return }
         transfer.waitingMembership = .listed(entry)
         if usesConnection { shared.waiting?.connectionBegins(&transfer.waitingMembership) }

@@ -1,0 +1,141 @@
+import FoundationEssentials
+
+/// The stored cookies of a session, by the rules of RFC 6265 §5.3 and §5.4.
+///
+/// This is a value type without I/O and without a clock.
+struct CookieJar {
+    private struct Entry {
+        let cookie: Cookie
+        /// The positions at which the cookie was created and last set, among all cookies of the jar.
+        let created: Int
+        let lastSet: Int
+        /// The name and the value as received, if they are not UTF-8.
+        let receivedPair: [UInt8]?
+    }
+
+    /// The cookies by site, in the order in which they were created; a site is the domain below a public suffix.
+    private var sites: [String: [Entry]] = [:]
+    private var quota = CookieQuota()
+    private var latest = 0
+    /// The host whose site was last looked up.
+    private var latestHost = (name: "", site: "")
+
+    /// The limits for the `Cookie` field of a request, as in libcurl.
+    private static let maximumSent = (cookies: 150, bytes: 8190)
+
+    // MARK: Sending
+
+    /// Returns the value of a request's `Cookie` field; empty if no cookie is sent (RFC 6265 §5.4).
+    mutating func field(for url: URL, now: @autoclosure () -> Date) -> [UInt8] {
+        guard !sites.isEmpty, let target = CookieTarget(url), let stored = sites[site(of: target.host)] else {
+            return []
+        }
+        let now = now()
+        var entries = stored.filter { $0.cookie.isSent(to: target, at: now) }
+        entries.sort { $0.cookie.isSent(before: $1.cookie) ?? ($0.created < $1.created) }
+        var field: [UInt8] = []
+        for entry in entries.prefix(Self.maximumSent.cookies) {
+            let pair = entry.receivedPair ?? Array("\(entry.cookie.name)=\(entry.cookie.value)".utf8)
+            guard field.count + pair.count + 2 <= Self.maximumSent.bytes else { continue }
+            if !field.isEmpty { field += [0x3b, 0x20] }
+            field += pair
+        }
+        return field
+    }
+
+    // MARK: Storing
+
+    /// Stores the cookie of a `Set-Cookie` field, unless its host must not set it (RFC 6265 §5.3).
+    mutating func received(_ field: [UInt8], from url: URL, now: Date) {
+        let text = String(decoding: field, as: UTF8.self)
+        guard let cookie = try? Cookie(setCookie: text, for: url), let target = CookieTarget(url),
+            cookie.isSecure || target.isSecure || !isSecured(cookie)
+        else { return }
+        set(cookie, as: String(validating: field, as: UTF8.self) == nil ? Self.pair(of: field) : nil, now: now)
+    }
+
+    /// Whether a secure cookie exists that a server without TLS must not replace or hide (RFC 6265bis §5.7).
+    private mutating func isSecured(_ cookie: Cookie) -> Bool {
+        (sites[site(of: cookie.domain)] ?? []).contains { entry in
+            let stored = entry.cookie
+            return stored.isSecure && stored.name == cookie.name && stored.matches(path: cookie.path)
+                && (stored.matches(host: cookie.domain) || cookie.matches(host: stored.domain))
+        }
+    }
+
+    mutating func set(_ cookie: Cookie, as receivedPair: [UInt8]? = nil, now: Date) {
+        let site = site(of: cookie.domain)
+        // The cookies are removed from the dictionary during the change, so that they are not copied.
+        var entries = sites.removeValue(forKey: site) ?? []
+        let index = entries.firstIndex { $0.cookie.isReplaced(by: cookie) }
+        latest += 1
+        let entry = Entry(
+            cookie: cookie, created: index.map { entries[$0].created } ?? latest, lastSet: latest,
+            receivedPair: receivedPair)
+        switch (index, cookie.isExpired(at: now)) {
+        case (let index?, true): entries.remove(at: index)
+        case (let index?, false): entries[index] = entry
+        case (nil, false): entries.append(entry)
+        case (nil, true): break
+        }
+        if !entries.isEmpty { sites[site] = entries }
+        if !cookie.isExpired(at: now), quota.cookieSet(for: site) { enforceQuota(now) }
+    }
+
+    private mutating func site(of host: String) -> String {
+        if latestHost.name != host { latestHost = (host, PublicSuffixes.site(of: host)) }
+        return latestHost.site
+    }
+
+    /// The name and the value at the beginning of a field, without white space around them.
+    private static func pair(of field: [UInt8]) -> [UInt8] {
+        let pair = field.prefix { $0 != 0x3b }
+        guard let equals = pair.firstIndex(of: 0x3d) else { return Array(pair) }
+        return Array(pair[..<equals].withoutSpaces) + [0x3d] + Array(pair[(equals + 1)...].withoutSpaces)
+    }
+
+    // MARK: Reading and changing
+
+    /// The cookies that have not expired; those of each site are in the order in which they were created.
+    func cookies(at now: Date) -> [Cookie] {
+        sites.values.joined().map(\.cookie).filter { !$0.isExpired(at: now) }
+    }
+
+    mutating func change(_ change: CookieChange, now: Date) {
+        switch change {
+        case .set(let cookies): for cookie in cookies { set(cookie, now: now) }
+        case .delete(let cookies):
+            for cookie in cookies { sites[site(of: cookie.domain)]?.removeAll { $0.cookie.isReplaced(by: cookie) } }
+        case .deleteDomain(let domain):
+            let domain = Cookie(name: "", value: "", domain: domain, includesSubdomains: true)
+            removeAll { domain.matches(host: $0.cookie.domain) }
+        case .deleteSessionCookies: removeAll { $0.cookie.isSessionCookie }
+        case .deleteAll: sites = [:]
+        }
+    }
+
+    private mutating func removeAll(where isRemoved: (Entry) -> Bool) {
+        sites = sites.compactMapValues { entries in
+            let kept = entries.filter { !isRemoved($0) }
+            return kept.isEmpty ? nil : kept
+        }
+    }
+
+    /// Removes the expired cookies, and the oldest cookies if there are still too many.
+    private mutating func enforceQuota(_ now: Date) {
+        removeAll { $0.cookie.isExpired(at: now) }
+        for (site, excess) in quota.counted(sites.mapValues(\.count)) {
+            let oldest = Set((sites[site] ?? []).map(\.lastSet).sorted().prefix(excess))
+            sites[site]?.removeAll { oldest.contains($0.lastSet) }
+            if sites[site]?.isEmpty == true { sites[site] = nil }
+        }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    fileprivate var withoutSpaces: Self {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        let end = lastIndex { !isSpace($0) } ?? startIndex - 1
+        return self[...end].drop(while: isSpace)
+    }
+}

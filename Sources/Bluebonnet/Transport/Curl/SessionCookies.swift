@@ -1,0 +1,79 @@
+import BluebonnetLibc
+import FoundationEssentials
+
+/// Guards the cookies of a session, for its event loops and for ``CookieStore``.
+///
+/// An event loop reads the cookies each time libcurl is about to send a request, and stores the cookies of a head before
+/// the response is reported.
+final class SessionCookies: CookieStorage {
+    private let decision: CookieDecision
+    /// The cookies; `nil` after the session has ended.
+    private let jar: Locked<CookieJar?>
+
+    /// Creates the storage of a session; `nil` if the session does not store cookies.
+    init?(_ configuration: Session.Configuration.Cookies) {
+        guard configuration.policy != .never else { return nil }
+        decision = CookieDecision(policy: configuration.policy)
+        var jar = CookieJar()
+        jar.change(.set(configuration.initial), now: Date())
+        self.jar = Locked(jar)
+    }
+
+    /// Whether cookies are sent with a request, and stored from its response.
+    func areUsed(by request: HTTPRequest) -> Bool { decision.includesCookies(in: request) }
+
+    /// The value of the `Cookie` field of a request; empty if no cookie is sent.
+    func field(for url: URL) -> [UInt8] { jar.withLock { $0?.field(for: url, now: Date()) ?? [] } }
+
+    /// Stores the cookie of a `Set-Cookie` field.
+    func received(_ field: [UInt8], from url: URL) {
+        let now = Date()
+        jar.withLock { $0?.received(field, from: url, now: now) }
+    }
+
+    func cookies() throws(RequestError) -> [Cookie] {
+        let now = Date()
+        guard let cookies = jar.withLock({ $0?.cookies(at: now) }) else { throw RequestError(.sessionShutDown) }
+        return cookies
+    }
+
+    func changeCookies(_ change: CookieChange) throws(RequestError) {
+        if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
+        let now = Date()
+        guard jar.withLock({ $0?.change(change, now: now) }) != nil else { throw RequestError(.sessionShutDown) }
+    }
+
+    /// Forgets the cookies, because the session has ended.
+    func close() { jar.withLock { $0 = nil } }
+}
+
+/// Sends and stores the cookies of a transfer.
+extension Transfer {
+    /// Sets the cookies of a request that libcurl is about to send: the stored ones, and then those of its own fields.
+    func applyCookies() {
+        guard let easy else { return }
+        var field = usesCookies ? turn.cookies?.field(for: url) ?? [] : []
+        if let ownCookies {
+            if !field.isEmpty { field += [0x3b, 0x20] }
+            field += ownCookies.utf8
+        }
+        easy.setCookies(field)
+    }
+
+    /// Stores the cookies in the lines of a head.
+    // Safety: the bytes are only read within the callback that provides them.
+    func storeCookies(in lines: UnsafeRawBufferPointer) {
+        guard usesCookies, let cookies = turn.cookies else { return }
+        var rest = unsafe lines
+        while let start = rest.baseAddress, let end = unsafe memchr(start, 0x0a, rest.count) {
+            let count = unsafe UnsafeRawPointer(end) - start
+            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
+            guard unsafe FieldSyntax.isField(line.assumingMemoryBound(to: UInt8.self).span, named: "set-cookie") else {
+                continue
+            }
+            let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
+            cookies.received(unsafe [UInt8](bytes), from: url)
+        }
+    }
+}

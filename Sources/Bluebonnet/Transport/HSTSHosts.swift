@@ -1,0 +1,205 @@
+import FoundationEssentials
+
+/// The hosts that require TLS (HTTP Strict Transport Security, RFC 6797).
+///
+/// This is a value type without I/O and without a clock.
+struct HSTSHosts: Equatable {
+    private struct Entry: Equatable {
+        /// The end of the requirement; `nil` if it never ends.
+        let expires: Date?
+        let includesSubdomains: Bool
+
+        func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    /// The maximum number of hosts that servers can add, as in libcurl.
+    static let limit = 1000
+
+    /// Returns whether requests to a host must use TLS (§8.2, §8.3).
+    func requireTLS(for host: String, now: Date) -> Bool {
+        guard !entries.isEmpty, !IPAddress.isAddress(host), !HostName.hasNoDomains(host) else { return false }
+        let host = Self.canonical(host)
+        var rest = Substring(host)
+        while !rest.isEmpty {
+            if let entry = entries[String(rest)], !entry.isExpired(at: now),
+                entry.includesSubdomains || rest.utf8.count == host.utf8.count
+            {
+                return true
+            }
+            guard let dot = rest.firstIndex(of: ".") else { break }
+            rest = rest[rest.index(after: dot)...]
+        }
+        return false
+    }
+
+    /// Stores or removes a host because of the `Strict-Transport-Security` field of a response over TLS (§6.1, §8.1).
+    ///
+    /// A field with a mistake is ignored.
+    mutating func received(_ field: String, from host: String, now: Date) {
+        guard !IPAddress.isAddress(host), !HostName.hasNoDomains(host) else { return }
+        var maximumAge: Double?
+        var includesSubdomains = false
+        for directive in field.split(separator: ";") {
+            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1].trimmed) : nil
+            switch String(parts[0].trimmed).lowercased() {
+            case "max-age":
+                guard maximumAge == nil, let age = value.flatMap(Self.seconds) else { return }
+                maximumAge = age
+            case "includesubdomains":
+                guard !includesSubdomains else { return }
+                includesSubdomains = true
+            default: break
+            }
+        }
+        guard let maximumAge else { return }
+        let host = Self.canonical(host)
+        guard maximumAge > 0 else {
+            entries[host] = nil
+            return
+        }
+        if entries[host] == nil, entries.count >= Self.limit { removeOne(now) }
+        // The file has four digits for the year.
+        let expires = Date(timeIntervalSince1970: min(now.timeIntervalSince1970 + maximumAge, HTTPDate.range.upperBound))
+        entries[host] = Entry(expires: expires, includesSubdomains: includesSubdomains)
+    }
+
+    /// Removes the expired hosts, or the host that expires first.
+    private mutating func removeOne(_ now: Date) {
+        let count = entries.count
+        entries = entries.filter { !$0.value.isExpired(at: now) }
+        guard entries.count == count else { return }
+        let first = entries.min { ($0.value.expires ?? .distantFuture) < ($1.value.expires ?? .distantFuture) }
+        if let first { entries[first.key] = nil }
+    }
+
+    private static func seconds(_ text: String) -> Double? {
+        var digits = Substring(text)
+        if digits.count > 1, digits.first == "\"", digits.last == "\"" { digits = digits.dropFirst().dropLast() }
+        return !digits.isEmpty && digits.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Double(digits) : nil
+    }
+
+    private static func canonical(_ host: String) -> String {
+        let host = HostName.ascii(host)
+        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    }
+
+    // MARK: The file
+
+    /// Reads the lines of a file in the format of `curl --hsts`; a line with a mistake is ignored.
+    ///
+    /// A line contains a host, after a dot if subdomains are included, and the end in quotes: `20261231 23:59:59`, or
+    /// `unlimited`.
+    mutating func read(_ text: String, now: Date) {
+        for line in text.split(whereSeparator: \.isNewline) {
+            let fields = line.split(separator: " ", maxSplits: 1)
+            guard fields.count == 2, line.first != "#" else { continue }
+            let end = fields[1].trimmed.filter { $0 != "\"" }
+            let expires = end == "unlimited" ? nil : Self.date(end)
+            guard end == "unlimited" || expires != nil else { continue }
+            let includesSubdomains = fields[0].hasPrefix(".")
+            let host = Self.canonical(String(includesSubdomains ? fields[0].dropFirst() : fields[0]))
+            let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
+            if !host.isEmpty, !entry.isExpired(at: now) { entries[host] = entry }
+        }
+    }
+
+    /// The text of a file with the hosts, sorted by name.
+    func fileText(now: Date) -> String {
+        let lines = entries.filter { !$0.value.isExpired(at: now) }.sorted { $0.key < $1.key }.map { host, entry in
+            let end = entry.expires.map { Self.text($0) } ?? "unlimited"
+            return "\(entry.includesSubdomains ? "." : "")\(host) \"\(end)\"\n"
+        }
+        return "# Hosts that require TLS (RFC 6797), in the format of curl --hsts. Written by Bluebonnet.\n" + lines.joined()
+    }
+
+    private static func date(_ text: String) -> Date? {
+        let digits = text.utf8.filter { $0 &- 0x30 < 10 }.map { Int($0 - 0x30) }
+        guard digits.count == 14 else { return nil }
+        func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 10 + $1 } }
+        guard (1...12).contains(number(4..<6)) else { return nil }
+        let second = number(8..<10) * 3600 + number(10..<12) * 60 + number(12..<14)
+        return HTTPDate.date(number(0..<4), number(4..<6), number(6..<8), second)
+    }
+
+    private static func text(_ date: Date) -> String {
+        date.formatted(.iso8601).replacing("-", with: "").replacing("T", with: " ").replacing("Z", with: "")
+    }
+}
+
+/// Guards the hosts of a session that require TLS, for its event loops, and keeps their file.
+final class SessionHSTS: Sendable {
+    private enum State {
+        /// The file has not been read yet.
+        case unread
+        case open(HSTSHosts)
+        case closed
+    }
+
+    private let file: String?
+    private let state: Locked<State>
+
+    /// Creates the storage of a session; `nil` if the session does not store the hosts.
+    init?(_ configuration: Session.Configuration.HSTS) {
+        switch configuration {
+        case .off: return nil
+        case .memory: (file, state) = (nil, Locked(.open(HSTSHosts())))
+        case .file(let path): (file, state) = (path, Locked(.unread))
+        }
+    }
+
+    /// Returns the URL with which a request is sent: with `https` if its host requires TLS (RFC 6797 §8.3).
+    func secured(_ url: URL) -> URL {
+        let text = url.absoluteString
+        guard !TransferOptions.isSecure(url), let host = url.host(percentEncoded: false) else { return url }
+        let now = Date()
+        guard change({ $0.requireTLS(for: host, now: now) }) == true else { return url }
+        return URL(string: "https" + String(text.dropFirst(4))) ?? url
+    }
+
+    /// Stores or removes a host because of the field of a response.
+    func received(_ field: String, from url: URL) {
+        guard TransferOptions.isSecure(url), let host = url.host(percentEncoded: false) else { return }
+        let now = Date()
+        change { $0.received(field, from: host, now: now) }
+    }
+
+    @discardableResult
+    private func change<Result>(_ body: (inout HSTSHosts) -> Result) -> Result? {
+        state.withLock { state in
+            var hosts: HSTSHosts
+            switch state {
+            case .unread: hosts = readFile()
+            case .open(let open): hosts = open
+            case .closed: return nil
+            }
+            state = .closed
+            defer { state = .open(hosts) }
+            return body(&hosts)
+        }
+    }
+
+    private func readFile() -> HSTSHosts {
+        var hosts = HSTSHosts()
+        guard let file, let data = try? FileReader.contents(of: file, limit: Self.fileLimit) else { return hosts }
+        hosts.read(String(decoding: data, as: UTF8.self), now: Date())
+        return hosts
+    }
+
+    /// Writes the file if it was read, and forgets the hosts, because the session has ended.
+    ///
+    /// The file becomes private to its owner. An error is not reported, because no request could report it.
+    func close() {
+        state.withLock { state in
+            defer { state = .closed }
+            guard let file, case .open(let hosts) = state else { return }
+            let path = FileSystem.realPath(file)
+            let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
+            try? OpenFile.replace(path, with: Data(hosts.fileText(now: Date()).utf8), by: unfinished)
+        }
+    }
+
+    private static let fileLimit: Int64 = 16 * 1024 * 1024
+}
