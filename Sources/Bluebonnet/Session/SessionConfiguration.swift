@@ -167,8 +167,22 @@ extension Session {
 
         /// The event loop on which the session runs; with `nil`, the default, the session creates its own event loop.
         ///
-        /// Sessions with the same event loop share one thread.
+        /// Sessions with the same event loop share one thread. If ``eventLoops`` is greater than 1, this is the first of
+        /// the event loops, and the session creates the others.
         public var eventLoop: EventLoop?
+
+        /// The number of event loops on which the session runs, each with a thread of its own; 1 by default.
+        ///
+        /// One event loop uses one core. Several event loops are useful for a program that makes tens of thousands of
+        /// requests per second, or transfers more than a core can encrypt. A request runs on a loop with an idle
+        /// connection to its host, or on the loop with the least work. Each loop has its own connections, TLS sessions
+        /// and results of name lookups. The loops share cookies, HSTS hosts and the results of trust evaluations.
+        ///
+        /// ``requestLimits`` apply to all loops together. ``connectionLimits`` are divided among the loops: together,
+        /// the loops never exceed a limit. The requests to one host use as many loops as divide
+        /// ``ConnectionLimits/perHost`` evenly, for example two of three loops if the limit is 4. If a limit does not
+        /// allow as many loops, or if there are ``speedLimits``, the session uses fewer event loops.
+        public var eventLoops: EventLoopCount = 1
 
         /// The cookie settings; by default, the session stores and sends the cookies of all hosts.
         public var cookies = Cookies()

@@ -10,12 +10,17 @@ enum TestHarness {
     // MARK: Sessions
 
     /// Creates a session without a proxy, with timeouts that prevent a test from hanging.
+    ///
+    /// The environment variable `BLUEBONNET_TEST_EVENT_LOOPS` is the number of its event loops.
     static func session(
         startRequestsImmediately: Bool = true, _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
         configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+        if let loops = ProcessInfo.processInfo.environment["BLUEBONNET_TEST_EVENT_LOOPS"].flatMap(Int.init) {
+            configuration.eventLoops = Session.Configuration.EventLoopCount(loops)
+        }
         configure(&configuration)
         return Session(configuration: configuration, startRequestsImmediately: startRequestsImmediately)
     }

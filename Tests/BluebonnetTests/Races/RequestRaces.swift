@@ -6,16 +6,17 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Where the races are run: on the engine against nginx, and without a network.
+/// Where the races are run: on the engine against nginx, with one and with four event loops, and without a network.
 enum RaceTransport: CaseIterable, Sendable {
-    case engine, stub
+    case engine, fourLoops, stub
 
     func session(
         startRequestsImmediately: Bool = true, eventMonitors: [any EventMonitor] = []
     ) throws -> (Session, URL) {
         switch self {
-        case .engine:
+        case .engine, .fourLoops:
             var configuration = Session.Configuration()
+            if self == .fourLoops { configuration.eventLoops = 4 }
             configuration.connectionLimits.perHost = 64
             let session = Session(
                 configuration: configuration, eventMonitors: eventMonitors,

@@ -35,7 +35,7 @@ import Testing
         let request = row.start(session, server.url("/a"))
         request.resume()
         try await server.waitForConnections(atLeast: 1)
-        #expect(await transport.engine.totalLimits() == [row.isLimited])
+        #expect(await transport.engines[0].totalLimits() == [row.isLimited])
         request.cancel()
         try await TestHarness.end(session, server)
     }

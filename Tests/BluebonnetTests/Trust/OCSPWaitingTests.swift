@@ -191,8 +191,8 @@ import Testing
                 host: host, chain: chain, verdict: ServerTrust.Verdict(code: code, depth: 0), stapledResponse: staple,
                 protocolVersion: version, cipher: cipher, builtChain: built, securityLevel: 0)
         }
-        var now: Int64 = 0
-        let cache = TrustCache(now: { now })
+        let now = Locked<Int64>(0)
+        let cache = TrustCache(now: { now.withLock { $0 } })
         cache.accept(trust(good))
         #expect(cache.hasAccepted(trust(good)))
         #expect(!cache.hasAccepted(trust(good, host: "b.test")))
@@ -204,7 +204,7 @@ import Testing
         #expect(!cache.hasAccepted(trust(good, version: "TLSv1.2")))
         #expect(!cache.hasAccepted(trust(good, cipher: "CHACHA20")))
         #expect(!cache.hasAccepted(trust(good, built: good + other)))
-        now = TrustCache.lifetime
+        now.withLock { $0 = TrustCache.lifetime }
         #expect(!cache.hasAccepted(trust(good)))
     }
 }

@@ -47,6 +47,10 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofRequests(_ configuration: Session.Configuration) -> Self? {
+        let loops = configuration.eventLoops.count
+        guard (1...Session.Configuration.EventLoopCount.maximum).contains(loops) else {
+            return Self("eventLoops", "\(loops) is not a number from 1 to 64")
+        }
         let limits = configuration.requestLimits
         for (name, value) in [("perHost", limits.perHost), ("total", limits.total)] {
             if let value, value < 1 { return Self("requestLimits.\(name)", "\(value) is less than 1") }

@@ -10,12 +10,11 @@ import Synchronization
 /// connections stay open.
 ///
 /// The methods may be called on any thread. They pass commands to an engine, which runs on an ``EventLoop`` and handles
-/// the commands in order.
+/// the commands in order. With several event loops (``Session/Configuration/eventLoops``), there is an engine for each.
 public final class CurlTransport: Transport {
-    private let loop: EventLoop
-    let engine: TransferEngine
-    private let lastID = Atomic<TransferID>(0)
-    private let group: EngineGroup
+    let group: EngineGroup
+    let engines: [TransferEngine]
+    private let lastNumber = Atomic<UInt64>(0)
     private let limitsUploads: Bool
 
     /// Creates a transport.
@@ -29,15 +28,18 @@ public final class CurlTransport: Transport {
     ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
     ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
-        loop = configuration.eventLoop ?? EventLoop()
-        group = EngineGroup(configuration)
-        engine = TransferEngine(
-            loop: loop, configuration: configuration, serverTrustManager: serverTrustManager, group: group)
+        let group = EngineGroup(configuration)
+        self.group = group
+        engines = (0..<group.shares.loops).map { index in
+            TransferEngine(
+                loop: index == 0 ? configuration.eventLoop ?? EventLoop() : EventLoop(), configuration: configuration,
+                serverTrustManager: serverTrustManager, group: group, loopIndex: index)
+        }
         limitsUploads = configuration.speedLimits.upload != nil
     }
 
-    /// The event loop on which libcurl runs.
-    public var executor: (any TaskExecutor)? { loop }
+    /// The event loop on which libcurl runs; if there are several event loops, the first one.
+    public var executor: (any TaskExecutor)? { engines[0].loop }
 
     /// The storage of the cookies; `nil` if the cookie policy is `.never`.
     public var cookieStorage: (any CookieStorage)? { group.cookies }
@@ -49,7 +51,8 @@ public final class CurlTransport: Transport {
     ///   or has already started an exchange.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool {
         // The manager's evaluators have not checked the connections that are already open.
-        lastID.load(ordering: .relaxed) == 0 && engine.setServerTrustManager(manager)
+        guard lastNumber.load(ordering: .relaxed) == 0 else { return false }
+        return engines.allSatisfy { $0.setServerTrustManager(manager) }
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
@@ -62,37 +65,43 @@ public final class CurlTransport: Transport {
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
-        let id = lastID.add(1, ordering: .relaxed).newValue
+        let id = group.choose(for: request, lastNumber.add(1, ordering: .relaxed).newValue)
+        let engine = engines[EngineGroup.loop(of: id)]
         do throws(RequestError) {
-            engine.accept(.start(id, request, try upload(for: request, id), options, observer))
+            engine.accept(.start(id, request, try upload(for: request, id, engine), options, observer))
         } catch {
+            group.ended(id, nil)
             engine.accept(.refuse(error, observer))
         }
         return CurlExchange(id: id, engine: engine)
     }
 
-    private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
-        guard engine.limitsRequests, request.hasBody, request.body?.data == nil else {
-            return try openedUpload(for: request, id)
+    private func upload(
+        for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
+    ) throws(RequestError) -> UploadBody {
+        guard group.queue != nil, request.hasBody, request.body?.data == nil else {
+            return try openedUpload(for: request, id, engine)
         }
-        return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id) }
+        return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id, engine) }
     }
 
-    private func openedUpload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
+    private func openedUpload(
+        for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
+    ) throws(RequestError) -> UploadBody {
         guard let body = request.body, body.data == nil, let opened = try body.open() else {
             let isLimited = limitsUploads || request.speedLimits.upload != nil
             return UploadBody(request.body?.data, of: request, isLimited: isLimited)
         }
         return .channel(
-            UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
+            UploadChannel(opened, isReplayable: body.isReplayable) { engine.accept(.sendMore(id)) })
     }
 
     /// Closes the idle connections; see ``Session/renewConnections()``.
-    public func renewConnections() { engine.accept(.renewConnections) }
+    public func renewConnections() { group.renewConnections() }
 
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
-        await engine.shutDown()
+        for engine in engines { await engine.shutDown() }
         group.close()
     }
 }
@@ -128,6 +137,8 @@ enum EngineCommand: Sendable {
     /// Continues the upload, because the bytes that libcurl requested are now available.
     case sendMore(TransferID)
     case renewConnections
+    /// Starts a transfer that no longer has to wait for other exchanges.
+    case granted(TransferID)
     /// Continues a transfer whose body was opened.
     case opened(TransferID, Result<UploadBody, RequestError>)
 

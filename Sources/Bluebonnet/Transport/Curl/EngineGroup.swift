@@ -1,17 +1,148 @@
+import FoundationEssentials
+
 /// The state that the engines of a transport share; each engine runs on an event loop of its own.
 final class EngineGroup: Sendable {
     /// The session's cookies, and the hosts that require TLS; `nil` if the session does not store them.
     let cookies: SessionCookies?
     let hsts: SessionHSTS?
+    /// The exchanges that wait for other exchanges to end; `nil` if there are no limits.
+    let queue: Locked<RequestQueue>?
+    let verdicts = SharedVerdicts()
+    let shares: LoopShares
+    /// The choice of a loop for each exchange; `nil` if there is only one loop.
+    private let choice: Locked<LoopChoice>?
+    /// The engines that have started an exchange, by the number of their loop.
+    private let engines = Locked<[Int: TransferEngine]>([:])
+    private let options: RoutingOptions
 
     init(_ configuration: Session.Configuration) {
         cookies = SessionCookies(configuration.cookies)
         hsts = SessionHSTS(configuration.hsts)
+        queue = RequestQueue(configuration.requestLimits).map { Locked($0) }
+        let shares = LoopShares(configuration)
+        self.shares = shares
+        choice =
+            shares.loops == 1
+            ? nil : Locked(LoopChoice(shares, idleLifetime: configuration.connectionLimits.idleLifetime))
+        options = RoutingOptions(configuration)
+    }
+
+    /// Chooses the loop of an exchange; returns the ID of the exchange, which contains the number of the loop.
+    func choose(for request: HTTPRequest, _ number: UInt64) -> TransferID {
+        guard let choice else { return number << Self.loopBits }
+        let url = hsts?.secured(request.url) ?? request.url
+        let key = options.destination(of: request, url)
+        let mayMultiplex = options.mayMultiplex(request, url)
+        let now = MonotonicClock.now()
+        let loop = choice.withLock { $0.choose(for: number, to: key, mayMultiplex: mayMultiplex, now: now) }
+        return number << Self.loopBits | UInt64(loop)
+    }
+
+    /// The number of the loop on which an exchange runs.
+    static func loop(of id: TransferID) -> Int { Int(id & (1 << loopBits - 1)) }
+
+    private static let loopBits: UInt64 = 8
+
+    /// Called when an exchange has ended; the version is that of its response.
+    func ended(_ id: TransferID, _ version: HTTPVersion?) {
+        choice?.withLock {
+            $0.ended(id >> Self.loopBits, on: Self.loop(of: id), isMultiplexed: version?.isMultiplexed)
+        }
+    }
+
+    /// Called when an engine starts its first exchange, and when it has ended.
+    func add(_ engine: TransferEngine, ofLoop index: Int) { engines.withLock { $0[index] = engine } }
+    func removeEngine(ofLoop index: Int) { _ = engines.withLock { $0.removeValue(forKey: index) } }
+
+    func engine(ofLoop index: Int) -> TransferEngine? { engines.withLock { $0[index] } }
+
+    /// Closes the idle connections of all engines.
+    func renewConnections() {
+        for engine in engines.withLock({ Array($0.values) }) { engine.accept(.renewConnections) }
     }
 
     /// Called when the session has ended.
     func close() {
         cookies?.close()
         hsts?.close()
+    }
+}
+
+/// The settings that determine the destination of an exchange before its options are set.
+private struct RoutingOptions: Sendable {
+    private let configuration: Session.Configuration
+    private let usesEnvironment: Bool
+
+    init(_ configuration: Session.Configuration) {
+        self.configuration = configuration
+        usesEnvironment = !ProxyEnvironment().isEmpty
+    }
+
+    /// The destination; all requests that may use a proxy have the same one, because they share its connections.
+    func destination(of request: HTTPRequest, _ url: URL) -> ConnectionDestination {
+        let usesProxy =
+            switch request.proxy ?? configuration.proxy {
+            case .none: false
+            case .environment: usesEnvironment
+            case .url: true
+            }
+        guard !usesProxy, configuration.unixSocketPath == nil else { return .proxy("") }
+        let origin = Origin(of: url)
+        let host = configuration.dns.replacement(for: origin.host, origin.port) ?? origin.host
+        return .server(host: host, port: origin.port)
+    }
+
+    /// Whether a connection may carry many exchanges.
+    func mayMultiplex(_ request: HTTPRequest, _ url: URL) -> Bool {
+        switch request.httpVersion ?? configuration.httpVersion {
+        case .http1_1: false
+        case .http2PriorKnowledge: TransferOptions.isSecure(url) || !CleartextHTTP2Streams.isGuarded
+        case .automatic, .http3, .http3Only: TransferOptions.isSecure(url)
+        }
+    }
+}
+
+/// The evaluations of servers that are running, so that the loops of a session do not evaluate a server twice.
+final class SharedVerdicts: Sendable {
+    private struct Evaluation {
+        let task: Task<RequestError?, Never>
+        var waiting: Int
+    }
+
+    /// The servers that were accepted.
+    let cache = TrustCache()
+    private let evaluations = Locked<[TrustCache.Key: Evaluation]>([:])
+
+    /// Returns the verdict on a server; an evaluation ends early when all tasks that wait for it are cancelled.
+    func verdict(on trust: ServerTrust, by evaluator: any ServerTrustEvaluating) async -> RequestError? {
+        let key = TrustCache.Key(trust)
+        let task = evaluations.withLock { evaluations in
+            var evaluation =
+                evaluations[key]
+                ?? Evaluation(task: Task { await evaluator.awaitedVerdict(on: trust) }, waiting: 0)
+            evaluation.waiting += 1
+            evaluations[key] = evaluation
+            return evaluation.task
+        }
+        return await withTaskCancellationHandler {
+            let error = await task.value
+            let isFirst = evaluations.withLock { evaluations in
+                guard evaluations[key]?.task == task else { return false }
+                evaluations[key] = nil
+                return true
+            }
+            // The result of an evaluation that was cancelled does not count.
+            if isFirst, error == nil { cache.accept(trust) }
+            return error
+        } onCancel: {
+            let isLast = evaluations.withLock { evaluations in
+                guard evaluations[key]?.task == task else { return false }
+                evaluations[key]?.waiting -= 1
+                guard evaluations[key]?.waiting == 0 else { return false }
+                evaluations[key] = nil
+                return true
+            }
+            if isLast { task.cancel() }
+        }
     }
 }

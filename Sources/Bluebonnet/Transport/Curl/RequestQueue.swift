@@ -115,6 +115,8 @@ struct RequestQueue {
         return nil
     }
 
+    func isWaiting(_ id: TransferID) -> Bool { waiting[id] != nil }
+
     /// Called when a running or waiting exchange has ended.
     mutating func left(_ id: TransferID, to host: Origin) {
         guard var state = hosts.removeValue(forKey: host) else { return }
@@ -153,7 +155,7 @@ extension TransferEngine {
         guard transfer.place == .outside else { return false }
         let host = Origin(of: transfer.request.url)
         let urgency = transfer.request.priority?.urgency ?? 3
-        if queue?.enters(transfer.id, to: host, urgency: urgency) == true {
+        if group.queue?.withLock({ $0.enters(transfer.id, to: host, urgency: urgency) }) == true {
             transfer.place = .running
             return true
         }
@@ -162,16 +164,26 @@ extension TransferEngine {
         return false
     }
 
-    /// Starts the exchanges that no longer have to wait.
+    /// Starts the exchanges that no longer have to wait, on this loop or on others.
     func startQueued() {
-        while let id = queue?.next() {
-            guard let transfer = transfers[id] else { continue }
-            transfer.place = .running
-            transfer.limits.leftQueue(at: shared.now)
-            transfer.responseBuffer.lastActivity = shared.now
-            addWhenOpen(transfer)
-            if transfers[id] != nil { checkLimits(of: transfer) }
+        while let id = group.queue?.withLock({ $0.next() }) {
+            let index = EngineGroup.loop(of: id)
+            if index == loopIndex { granted(id) } else { group.engine(ofLoop: index)?.accept(.granted(id)) }
         }
+    }
+
+    /// Starts an exchange that no longer has to wait.
+    ///
+    /// The exchange may have ended, or may wait again, since another loop has granted it.
+    func granted(_ id: TransferID) {
+        guard let transfer = transfers[id], transfer.place == .waiting,
+            group.queue?.withLock({ $0.isWaiting(id) }) == false
+        else { return }
+        transfer.place = .running
+        transfer.limits.leftQueue(at: shared.now)
+        transfer.responseBuffer.lastActivity = shared.now
+        addWhenOpen(transfer)
+        if transfers[id] != nil { checkLimits(of: transfer) }
     }
 
     /// Opens the body of an exchange that may run, and then adds the exchange to libcurl.
@@ -202,6 +214,6 @@ extension TransferEngine {
         guard transfer.place != .outside else { return }
         transfer.place = .outside
         transfer.limits.leftQueue(at: shared.now)
-        queue?.left(transfer.id, to: Origin(of: transfer.request.url))
+        group.queue?.withLock { $0.left(transfer.id, to: Origin(of: transfer.request.url)) }
     }
 }

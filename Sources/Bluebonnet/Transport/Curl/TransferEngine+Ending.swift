@@ -108,6 +108,7 @@ extension TransferEngine {
                 pool.append(easy)
             }
         }
+        group.ended(transfer.id, outcome.response?.httpVersion)
         ended.append((transfer.observer, outcome))
     }
 

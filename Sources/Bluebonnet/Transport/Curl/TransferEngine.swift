@@ -33,9 +33,10 @@ actor TransferEngine: EventLoopClient {
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
-    /// The exchanges that wait for other exchanges to end; `nil` if there are no limits.
-    var queue: RequestQueue?
-    let limitsRequests: Bool
+    let group: EngineGroup
+    /// The number of the loop in the group.
+    let loopIndex: Int
+    var limitsRequests: Bool { group.queue != nil }
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
@@ -58,16 +59,18 @@ actor TransferEngine: EventLoopClient {
 
     init(
         loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil,
-        group: EngineGroup? = nil
+        group: EngineGroup? = nil, loopIndex: Int = 0
     ) {
         self.loop = loop
         let group = group ?? EngineGroup(configuration)
+        self.group = group
+        self.loopIndex = loopIndex
+        var configuration = configuration
+        configuration.connectionLimits = group.shares.limits(ofLoop: loopIndex)
         manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
-        queue = RequestQueue(configuration.requestLimits)
-        limitsRequests = queue != nil
     }
 
     // MARK: Work from the transport
@@ -137,6 +140,7 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
+        case .granted(let id): granted(id)
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
         case .renewConnections:
@@ -192,6 +196,7 @@ actor TransferEngine: EventLoopClient {
         multis = CleartextHTTP2Streams()
         guard isAttached else { return }
         isAttached = false
+        group.removeEngine(ofLoop: loopIndex)
         loop.remove(self)
         loop.detach()
     }
@@ -200,7 +205,8 @@ actor TransferEngine: EventLoopClient {
         guard !isAttached else { return }
         isAttached = true
         let named = manager.withLock { manager in exchange(&manager, with: .settled) }
-        if case .named(let manager) = named { trust = TrustCoordinator(manager) }
+        if case .named(let manager) = named { trust = TrustCoordinator(manager, group.verdicts) }
+        group.add(self, ofLoop: loopIndex)
         loop.attach()
         loop.add(self)
     }
@@ -255,7 +261,7 @@ actor TransferEngine: EventLoopClient {
         transfer.multi = multi
         do throws(RequestError) {
             let policy = try trust?.policy(for: transfer, options)
-            transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.cache)
+            transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.verdicts.cache)
         } catch {
             return finish(transfer, with: error)
         }

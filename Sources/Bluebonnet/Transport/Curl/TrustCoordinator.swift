@@ -9,7 +9,7 @@ final class TrustCoordinator {
     /// The maximum number of hosts with stored policies.
     private static let policyLimit = 1024
 
-    let cache = TrustCache()
+    let verdicts: SharedVerdicts
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
     /// The evaluator of each host, which the manager returns only once.
@@ -32,7 +32,8 @@ final class TrustCoordinator {
         let proxies: [String]
     }
 
-    init(_ manager: ServerTrustManager) {
+    init(_ manager: ServerTrustManager, _ verdicts: SharedVerdicts) {
+        self.verdicts = verdicts
         self.manager = manager
     }
 
@@ -79,7 +80,7 @@ final class TrustCoordinator {
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
-        guard !cache.hasAccepted(trust) else { return .isAccepted }
+        guard !verdicts.cache.hasAccepted(trust) else { return .isAccepted }
         let key = TrustCache.Key(trust)
         transfer.awaitedVerdict = key
         waiting[key, default: []].insert(transfer.id)
@@ -95,12 +96,11 @@ final class TrustCoordinator {
     }
 
     /// Records the result of an evaluation; returns the transfers that have waited for it.
-    func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
+    func decided(_ number: Int, _ trust: ServerTrust) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
         // Another evaluation may be running, because the last transfer that waited for this evaluation may have
         // cancelled it.
         guard evaluations[key]?.number == number else { return [] }
-        if isAccepted { cache.accept(trust) }
         evaluations[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }
@@ -175,8 +175,8 @@ final class TrustPolicy: Sendable {
 
 /// Stores for some time which servers asynchronous evaluators have accepted.
 ///
-/// An instance belongs to the engine and never leaves the loop's thread.
-final class TrustCache {
+/// The loops of a session share an instance.
+final class TrustCache: Sendable {
     /// A server, identified by all properties that an evaluator may have checked.
     ///
     /// The server may later be revoked, may have expired, or may use an older version of TLS.
@@ -208,22 +208,25 @@ final class TrustCache {
     static let lifetime: Int64 = 300_000_000_000
     private static let limit = 1024
 
-    private var accepted: [Key: Int64] = [:]
-    private let now: () -> Int64
+    private let accepted = Locked<[Key: Int64]>([:])
+    private let now: @Sendable () -> Int64
 
-    init(now: @escaping () -> Int64 = { MonotonicClock.now() }) {
+    init(now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() }) {
         self.now = now
     }
 
     func hasAccepted(_ trust: ServerTrust) -> Bool {
-        accepted[Key(trust)].map { now() - $0 < Self.lifetime } ?? false
+        let key = Key(trust)
+        return accepted.withLock { $0[key] }.map { now() - $0 < Self.lifetime } ?? false
     }
 
     func accept(_ trust: ServerTrust) {
-        let time = now()
-        if accepted.count >= Self.limit { accepted = accepted.filter { time - $0.value < Self.lifetime } }
-        if accepted.count >= Self.limit { accepted.removeAll() }
-        accepted[Key(trust)] = time
+        let (key, time) = (Key(trust), now())
+        accepted.withLock { accepted in
+            if accepted.count >= Self.limit { accepted = accepted.filter { time - $0.value < Self.lifetime } }
+            if accepted.count >= Self.limit { accepted.removeAll() }
+            accepted[key] = time
+        }
     }
 }
 
@@ -243,7 +246,7 @@ extension TransferEngine {
         }
         coordinator.startEvaluation(trust) { number in
             Task {
-                let error = await evaluator.awaitedVerdict(on: trust)
+                let error = await coordinator.verdicts.verdict(on: trust, by: evaluator)
                 self.received(error, from: number, on: trust)
             }
         }
@@ -252,7 +255,7 @@ extension TransferEngine {
     private func received(_ error: RequestError?, from number: Int, on trust: ServerTrust) {
         guard !isShutDown, let coordinator = self.trust else { return }
         shared.now = MonotonicClock.now()
-        for id in coordinator.decided(number, trust, isAccepted: error == nil) {
+        for id in coordinator.decided(number, trust) {
             guard let transfer = transfers[id], transfer.awaitedVerdict == TrustCache.Key(trust) else { continue }
             transfer.awaitedVerdict = nil
             if let error {
