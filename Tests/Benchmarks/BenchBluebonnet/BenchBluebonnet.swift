@@ -11,6 +11,7 @@ struct BenchBluebonnet {
             let client = try BenchClient()
             var configuration = Session.Configuration()
             configuration.tls.caFile = client.authorityFile
+            configuration.eventLoops = .init(client.loops)
             if client.isBare { configuration.cookies.policy = .never }
             if client.usesHTTP3 { configuration.httpVersion = .http3Only }
             if client.makesHandshakes {

@@ -40,6 +40,8 @@ public struct BenchClient: Sendable {
     public let isBare: Bool
     /// Whether every request uses a new connection with a full handshake.
     public let makesHandshakes: Bool
+    /// The number of event loops; `loops=1`.
+    public let loops: Int
     /// The workload.
     public let workload: Workload
 
@@ -87,6 +89,7 @@ public struct BenchClient: Sendable {
         isIntercepted = values["intercepted"] == "1"
         makesHandshakes = values["handshakes"] == "1"
         isBare = values["bare"] == "1"
+        loops = values["loops"] == nil ? 1 : try number("loops")
     }
 
     /// Warms up, sends the requests, and writes the measurements to standard output.

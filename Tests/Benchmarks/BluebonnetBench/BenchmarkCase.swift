@@ -13,12 +13,14 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case intercepted, bare
     /// Completion handlers on a private queue; `bare` is the yardstick.
     case callbacks
+    /// Bluebonnet with two event loops; `bluebonnet` is the yardstick.
+    case twoLoops = "two-loops"
 
     /// The name of the program, which is in the same directory as this program.
     var program: String {
         switch self {
         case .libcurl, .libcurlKeeping: "BenchLibcurl"
-        case .bluebonnet, .memory, .intercepted, .bare: "BenchBluebonnet"
+        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops: "BenchBluebonnet"
         case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
         case .curl: "BenchCommand"
@@ -30,6 +32,7 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         switch self {
         case .intercepted: ["intercepted=1"]
         case .bare: ["bare=1"]
+        case .twoLoops: ["loops=2"]
         case .libcurlKeeping: ["keep=262144"]
         default: []
         }
@@ -95,6 +98,8 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get-intercepted", clients: [.bare, .intercepted], yardstick: .bare),
             // The cost of a completion handler on a private queue.
             BenchmarkCase(name: "small-get-callbacks", clients: [.bare, .callbacks], yardstick: .bare),
+            // The cost of a second event loop, which must be small where there is no core for it.
+            BenchmarkCase(name: "small-get-loops", clients: [.bluebonnet, .twoLoops], yardstick: .bluebonnet),
             // URLSession on Linux has no setting for the certificate authorities to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
