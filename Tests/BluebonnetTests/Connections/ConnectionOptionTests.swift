@@ -238,7 +238,11 @@ import Testing
     @Test(arguments: [1, 2]) func `the allowed number of connections is kept`(_ kept: Int) async throws {
         let first = try await LocalServer { $0.fallback { _ in .text("a") } }
         let second = try await LocalServer { $0.fallback { _ in .text("b") } }
-        let session = TestHarness.session { $0.connectionLimits.idle = kept }
+        let session = TestHarness.session {
+            $0.connectionLimits.idle = kept
+            // The limit is divided among the loops.
+            $0.eventLoops = 1
+        }
         for server in [first, second] { _ = try await session.request(server.url).serializingString().value }
         let answer = await session.request(first.url).serializingString().response
         #expect(answer.metrics?.isReusedConnection == (kept == 2))

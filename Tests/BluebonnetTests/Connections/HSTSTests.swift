@@ -96,6 +96,8 @@ import Testing
         let session = try TestHarness.trustingSession {
             $0.hsts = .memory
             $0.httpVersion = .http2PriorKnowledge
+            // The requests share a connection.
+            $0.eventLoops = 1
             $0.dns.connectTo = [":443": "127.0.0.1:\(port)"]
         }
         let made = Locked<DataRequest?>(nil)
@@ -108,7 +110,7 @@ import Testing
         let task = request.serializingString()
         // The transport has it, most likely; it goes to the same server in any case.
         for _ in 0..<100_000 where request.requests.isEmpty { await Task.yield() }
-        _ = try await session.cookies.all()
+        await TestHarness.performEarlierCommands(of: session)
         let announced = await session.request("https://named.test/hsts").serializingString().response
         #expect(announced.value == "remembered\n")
         request.resume()

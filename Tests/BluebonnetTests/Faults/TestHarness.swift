@@ -34,6 +34,12 @@ enum TestHarness {
         }
     }
 
+    /// Waits until the event loops of a session have performed the earlier commands.
+    static func performEarlierCommands(of session: Session) async {
+        guard let transport = session.context.transport as? CurlTransport else { return }
+        for engine in transport.engines { _ = await engine.isShutDown }
+    }
+
     // MARK: Servers
 
     /// Starts a server that reads a request and answers it with these bytes, then closes the connection.

@@ -16,7 +16,7 @@ struct LoopShares: Equatable {
         limits = configuration.connectionLimits
         // A limit of the speed holds for all transfers together, which wait in one queue.
         let count = min(max(configuration.eventLoops.count, 1), Session.Configuration.EventLoopCount.maximum)
-        let requested = configuration.speedLimits.isEmpty ? count : 1
+        let requested = configuration.speedLimits.isEmpty ? min(count, max(1, limits.idle)) : 1
         let total = max(1, limits.total ?? .max)
         guard let perHost = limits.perHost.map({ max(1, min($0, total)) }) else {
             loops = min(requested, total)
@@ -37,7 +37,7 @@ struct LoopShares: Equatable {
         var share = limits
         share.perHost = limits.perHost.map { min($0, limits.total ?? .max) / loopsPerHost }
         share.total = limits.total.map { $0 / loops + (index < $0 % loops ? 1 : 0) }
-        share.idle = max(1, limits.idle / loops)
+        share.idle = limits.idle / loops
         return share
     }
 }
