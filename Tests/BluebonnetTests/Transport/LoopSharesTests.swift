@@ -116,6 +116,18 @@ struct LoopChoiceTests {
         for loop in 0..<4 { #expect(loops.count { $0 == loop } == 16) }
     }
 
+    @Test(arguments: [(4, true), (5, false)])
+    mutating func `a loop with much more work is not used, although it has an idle connection`(
+        more: Int, isUsed: Bool
+    ) throws {
+        let first = begin("a")
+        try end(first.id)
+        let others = (0..<40).map { _ in begin("b") }
+        for (id, loop) in others where loop != first.loop { try end(id) }
+        for (id, _) in others.filter({ $0.loop == first.loop }).dropFirst(more) { try end(id) }
+        #expect((begin("a").loop == first.loop) == isUsed)
+    }
+
     @Test mutating func `concurrent HTTP/2 requests use another loop when a connection has many streams`() throws {
         let loops = (0..<LoopChoice.streams + 1).map { _ in begin(mayMultiplex: true).loop }
         #expect(Set(loops.dropLast()) == [0])

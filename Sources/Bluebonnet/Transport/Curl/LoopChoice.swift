@@ -2,9 +2,9 @@
 ///
 /// This is a value type without I/O and without a clock.
 ///
-/// An exchange goes to a loop with an idle connection to its destination, or to the loop with the least work. The
-/// connections are not counted, but estimated: with HTTP/1.1, a loop keeps as many connections as it has used at the
-/// same time. A wrong estimate costs a handshake, but no request.
+/// An exchange goes to a loop with an idle connection to its destination, or to the loop with the least work, also if
+/// the other loop has much more work. The connections are not counted, but estimated: with HTTP/1.1, a loop keeps as
+/// many connections as it has used at the same time. A wrong estimate costs a handshake, but no request.
 struct LoopChoice {
     private struct Destination {
         /// The numbers of running exchanges and of connections, by loop.
@@ -20,6 +20,8 @@ struct LoopChoice {
 
     /// The number of exchanges on a multiplexed connection at which another loop opens a connection, too.
     static let streams = 32
+    /// The difference of work up to which a loop with an idle connection is preferred.
+    private static let tolerance = 4
     /// The number of destinations at which idle ones are forgotten.
     private static let limit = 1024
 
@@ -53,8 +55,10 @@ struct LoopChoice {
         let loops = loops(of: key)
         // With a limit, the exchanges of a destination wait for each other, whatever else its loops do.
         func work(_ loop: Int) -> Int { limitsHosts ? destination.running[loop] : load[loop] }
-        let withRoom = loops.filter { destination.running[$0] < destination.room(on: $0) }
-        let loop = (withRoom.isEmpty ? loops : withRoom).min { work($0) < work($1) } ?? 0
+        func leastBusy(_ loops: [Int]) -> Int? { loops.min { work($0) < work($1) } }
+        let idlest = leastBusy(loops) ?? 0
+        var loop = leastBusy(loops.filter { destination.running[$0] < destination.room(on: $0) }) ?? idlest
+        if work(loop) - work(idlest) > max(Self.tolerance, work(loop) / 8) { loop = idlest }
         load[loop] += 1
         destination.running[loop] += 1
         destination.connections[loop] = max(
