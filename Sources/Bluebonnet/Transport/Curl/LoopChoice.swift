@@ -20,7 +20,7 @@ struct LoopChoice {
 
     /// The number of exchanges on a multiplexed connection at which another loop opens a connection, too.
     static let streams = 32
-    /// The difference of work up to which a loop with an idle connection is preferred.
+    /// The difference of work up to which a loop with an idle HTTP/1.1 connection is preferred.
     private static let tolerance = 4
     /// The number of destinations at which idle ones are forgotten.
     private static let limit = 1024
@@ -58,7 +58,8 @@ struct LoopChoice {
         func leastBusy(_ loops: [Int]) -> Int? { loops.min { work($0) < work($1) } }
         let idlest = leastBusy(loops) ?? 0
         var loop = leastBusy(loops.filter { destination.running[$0] < destination.room(on: $0) }) ?? idlest
-        if work(loop) - work(idlest) > max(Self.tolerance, work(loop) / 8) { loop = idlest }
+        let tolerance = destination.isMultiplexed ? Self.streams : Self.tolerance
+        if work(loop) - work(idlest) > max(tolerance, work(loop) / 8) { loop = idlest }
         load[loop] += 1
         destination.running[loop] += 1
         destination.connections[loop] = max(
