@@ -13,6 +13,8 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case intercepted, bare
     /// Completion handlers on a private queue; `bare` is the yardstick.
     case callbacks
+    /// Bluebonnet of another build, for the option `--old`.
+    case old
     /// Bluebonnet with two event loops; `bluebonnet` is the yardstick.
     case twoLoops = "two-loops"
 
@@ -20,7 +22,7 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     var program: String {
         switch self {
         case .libcurl, .libcurlKeeping: "BenchLibcurl"
-        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops: "BenchBluebonnet"
+        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops, .old: "BenchBluebonnet"
         case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
         case .curl: "BenchCommand"

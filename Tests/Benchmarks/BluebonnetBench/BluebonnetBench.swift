@@ -11,12 +11,14 @@ struct BluebonnetBench {
     private static let usage = """
         usage: swift run -c release BluebonnetBench compare [--requests N] [--concurrency C] [--rounds R]
                                                             [--json FILE] [--case NAME]... [--client NAME]...
+                                                            [--old DIRECTORY]
                swift run -c release BluebonnetBench count [--concurrency C] [--case NAME]... [--client NAME]...
                swift run -c release BluebonnetBench startup [--runs N] [--json FILE]
 
         compare  runs every case for every client, interleaved, and prints the medians of the rounds
                  cases: \(BenchmarkCase.all.map(\.name).joined(separator: ", "))
                  clients: \(BenchmarkClient.allCases.map(\.rawValue).joined(separator: ", "))
+                 --old also runs the program BenchBluebonnet of another build, in this directory, as the client `old`
         count    counts the instructions of a small request with callgrind, on any machine the same
         startup  measures a program that fetches once and exits against the curl command line, with hyperfine
         """
@@ -56,6 +58,8 @@ struct BenchmarkOptions {
     var rounds = 9
     /// How often a program is started by `startup`.
     var runs = 30
+    /// The directory with the programs of another build, to compare with.
+    var old: String?
     /// Where to write the results as JSON.
     var json: String?
     /// The cases to run.
@@ -79,6 +83,7 @@ struct BenchmarkOptions {
             case "--rounds": rounds = try number()
             case "--runs": runs = try number()
             case "--json": json = value
+            case "--old": old = URL(fileURLWithPath: value).path
             case "--case": caseNames.append(value)
             case "--client": clientNames.append(value)
             default: throw BenchFailure("unknown option \(option)")
@@ -88,6 +93,13 @@ struct BenchmarkOptions {
             cases = try caseNames.map { name in
                 guard let found = cases.first(where: { $0.name == name }) else { throw BenchFailure("no case \(name)") }
                 return found
+            }
+        }
+        if old == nil {
+            clients.removeAll { $0 == .old }
+        } else {
+            for index in cases.indices where cases[index].clients.contains(.bluebonnet) {
+                cases[index].clients.append(.old)
             }
         }
         if !clientNames.isEmpty {

@@ -43,6 +43,7 @@ enum ChildProcess {
     }
 
     private static func find(_ program: String) throws -> URL {
+        if program.hasPrefix("/") { return URL(fileURLWithPath: program) }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
         let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let folders = [own] + (path.split(separator: ":") + ["/usr/sbin"]).map { URL(fileURLWithPath: String($0)) }

@@ -54,7 +54,8 @@ struct Comparison {
         let arguments = servers.arguments(client, benchmark, requests, concurrency: concurrency(benchmark))
         let before = servers.acceptedConnections
         defer { servers.files.removeWritten() }
-        let output = try ChildProcess.run(client.program, arguments, on: pinning)
+        let program = client == .old ? "\(options.old ?? "")/\(client.program)" : client.program
+        let output = try ChildProcess.run(program, arguments, on: pinning)
         var sample = try Sample(output)
         sample.connections = servers.acceptedConnections - before - 1
         if let limit = benchmark.maximumConnections, sample.connections > limit {

@@ -7,6 +7,8 @@
 /// many connections as it has used at the same time. A wrong estimate costs a handshake, but no request.
 struct LoopChoice {
     private struct Destination {
+        /// The first of the loops that the destination uses, which is different for each destination.
+        let firstLoop: Int
         /// The numbers of running exchanges and of connections, by loop.
         var running: [Int]
         var connections: [Int]
@@ -14,8 +16,12 @@ struct LoopChoice {
         var isMultiplexed: Bool
         var lastUse: Int64
 
-        /// The number of exchanges for which a loop opens no further connection.
-        func room(on loop: Int) -> Int { connections[loop] * (isMultiplexed ? LoopChoice.streams : 1) }
+        var isIdle: Bool { running.allSatisfy { $0 == 0 } }
+
+        /// Whether a loop needs no further connection for another exchange.
+        func hasRoom(on loop: Int) -> Bool {
+            running[loop] < connections[loop] * (isMultiplexed ? LoopChoice.streams : 1)
+        }
     }
 
     /// The number of exchanges on a multiplexed connection at which another loop opens a connection, too.
@@ -28,9 +34,13 @@ struct LoopChoice {
     private let loopsPerHost: Int
     private let limitsHosts: Bool
     private let idleLifetime: Int64
+    /// The numbers of running exchanges, by loop.
     private var load: [Int]
-    private var destinations: [ConnectionDestination: Destination] = [:]
-    private var running: [UInt64: ConnectionDestination] = [:]
+    private var destinations: [Destination] = []
+    private var indices: [ConnectionDestination: Int] = [:]
+    private var freeIndices: [Int] = []
+    /// The destinations of the running exchanges.
+    private var running: [UInt64: Int] = [:]
     private var nextCleanup = Self.limit
 
     init(_ shares: LoopShares, idleLifetime: Duration) {
@@ -41,58 +51,67 @@ struct LoopChoice {
     }
 
     /// Returns the loop for a new exchange.
-    mutating func choose(
-        for number: UInt64, to key: ConnectionDestination, mayMultiplex: Bool, now: Int64
-    ) -> Int {
-        if destinations.count >= nextCleanup { forgetIdle() }
-        var destination =
-            destinations.removeValue(forKey: key)
-            ?? Destination(
-                running: load.map { _ in 0 }, connections: load.map { _ in 0 }, isMultiplexed: mayMultiplex,
-                lastUse: now)
-        if now - destination.lastUse > idleLifetime { destination.connections = destination.running }
-        destination.lastUse = now
-        let loops = loops(of: key)
-        // With a limit, the exchanges of a destination wait for each other, whatever else its loops do.
-        func work(_ loop: Int) -> Int { limitsHosts ? destination.running[loop] : load[loop] }
-        func leastBusy(_ loops: [Int]) -> Int? { loops.min { work($0) < work($1) } }
-        let idlest = leastBusy(loops) ?? 0
-        var loop = leastBusy(loops.filter { destination.running[$0] < destination.room(on: $0) }) ?? idlest
-        let tolerance = destination.isMultiplexed ? Self.streams : Self.tolerance
-        if work(loop) - work(idlest) > max(tolerance, work(loop) / 8) { loop = idlest }
+    mutating func choose(for number: UInt64, to key: ConnectionDestination, mayMultiplex: Bool, now: Int64) -> Int {
+        let index = index(of: key, mayMultiplex: mayMultiplex, now: now)
+        if now - destinations[index].lastUse > idleLifetime {
+            destinations[index].connections = destinations[index].running
+        }
+        destinations[index].lastUse = now
+        let loop = choose(for: destinations[index])
         load[loop] += 1
-        destination.running[loop] += 1
-        destination.connections[loop] = max(
-            destination.connections[loop], destination.isMultiplexed ? 1 : destination.running[loop])
-        destinations[key] = destination
-        running[number] = key
+        running[number] = index
+        destinations[index].running[loop] += 1
+        let needed = destinations[index].isMultiplexed ? 1 : destinations[index].running[loop]
+        destinations[index].connections[loop] = max(destinations[index].connections[loop], needed)
         return loop
     }
 
-    /// Called when an exchange has ended, with the version of its response.
-    mutating func ended(_ number: UInt64, on loop: Int, isMultiplexed: Bool?) {
-        guard let key = running.removeValue(forKey: number), var destination = destinations.removeValue(forKey: key) else {
-            return
+    private func choose(for destination: Destination) -> Int {
+        // With a limit, the exchanges of a destination wait for each other, whatever else its loops do.
+        func work(_ loop: Int) -> Int { limitsHosts ? destination.running[loop] : load[loop] }
+        var idlest = destination.firstLoop
+        var connected: Int?
+        for offset in 0..<loopsPerHost {
+            let loop = (destination.firstLoop + offset) % load.count
+            if work(loop) < work(idlest) { idlest = loop }
+            if destination.hasRoom(on: loop), connected.map({ work(loop) < work($0) }) ?? true { connected = loop }
         }
-        load[loop] -= 1
-        if let isMultiplexed, isMultiplexed != destination.isMultiplexed {
-            destination.isMultiplexed = isMultiplexed
-            let running = destination.running
-            destination.connections = isMultiplexed ? running.map { min($0, 1) } : running
-        }
-        destination.running[loop] -= 1
-        destinations[key] = destination
+        guard let connected else { return idlest }
+        let tolerance = destination.isMultiplexed ? Self.streams : Self.tolerance
+        return work(connected) - work(idlest) > max(tolerance, work(connected) / 8) ? idlest : connected
     }
 
-    /// The loops that a destination uses; the first is different for each destination.
-    private func loops(of key: ConnectionDestination) -> [Int] {
-        guard loopsPerHost < load.count else { return Array(load.indices) }
-        let first = Int(UInt(bitPattern: key.hashValue) % UInt(load.count))
-        return (0..<loopsPerHost).map { (first + $0) % load.count }
+    private mutating func index(of key: ConnectionDestination, mayMultiplex: Bool, now: Int64) -> Int {
+        if let index = indices[key] { return index }
+        if indices.count >= nextCleanup { forgetIdle() }
+        let zeros = Array(repeating: 0, count: load.count)
+        let isShared = loopsPerHost == load.count
+        let destination = Destination(
+            firstLoop: isShared ? 0 : Int(UInt(bitPattern: key.hashValue) % UInt(load.count)), running: zeros,
+            connections: zeros, isMultiplexed: mayMultiplex, lastUse: now)
+        let index = freeIndices.popLast() ?? destinations.count
+        if index < destinations.count { destinations[index] = destination } else { destinations.append(destination) }
+        indices[key] = index
+        return index
     }
 
     private mutating func forgetIdle() {
-        destinations = destinations.filter { $0.value.running.contains { $0 > 0 } }
-        nextCleanup = max(Self.limit, 2 * destinations.count)
+        for (key, index) in indices where destinations[index].isIdle {
+            indices[key] = nil
+            freeIndices.append(index)
+        }
+        nextCleanup = max(Self.limit, 2 * indices.count)
+    }
+
+    /// Called when an exchange has ended; `isMultiplexed` tells whether the connection of its response was.
+    mutating func ended(_ number: UInt64, on loop: Int, isMultiplexed: Bool?) {
+        guard let index = running.removeValue(forKey: number) else { return }
+        load[loop] -= 1
+        if let isMultiplexed, isMultiplexed != destinations[index].isMultiplexed {
+            let running = destinations[index].running
+            destinations[index].isMultiplexed = isMultiplexed
+            destinations[index].connections = isMultiplexed ? running.map { min($0, 1) } : running
+        }
+        destinations[index].running[loop] -= 1
     }
 }
