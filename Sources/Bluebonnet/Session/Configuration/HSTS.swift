@@ -16,9 +16,9 @@ extension Session.Configuration {
         case memory
         /// Hosts are stored in the file at a path, in the format of `curl --hsts`.
         ///
-        /// The session reads the file before its first request, on the thread of an event loop. It writes the file when
-        /// the session has ended. The directory of the file must exist. The mode of the file becomes 0600, so only its
-        /// owner can read and write the file.
+        /// The session reads the file before its first request, and writes the file when the session has ended. The
+        /// directory of the file must exist. The mode of the file becomes 0600, so only its owner can read and write
+        /// the file.
         case file(String)
     }
 }
