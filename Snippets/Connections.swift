@@ -12,6 +12,7 @@ enum Connections {
         try await names(port: server.port)
         await dnsOverHTTPS()
         try await limits(server.url)
+        try await cores(server.url)
         await unixSocket("/no/such/socket")
         await identity("/no/such/client.pem", key: "/no/such/client.key")
         secure()
@@ -44,6 +45,16 @@ enum Connections {
         configuration.connectionLimits.perHost = 2
         configuration.connectionLimits.idleLifetime = .seconds(30)
         configuration.keepAlive = .init(idle: .seconds(20), interval: .seconds(5))
+        let session = Session(configuration: configuration)
+        // snippet.end
+        print(try await session.request(url).serializingString().value)
+        await session.shutdown()
+    }
+
+    static func cores(_ url: URL) async throws {
+        // snippet.cores
+        var configuration = Session.Configuration()
+        configuration.eventLoops = .cores
         let session = Session(configuration: configuration)
         // snippet.end
         print(try await session.request(url).serializingString().value)

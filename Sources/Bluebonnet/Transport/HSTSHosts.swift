@@ -62,7 +62,8 @@ struct HSTSHosts: Equatable {
         }
         if entries[host] == nil, entries.count >= Self.limit { removeOne(now) }
         // The file has four digits for the year.
-        let expires = Date(timeIntervalSince1970: min(now.timeIntervalSince1970 + maximumAge, HTTPDate.range.upperBound))
+        let expires = Date(
+            timeIntervalSince1970: min(now.timeIntervalSince1970 + maximumAge, HTTPDate.range.upperBound))
         entries[host] = Entry(expires: expires, includesSubdomains: includesSubdomains)
     }
 
@@ -112,7 +113,8 @@ struct HSTSHosts: Equatable {
             let end = entry.expires.map { Self.text($0) } ?? "unlimited"
             return "\(entry.includesSubdomains ? "." : "")\(host) \"\(end)\"\n"
         }
-        return "# Hosts that require TLS (RFC 6797), in the format of curl --hsts. Written by Bluebonnet.\n" + lines.joined()
+        return "# Hosts that require TLS (RFC 6797), in the format of curl --hsts. Written by Bluebonnet.\n"
+            + lines.joined()
     }
 
     private static func date(_ text: String) -> Date? {

@@ -45,7 +45,9 @@ struct HSTSHostsTests {
 
     @Test func `servers can add a thousand hosts, and the host that ends first is replaced`() {
         var hosts = HSTSHosts()
-        for number in 0...HSTSHosts.limit { hosts.received("max-age=\(100 + number)", from: "h\(number).test", now: now) }
+        for number in 0...HSTSHosts.limit {
+            hosts.received("max-age=\(100 + number)", from: "h\(number).test", now: now)
+        }
         #expect(!hosts.requireTLS(for: "h0.test", now: now))
         #expect(hosts.requireTLS(for: "h1.test", now: now))
         #expect(hosts.requireTLS(for: "h1000.test", now: now))

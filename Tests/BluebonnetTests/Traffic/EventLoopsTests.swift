@@ -8,7 +8,8 @@ import Testing
 /// Sessions with several event loops on the wire.
 @Suite(.timeLimit(.minutes(2))) struct EventLoopsTests {
     private func session(
-        loops: Int = 4, manager: ServerTrustManager? = nil, _ configure: (inout Session.Configuration) -> Void = { _ in }
+        loops: Int = 4, manager: ServerTrustManager? = nil,
+        _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) -> (Session, CurlTransport) {
         var configuration = Session.Configuration()
         configuration.eventLoops = .init(loops)
@@ -139,7 +140,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `limits for requests hold for all loops together, and no request waits for ever`() async throws {
+    @Test func `limits for requests hold for all loops together, and no request waits indefinitely`() async throws {
         let counter = Counter()
         let server = try await LocalServer { router in
             router.fallback { request in

@@ -171,9 +171,10 @@ struct LoopChoiceTests {
         var all: Set<Int> = []
         for host in 0..<50 {
             let key = ConnectionDestination.server(host: "h\(host)", port: 80)
-            let loops = Set((0..<8).map {
-                choice.choose(for: UInt64(host * 8 + $0), to: key, mayMultiplex: false, now: 0)
-            })
+            let loops = Set(
+                (0..<8).map {
+                    choice.choose(for: UInt64(host * 8 + $0), to: key, mayMultiplex: false, now: 0)
+                })
             #expect(loops.count == 2)
             all.formUnion(loops)
         }

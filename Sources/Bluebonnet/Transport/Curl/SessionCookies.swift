@@ -47,8 +47,16 @@ final class SessionCookies: CookieStorage {
     func close() { jar.withLock { $0 = nil } }
 }
 
-/// Sends and stores the cookies of a transfer.
+/// Sends and stores what a session keeps between exchanges: cookies, and hosts that require TLS.
 extension Transfer {
+    var isSecure: Bool { TransferOptions.isSecure(url) }
+
+    /// Stores that the server requires TLS (RFC 6797).
+    func storeRequirement(of head: ReceivedHead) {
+        guard let hsts = turn.hsts, let field = head.headers["Strict-Transport-Security"] else { return }
+        hsts.received(field, from: url)
+    }
+
     /// Sets the cookies of a request that libcurl is about to send: the stored ones, and then those of its own fields.
     func applyCookies() {
         guard let easy else { return }

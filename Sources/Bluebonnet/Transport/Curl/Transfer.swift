@@ -222,9 +222,7 @@ final class Transfer {
     /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
-        if let hsts = turn.hsts, let field = head.headers["Strict-Transport-Security"] {
-            hsts.received(field, from: url)
-        }
+        storeRequirement(of: head)
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -501,6 +499,4 @@ extension Transfer {
         }
         return nil
     }
-
-    var isSecure: Bool { TransferOptions.isSecure(url) }
 }

@@ -303,7 +303,7 @@ extension Transfer {
     }
 
     private var origin: String {
-        return "\(url.host(percentEncoded: false)?.lowercased() ?? ""):\(url.port ?? (isSecure ? 443 : 80))"
+        "\(url.host(percentEncoded: false)?.lowercased() ?? ""):\(url.port ?? (isSecure ? 443 : 80))"
     }
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
