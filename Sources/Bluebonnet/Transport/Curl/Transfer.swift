@@ -59,7 +59,6 @@ final class Transfer {
     private(set) var hasReportedHead = false
     /// The receiver of the body; `nil` if the body is collected.
     var receiver: (any BodyReceiver)?
-
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
     var needsDecoding = false
@@ -78,7 +77,6 @@ final class Transfer {
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
-
     private var authorities: AuthorityStore?
     /// The number of handshakes started for the transfer's connection, with a proxy or with the server.
     private(set) var handshakes = 0
