@@ -55,8 +55,8 @@ extension AFError {
                 .responseSerializationFailed(reason: .inputFileReadFailed(at: URL(filePath: path)))
             case .cancelled: .explicitlyCancelled
             case .sessionShutDown: .sessionDeinitialized
-            case .redirect, .cache, .cookies, .authentication, .connection, .timedOut, .invalidResponse, .download,
-                .eventSource, .bodyAlreadyRead, .internal:
+            case .redirect, .cache, .cookies, .authentication, .connection, .timedOut, .circuitOpen, .invalidResponse,
+                .download, .eventSource, .bodyAlreadyRead, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }
     }

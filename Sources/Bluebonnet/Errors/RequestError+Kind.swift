@@ -37,6 +37,10 @@ extension RequestError {
         case connection(ConnectionReason)
         /// A time limit was exceeded.
         case timedOut(TimeoutStage)
+        /// A ``CircuitBreaker`` refused the request, because earlier requests for the same key have failed.
+        ///
+        /// `retryAfter` is the time until the breaker lets a request through; zero if such a request is running.
+        case circuitOpen(retryAfter: Duration)
         /// The server was not trusted, or TLS could not be set up.
         case trust(TrustReason)
         /// The response is not valid HTTP, is incomplete, or is larger than the session allows.
@@ -74,6 +78,7 @@ extension RequestError {
             case .authentication(let reason): reason.description
             case .connection(let reason): reason.description
             case .timedOut(let stage): stage.description
+            case .circuitOpen(let delay): "a circuit breaker refused the request and is open for another \(delay)"
             case .trust(let reason): reason.description
             case .invalidResponse(let reason): reason.description
             case .validation(let reason): reason.description

@@ -129,7 +129,7 @@ extension EventSourceState {
     /// timeouts and interrupted handshakes.
     static func isPermanent(_ kind: RequestError.Kind) -> Bool {
         switch kind {
-        case .connection, .timedOut, .trust(.handshake): false
+        case .connection, .timedOut, .circuitOpen, .trust(.handshake): false
         case .invalidResponse(let reason):
             switch reason {
             case .malformed, .truncated, .http2Stream, .http3Stream: false

@@ -40,11 +40,12 @@ final class SessionContext: Sendable {
         self.configuration = configuration
         urlDefaults = configuration.urlDefaults.isEmpty ? nil : configuration.urlDefaults
         hasCache = configuration.cache != nil
+        self.interceptor = interceptor
+        adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
+        let transport = TraceInterceptor.traced(transport, by: adapters)
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }
             ?? transport
-        self.interceptor = interceptor
-        adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
         self.eventMonitors = eventMonitors
