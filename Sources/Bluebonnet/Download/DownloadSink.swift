@@ -55,6 +55,9 @@ final class DownloadSink {
     /// The number of bytes that the current or the last exchange has received.
     private(set) var fetched: Int64 = 0
 
+    /// The expected checksum of the file, which is set before the first exchange.
+    var checksum: DownloadChecksum?
+
     private let target: DownloadTarget
     private let partial: PartialFile
     /// Whether the next exchange may request only the bytes after those in the file.
@@ -71,6 +74,8 @@ final class DownloadSink {
     private var pendingStart: FileStart?
     /// The position in the file at which the body of the exchange ends, if the body is partial.
     private var end: Int64?
+    /// The digest of the beginning of the file.
+    private var digest: RunningDigest?
     private var hasFailed = false
     private var isSettled = false
 
@@ -179,6 +184,8 @@ final class DownloadSink {
             let size = partial.size
             defer { fetched += partial.size - size }
             try partial.write(data)
+            // If bytes before these are missing in the digest, all are read at the end.
+            if let digest, digest.count == size { digest.update(data) }
         } catch {
             throw noted(error)
         }
@@ -187,7 +194,7 @@ final class DownloadSink {
     /// Moves the file to the destination if no bytes are missing, or returns `.sendAgain` otherwise.
     ///
     /// - Throws: `.invalidResponse(.truncated)`, or `.download` if the file could not be moved. The file is kept in
-    ///   both cases.
+    ///   both cases. If the file has another checksum, `.download(.checksumMismatch)`, and the file is removed.
     func complete() throws(RequestError) -> Completion {
         do throws(RequestError) {
             try begin()
@@ -197,6 +204,11 @@ final class DownloadSink {
                 if let total, end < total { return .sendAgain }
             }
             guard let response else { preconditionFailure("a download is complete that has no response") }
+            if let expected = try checksum?.expected(for: response) {
+                let digest = digest.take() ?? RunningDigest(expected.algorithm)
+                try digest.read(partial.file, upTo: partial.size, path: partial.path)
+                try expected.check(digest)
+            }
             let path = try target.place(partial, response)
             isSettled = true
             return .file(URL(filePath: path, directoryHint: .notDirectory))
@@ -206,17 +218,30 @@ final class DownloadSink {
     }
 
     private func begin() throws(RequestError) {
-        switch pendingStart.take() {
+        guard let start = pendingStart.take() else { return }
+        let algorithm = try checksum?.expected(for: response).algorithm
+        switch start {
         case .restart(let data):
             try partial.restart(data)
             (startsOver, isForeign) = (false, false)
         case .append(let position): try partial.truncate(to: position)
-        case nil: break
+        }
+        // A digest that includes removed bytes is useless.
+        if let algorithm, digest?.algorithm != algorithm || digest?.count ?? 0 > partial.size {
+            digest = RunningDigest(algorithm)
         }
     }
 
     private func noted(_ error: RequestError) -> RequestError {
-        if case .download = error.kind { hasFailed = true }
+        switch error.kind {
+        case .download(.checksumMissing): break
+        case .download(.checksumMismatch):
+            // Resuming would result in the same file again.
+            isSettled = true
+            partial.discard()
+        case .download: hasFailed = true
+        default: break
+        }
         return error
     }
 

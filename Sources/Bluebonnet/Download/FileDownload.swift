@@ -46,7 +46,10 @@ struct FileDownload {
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
+            let checksum = plan.checksum.withLock { $0 }
+            try checksum?.validate()
             sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
+            sink?.checksum = checksum
         }
         for field in sink?.fields(for: request) ?? [:] { request.headers.update(field) }
     }

@@ -14,8 +14,8 @@ final class PartialFile {
     /// The data for resuming, if the download can be resumed.
     private(set) var resumeData: ResumeData?
 
-    private let file: OpenFile
-    private let sidecar: ResumeSidecar
+    let file: OpenFile
+    let sidecar: ResumeSidecar
 
     private init(_ path: String, _ file: OpenFile, size: Int64) {
         self.path = path
@@ -253,28 +253,33 @@ struct ResumeSidecar {
     }
 
     /// Reads the resume data, or returns `nil` if the file is missing, is invalid or belongs to another user.
-    func read() -> ResumeData? {
-        do {
-            let file = try OpenFile.reading(path)
-            let status = try file.status()
-            guard status.isOwn, status.size <= ResumeData.limit else { return nil }
-            return try ResumeData(decoding: try file.read(upTo: Int(status.size)))
-        } catch {
-            return nil
-        }
+    func read() -> ResumeData? { contents().flatMap { try? ResumeData(decoding: $0) } }
+
+    /// Reads the file, or returns `nil` if it is missing, is too large or belongs to another user.
+    func contents() -> Data? {
+        guard let file = try? OpenFile.reading(path), let status = try? file.status(), status.isOwn,
+            status.size <= ResumeData.limit
+        else { return nil }
+        return try? file.read(upTo: Int(status.size))
     }
 
     /// Writes the file, which is readable only by its owner.
     ///
     /// A reader sees either the old file or the new file. The caller holds the lock on the partial file, so there is no
     /// other writer.
-    func write(_ data: ResumeData) throws(SystemError) {
-        let unfinished = path + ".new"
+    func write(_ data: ResumeData) throws(SystemError) { try write(data.encoded()) }
+
+    /// Writes the file with any content.
+    func write(_ data: Data) throws(SystemError) {
         FileSystem.remove(unfinished)
-        try OpenFile.replace(path, with: data.encoded(), by: unfinished)
+        try OpenFile.replace(path, with: data, by: unfinished)
     }
 
     func remove() {
         FileSystem.remove(path)
+        // A process may have been killed while it wrote the file.
+        FileSystem.remove(unfinished)
     }
+
+    private var unfinished: String { path + ".new" }
 }

@@ -59,7 +59,7 @@ struct ResumeData: Hashable, Sendable {
             })
     }
 
-    private static func withoutUserInfo(_ url: URL) -> URL {
+    static func withoutUserInfo(_ url: URL) -> URL {
         guard url.user() != nil || url.password() != nil,
             var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { return url.absoluteURL }

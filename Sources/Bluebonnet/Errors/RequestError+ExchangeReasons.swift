@@ -283,6 +283,12 @@ extension RequestError {
         case resumeDataInvalid
         /// The download was to be resumed, but the response contains neither the missing bytes nor the whole body.
         case cannotResume(statusCode: Int)
+        /// The file does not have the expected checksum; ``RequestError/detail`` contains both checksums.
+        case checksumMismatch
+        /// The checksum of the response was to be checked, but the response has no checksum that can be checked.
+        case checksumMissing
+        /// The file changed on the server several times while its parts were downloaded.
+        case changedOnServer
 
         /// The reason in a few words.
         package var text: String {
@@ -296,6 +302,9 @@ extension RequestError {
             case .cannotReadFile(let path): "the file \(path) cannot be read"
             case .resumeDataInvalid: "the data to resume with is not resume data"
             case .cannotResume(let code): "the download cannot be resumed: the server answered with \(code)"
+            case .checksumMismatch: "the file has another checksum"
+            case .checksumMissing: "the response has no checksum"
+            case .changedOnServer: "the file changes on the server while it is downloaded"
             }
         }
     }

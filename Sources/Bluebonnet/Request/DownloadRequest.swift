@@ -83,4 +83,20 @@ public actor DownloadRequest: Request {
         plan.validators.withLock { $0.append(validation) }
         return self
     }
+
+    /// Checks the checksum of the file before it is moved to its destination.
+    ///
+    /// The checksum is computed while the body is written. If a download continues the partial file of another process,
+    /// the file is read when the body is complete.
+    ///
+    /// If the file has another checksum, the request fails with `.download(.checksumMismatch)`. The file is removed, so
+    /// the download cannot be resumed. Call this method before the request starts. A second call replaces the checksum.
+    ///
+    /// - Parameter checksum: The expected checksum.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    public nonisolated func validate(checksum: DownloadChecksum) -> Self {
+        plan.checksum.withLock { $0 = checksum }
+        return self
+    }
 }

@@ -38,6 +38,8 @@ final class DownloadPlan: Sendable {
     let discardsPartialFile = Locked(false)
     /// The validators of the complete file, which run before the file is moved to its destination.
     let validators = Locked<[Validation]>([])
+    /// The expected checksum of the complete file.
+    let checksum = Locked<DownloadChecksum?>(nil)
 
     /// A validator of the complete file; see ``DownloadRequest/validate(_:)``.
     typealias Validation =

@@ -15,3 +15,51 @@ enum Digest {
         return Data(digest)
     }
 }
+
+/// An algorithm for digests (FIPS 180-4).
+enum DigestAlgorithm: String, Sendable {
+    case sha256 = "sha-256"
+    case sha512 = "sha-512"
+
+    /// The length of a digest in bytes.
+    var length: Int { self == .sha256 ? 32 : 64 }
+}
+
+/// Computes the digest of bytes that arrive in pieces.
+// Safety: this object owns the context from its creation until `deinit`. OpenSSL reads and writes other memory only
+// within the call, and at most the given number of bytes.
+@safe
+final class RunningDigest {
+    let algorithm: DigestAlgorithm
+    /// The number of bytes so far.
+    private(set) var count: Int64 = 0
+    /// The context of OpenSSL; `nil` if there was not enough memory.
+    private let context: OpaquePointer?
+
+    init(_ algorithm: DigestAlgorithm) {
+        self.algorithm = algorithm
+        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+        unsafe context = EVP_MD_CTX_new()
+        guard let context = unsafe context else { return }
+        _ = unsafe EVP_DigestInit_ex(context, algorithm == .sha256 ? EVP_sha256() : EVP_sha512(), nil)
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+    }
+
+    func update(_ data: Data) {
+        count += Int64(data.count)
+        guard let context = unsafe context else { return }
+        _ = unsafe data.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
+    }
+
+    /// Returns the digest; no bytes can be added afterwards.
+    ///
+    /// The result is empty if OpenSSL failed, so it is not equal to any digest.
+    func finish() -> Data {
+        var digest = [UInt8](repeating: 0, count: algorithm.length)
+        guard let context = unsafe context, unsafe EVP_DigestFinal_ex(context, &digest, nil) == 1 else { return Data() }
+        return Data(digest)
+    }
+}

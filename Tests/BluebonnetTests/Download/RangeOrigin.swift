@@ -73,24 +73,25 @@ final class RangeOrigin: Sendable {
             (state.behaviour, state.behaviour.cuts.isEmpty ? nil : state.behaviour.cuts.removeFirst())
         }
         if let exception = behaviour.exception(request) { return exception }
-        let (body, start) = (behaviour.body, behaviour.start(for: request))
+        let (body, range) = (behaviour.body, behaviour.range(for: request))
+        let start = range?.lowerBound
         if let start, start >= body.count {
             return .status(416, headers: ["Content-Range": "bytes */\(body.count)"])
         }
         var fields = behaviour.fields
-        if let start {
-            fields.update(name: "Content-Range", value: "bytes \(start)-\(body.count - 1)/\(body.count)")
+        let (first, bound) = (start ?? 0, min(range?.upperBound ?? .max, body.count))
+        if start != nil {
+            fields.update(name: "Content-Range", value: "bytes \(first)-\(bound - 1)/\(body.count)")
         }
-        let first = start ?? 0
         return .stream(
             status: start == nil ? 200 : 206, headers: fields,
-            length: request.method == .head ? nil : body.count - first
+            length: request.method == .head ? nil : bound - first
         ) { writer in
             let number = shared.state.withLock { state in
                 state.transmissions.append(Transmission(start: first))
                 return state.transmissions.count - 1
             }
-            let end = cut.map { min(first + $0, body.count) } ?? body.count
+            let end = cut.map { min(first + $0, bound) } ?? bound
             var position = first
             while position < end {
                 let piece = body[position..<min(position + Self.pieceSize, end)]
@@ -107,18 +108,17 @@ final class RangeOrigin: Sendable {
 }
 
 extension RangeOrigin.Behaviour {
-    /// The start of the requested range; nil for the whole.
-    fileprivate func start(for request: LocalServer.Request) -> Int? {
-        guard !ignoresRanges, let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-")
-        else {
-            return nil
-        }
+    /// The requested range; nil for the whole.
+    fileprivate func range(for request: LocalServer.Request) -> Range<Int>? {
+        guard !ignoresRanges, let range = request.headers["Range"], range.hasPrefix("bytes=") else { return nil }
         if let condition = request.headers["If-Range"], condition != fields["ETag"],
             condition != fields["Last-Modified"]
         {
             return nil
         }
-        return Int(range.dropFirst(6).dropLast())
+        let ends = range.dropFirst(6).split(separator: "-").compactMap { Int($0) }
+        guard let first = ends.first else { return nil }
+        return first..<(ends.count > 1 ? max(first, ends[1] + 1) : .max)
     }
 }
 

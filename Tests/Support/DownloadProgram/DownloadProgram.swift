@@ -5,6 +5,7 @@ import FoundationEssentials
 ///
 /// Prints the `Range` of each sent request, or `all` for a request without a `Range`. The exit code is 0 if the file is
 /// complete.
+/// With `DownloadProgram URL FILE "" PARTS`, it downloads the parts in parallel, and prints nothing.
 @main
 enum DownloadProgram {
     static func main() async throws {
@@ -12,9 +13,13 @@ enum DownloadProgram {
         guard arguments.count > 2 else { throw RequestError(.invalidURL) }
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.tls.caFile = arguments.count > 3 ? arguments[3] : nil
+        configuration.tls.caFile = arguments.count > 3 && !arguments[3].isEmpty ? arguments[3] : nil
         let session = Session(configuration: configuration)
         let file = URL(filePath: arguments[2], directoryHint: .notDirectory)
+        if arguments.count > 4, let parts = Int(arguments[4]) {
+            _ = try await session.parallelDownload(arguments[1], to: file, options: .removePreviousFile, parts: parts)
+            return await session.shutdown()
+        }
         let request = session.download(
             arguments[1], to: .file(file, options: [.automaticallyResume, .removePreviousFile])
         )
