@@ -1,132 +1,81 @@
-// Records a server's responses and replays them without the server, with custom transports.
+// Records the exchanges with a server as a HAR file, and replays them without the server.
 
 import Bluebonnet
 import BluebonnetTesting
+import FoundationEssentials
 import Synchronization
 
-// snippet.recorder
-/// Sends requests with libcurl, and records the outcome of each request.
-final class Recorder: Transport {
-    private let inner = CurlTransport()
-    private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
+// snippet.wrapper
+/// Sends requests with libcurl, and counts the exchanges.
+final class CountingTransport: WrappingTransport {
+    let inner: any Transport = CurlTransport()
+    private let started = Atomic(0)
 
-    var tape: [String: ExchangeOutcome] { outcomes.withLock(\.self) }
-    var executor: (any TaskExecutor)? { inner.executor }
-    var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
-    func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
-    func renewConnections() { inner.renewConnections() }
-    func shutDown() async { await inner.shutDown() }
+    var count: Int { started.load(ordering: .relaxed) }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
-        let listener = Listener(observer) { outcome in self.outcomes.withLock { $0[request.key] = outcome } }
-        return inner.start(request, options: options, observer: listener)
-    }
-}
-
-/// Forwards all calls, and records the outcome.
-final class Listener: ExchangeObserver {
-    private let next: any ExchangeObserver
-    private let note: @Sendable (ExchangeOutcome) -> Void
-
-    init(_ next: any ExchangeObserver, note: @escaping @Sendable (ExchangeOutcome) -> Void) {
-        self.next = next
-        self.note = note
-    }
-
-    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
-        next.exchangeDidSend(sent, ofExpected: expected)
-    }
-
-    func exchangeDidReceiveHead(_ response: HTTPResponse) { next.exchangeDidReceiveHead(response) }
-
-    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        next.exchangeDidReceive(received, ofExpected: expected)
-    }
-
-    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        note(outcome)
-        next.exchangeDidComplete(outcome)
+        started.add(1, ordering: .relaxed)
+        return inner.start(request, options: options, observer: observer)
     }
 }
 // snippet.end
-
-// snippet.replayer
-/// Returns the recorded outcomes without a network.
-struct Replayer: Transport {
-    let tape: [String: ExchangeOutcome]
-    var executor: (any TaskExecutor)? { nil }
-    func shutDown() async {}
-
-    func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
-        let refused = ExchangeOutcome(response: nil, error: RequestError(.connection(.refused)))
-        let replay = Replay(outcome: tape[request.key] ?? refused, observer: observer)
-        if options.pausesBody, let head = replay.outcome.response {
-            observer.exchangeDidReceiveHead(head)
-        } else {
-            replay.receiveBody(with: nil)
-        }
-        return replay
-    }
-}
-
-/// Delivers a recorded outcome as soon as the body may be delivered.
-struct Replay: Exchange {
-    let outcome: ExchangeOutcome
-    let observer: any ExchangeObserver
-    private let isOver = Flag()
-
-    init(outcome: ExchangeOutcome, observer: any ExchangeObserver) {
-        self.outcome = outcome
-        self.observer = observer
-    }
-
-    func receiveBody(with receiver: (any BodyReceiver)?) {
-        guard isOver.set() else { return }
-        Task {
-            guard let receiver else { return observer.exchangeDidComplete(outcome) }
-            if !outcome.body.isEmpty { _ = receiver.receive(outcome.body) }
-            observer.exchangeDidComplete(ExchangeOutcome(response: outcome.response, error: outcome.error))
-        }
-    }
-
-    func cancel() {
-        guard isOver.set() else { return }
-        Task { observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.cancelled))) }
-    }
-
-    func suspend() {}
-    func resume() {}
-    func receiveMore() {}
-}
-// snippet.end
-
-/// A flag that is set once.
-final class Flag: Sendable {
-    private let isSet = Atomic(false)
-
-    func set() -> Bool { !isSet.exchange(true, ordering: .acquiringAndReleasing) }
-}
-
-extension HTTPRequest {
-    /// The key of the request's outcome in the recording.
-    var key: String { "\(method) \(url)" }
-}
 
 enum RecordAndReplay {
     static func run() async throws {
-        let server = try await LocalServer { router in router.get("/report", .json(["city": "Turku"])) }
-        let url = server.url("/report")
-        // snippet.use
-        let recorder = Recorder()
-        let recording = Session(transport: recorder)
-        let first = try await recording.request(url).serializingJSON().value
-        await recording.shutdown()
+        let server = try await LocalServer { router in
+            router.get("/reports/1", .json(["city": "Turku"]))
+            router.get("/latest", .redirect(to: "/reports/1"))
+            router.post("/reports") { request in .data(request.body, contentType: "application/json", status: 201) }
+        }
+        let file = FileManager.default.temporaryDirectory.appending(path: "reports.har")
+        try await record(server, file)
+        await server.stop()
+        try await replay(server, file)
+        try await fixture(server, file)
+        try FileManager.default.removeItem(at: file)
+    }
 
-        let replaying = Session(transport: Replayer(tape: recorder.tape))
-        let second = try await replaying.request(url).serializingJSON().value
+    static func record(_ server: LocalServer, _ file: URL) async throws {
+        let counter = CountingTransport()
+        // snippet.record
+        let recorder = HARRecorder(counter)
+        let session = Session(transport: recorder)
+        _ = try await session.request(server.url("/latest")).serializingJSON().value
+        _ = try await session.request(
+            server.url("/reports"), method: .post, parameters: ["city": "Oulu", "password": "hunter2"], encoder: .json
+        ).serializingJSON().value
+        try await recorder.save(to: file)
+        await session.shutdown()
         // snippet.end
-        print(first == second ? "The same answer, by \(server.requestCount) request." : "Another answer!")
-        await replaying.shutdown()
+        let isSafe = try !String(contentsOf: file, encoding: .utf8).contains("hunter2")
+        print("Recorded \(counter.count) exchanges, \(isSafe ? "without" : "with") the password.")
+    }
+
+    static func replay(_ server: LocalServer, _ file: URL) async throws {
+        // snippet.replay
+        let transport = try StubTransport(har: file)
+        let session = Session(transport: transport)
+        let report = try await session.request(server.url("/latest")).serializingJSON().value
+        print(report["city"]?.string ?? "?")
+
+        // This request was not recorded. The error names the nearest request that was.
+        let error = await session.request(server.url("/reports/2")).serializingJSON().response.error
+        print(error?.detail ?? "?")
+        // snippet.end
+        await session.shutdown()
+    }
+
+    static func fixture(_ server: LocalServer, _ file: URL) async throws {
+        // snippet.lenient
+        let transport = try StubTransport(har: file, matching: .lenient)
+        transport.stub(.get, "/reports/2", .status(404))
+        let session = Session(transport: transport)
+        for _ in 1...3 {
+            let report = try await session.request("https://reports.example/reports/1").serializingJSON().value
+            print(report["city"]?.string ?? "?")
+        }
+        // snippet.end
+        await session.shutdown()
     }
 }
 

@@ -125,4 +125,20 @@ final class ObservedState<State: Sendable>: Sendable {
             storage.withLock { $0.waiters.removeValue(forKey: number) }?.cancel()
         }
     }
+
+    /// Waits like ``wait(_:)``, but throws `LocalServer.Failure.timedOut` after a time limit.
+    func wait<Value: Sendable>(
+        within limit: Duration, _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await self.wait(condition) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw LocalServer.Failure.timedOut
+            }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
 }

@@ -230,28 +230,36 @@ extension LocalServer {
     /// The first call returns the server's first request. Each later call returns the request after the previously
     /// returned request.
     ///
+    /// - Parameter limit: The time to wait at most; 60 seconds by default.
     /// - Returns: The first recorded request that this method has not returned yet.
-    /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
-    public func nextRequest() async throws -> Request {
-        try await record.wait { $0.nextRequest() }
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
+    ///   ``Failure/timedOut`` after the time limit.
+    public func nextRequest(within limit: Duration = .seconds(60)) async throws -> Request {
+        try await record.wait(within: limit) { $0.nextRequest() }
     }
 
     /// Waits for the recorded request with a certain number, and returns it.
     ///
-    /// - Parameter number: The number of the request, in the order of recording; 1 for the first request.
+    /// - Parameters:
+    ///   - number: The number of the request, in the order of recording; 1 for the first request.
+    ///   - limit: The time to wait at most; 60 seconds by default.
     /// - Returns: The request with this number.
-    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
-    ///   ``Failure/notRecorded`` if the server has received the request, but no longer keeps it.
-    public func request(_ number: Int) async throws -> Request {
-        try await record.wait { $0.request(number) }
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped,
+    ///   ``Failure/timedOut`` after the time limit, and ``Failure/notRecorded`` if the server has received the request,
+    ///   but no longer keeps it.
+    public func request(_ number: Int, within limit: Duration = .seconds(60)) async throws -> Request {
+        try await record.wait(within: limit) { $0.request(number) }
     }
 
     /// Waits until the number of open connections is at most a certain number.
     ///
-    /// - Parameter count: The maximum number of open connections.
-    /// - Throws: `CancellationError` when the task is cancelled, and ``Failure/stopped`` when the server is stopped.
-    public func waitForOpenConnections(atMost count: Int) async throws {
-        try await record.wait { $0.once($0.openConnectionCount <= count) }
+    /// - Parameters:
+    ///   - count: The maximum number of open connections.
+    ///   - limit: The time to wait at most; 60 seconds by default.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
+    ///   ``Failure/timedOut`` after the time limit.
+    public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(60)) async throws {
+        try await record.wait(within: limit) { $0.once($0.openConnectionCount <= count) }
     }
 
     /// Waits until the total number of accepted connections is at least a certain number.
@@ -330,6 +338,8 @@ extension LocalServer {
         case connectionClosed
         /// The request was received, but is no longer recorded; see ``LocalServer/requests``.
         case notRecorded
+        /// A wait took longer than its time limit.
+        case timedOut
         /// A route tried to write a longer body than its response promised; `promised` is the promised length in bytes.
         case bodyTooLong(promised: Int)
         /// A request body is malformed or too long; `status` is the status code of the response.
@@ -344,6 +354,7 @@ extension LocalServer.Failure: Described {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"
         case .stopped: "the server was stopped"
         case .notRecorded: "the request is no longer recorded"
+        case .timedOut: "the time limit of the wait was exceeded"
         case .connectionClosed: "the connection is closed"
         case .bodyTooLong(let promised): "the body is longer than the promised \(promised) bytes"
         case .malformedBody(_, let reason): reason

@@ -37,6 +37,8 @@ public final class StubTransport: Transport {
 
     private let state = ObservedState(State())
     private let clock: any Clock<Duration>
+    /// The cookies of replayed responses; `nil` if there is no replay.
+    private let storedCookies: SessionCookies?
 
     /// Creates a transport.
     ///
@@ -51,8 +53,17 @@ public final class StubTransport: Transport {
         _ handler: (@Sendable (_ request: HTTPRequest) async throws -> Response)? = nil
     ) {
         self.clock = clock
+        storedCookies = nil
         guard let handler else { return }
         state.change { $0.table.setFallback(handler) }
+    }
+
+    /// Creates a transport that replays recorded exchanges.
+    init(replaying replay: HARReplay) {
+        clock = ContinuousClock()
+        storedCookies = SessionCookies(Session.Configuration.Cookies())
+        let replay = ObservedState(replay)
+        state.change { $0.table.setFallback { request in try replay.change { $0.answer(to: request) }.get() } }
     }
 
     // MARK: The table
@@ -181,12 +192,16 @@ public final class StubTransport: Transport {
             return Array(state.exchanges.values)
         }
         for exchange in exchanges { exchange.abort(with: RequestError(.sessionShutDown)) }
+        storedCookies?.close()
         // A separate task waits, so that the wait is complete even if the caller's task is cancelled.
         await Task { try? await waitUntilIdle() }.value
     }
 
     /// Always `nil`, because the stub runs on the global executor.
     public var executor: (any TaskExecutor)? { nil }
+
+    /// The cookies of the replayed responses; `nil` if the transport replays no recording.
+    public var cookieStorage: (any CookieStorage)? { storedCookies }
 
     /// Reads a body that is not in memory to its end, like a server; returns the error if reading fails.
     private func readBody(of request: HTTPRequest, for observer: any ExchangeObserver) async -> RequestError? {
@@ -250,6 +265,9 @@ public final class StubTransport: Transport {
             case .never: try await state.wait { _ in nil as Result<Void, any Error>? }
             case .failure(let error): throw error
             case .response(let status, let version, let headers, let body):
+                for field in headers.values(for: "Set-Cookie") where request.handlesCookies {
+                    storedCookies?.received(Array(field.utf8), from: request.url)
+                }
                 return (
                     HTTPResponse(url: request.url, statusCode: status, httpVersion: version, headers: headers), body
                 )

@@ -1,17 +1,17 @@
 import BluebonnetLibc
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Guards the cookies of a session, for its event loops and for ``CookieStore``.
 ///
 /// An event loop reads the cookies each time libcurl is about to send a request, and stores the cookies of a head before
 /// the response is reported.
-final class SessionCookies: CookieStorage {
+package final class SessionCookies: CookieStorage {
     private let decision: CookieDecision
     /// The cookies; `nil` after the session has ended.
     private let jar: Locked<CookieJar?>
 
     /// Creates the storage of a session; `nil` if the session does not store cookies.
-    init?(_ configuration: Session.Configuration.Cookies) {
+    package init?(_ configuration: Session.Configuration.Cookies) {
         guard configuration.policy != .never else { return nil }
         decision = CookieDecision(policy: configuration.policy)
         var jar = CookieJar()
@@ -26,25 +26,25 @@ final class SessionCookies: CookieStorage {
     func field(for url: URL) -> [UInt8] { jar.withLock { $0?.field(for: url, now: Date()) ?? [] } }
 
     /// Stores the cookie of a `Set-Cookie` field.
-    func received(_ field: [UInt8], from url: URL) {
+    package func received(_ field: [UInt8], from url: URL) {
         let now = Date()
         jar.withLock { $0?.received(field, from: url, now: now) }
     }
 
-    func cookies() throws(RequestError) -> [Cookie] {
+    package func cookies() throws(RequestError) -> [Cookie] {
         let now = Date()
         guard let cookies = jar.withLock({ $0?.cookies(at: now) }) else { throw RequestError(.sessionShutDown) }
         return cookies
     }
 
-    func changeCookies(_ change: CookieChange) throws(RequestError) {
+    package func changeCookies(_ change: CookieChange) throws(RequestError) {
         if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
         let now = Date()
         guard jar.withLock({ $0?.change(change, now: now) }) != nil else { throw RequestError(.sessionShutDown) }
     }
 
     /// Forgets the cookies, because the session has ended.
-    func close() { jar.withLock { $0 = nil } }
+    package func close() { jar.withLock { $0 = nil } }
 }
 
 /// Sends and stores what a session keeps between exchanges: cookies, and hosts that require TLS.
