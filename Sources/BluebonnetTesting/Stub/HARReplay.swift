@@ -7,9 +7,9 @@ extension StubTransport {
         /// The method, the URL with its query, and the body must be equal.
         ///
         /// Each recorded exchange is replayed once. Equal requests receive their responses in the recorded order. The
-        /// order of different requests is free. JSON bodies are compared by their values. A secret that was not recorded
-        /// in the query equals any value. Bodies that were not recorded, and bodies that are not in memory, are not
-        /// compared.
+        /// order of different requests is free. JSON bodies are compared by their values. A secret that was not
+        /// recorded in the query equals any value. Bodies that were not recorded, and bodies that are not in memory,
+        /// are not compared.
         case strict
         /// The method and the path of the URL must be equal; the host, the query and the body are ignored.
         ///
@@ -26,8 +26,8 @@ extension StubTransport {
     ///
     /// A response has the recorded status, fields and body. The body is delivered as it was recorded, after content
     /// decoding, and all fields are kept, as in the original response. There is one exception: a `Content-Length`
-    /// without a `Content-Encoding` becomes the length of the recorded body, which may be cut or redacted. If the recorded exchange failed, the replayed exchange fails with `.connection(.lost)`.
-    /// Recorded times are ignored.
+    /// without a `Content-Encoding` becomes the length of the recorded body, which may be cut or redacted. If the
+    /// recorded exchange failed, the replayed exchange fails with `.connection(.lost)`. Recorded times are ignored.
     ///
     /// The cookies of the responses are available from the session, if the recording includes secrets.
     ///
