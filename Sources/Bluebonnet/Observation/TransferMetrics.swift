@@ -31,6 +31,11 @@ public struct TransferMetrics: Hashable, Sendable {
     public var localAddress: SocketAddress?
     /// Whether the exchange reused the connection of an earlier exchange.
     public var isReusedConnection = false
+    /// The number of bytes of the request body that were sent, or `nil` if it is not known.
+    package var requestBodyBytes: Int64?
+    /// The number of bytes of the response body that were received, before content decoding, or `nil` if it is not
+    /// known.
+    package var responseBodyBytes: Int64?
     /// The first challenges of the server, if the request has a credential.
     package var challenges: [Challenge] = []
 

@@ -140,6 +140,21 @@ import Testing
             #expect(written.count >= 3)
             return written + [response.description, response.debugDescription]
         },
+        Outlet("log records and metrics") { secret in
+            let lines = Locked<[String]>([])
+            let metrics = MetricsMonitor()
+            let records = LogRecordMonitor.json(level: .headers) { line in lines.withLock { $0.append(line) } }
+            let transport = StubTransport { _ in
+                .response(status: 500, headers: secret.fields, body: Data("fine".utf8))
+            }
+            let session = Session(
+                configuration: configuration(secret), eventMonitors: [records, metrics], transport: transport)
+            _ = await session.request(try secret.request()).validate().serializingString().response
+            await session.shutdown()
+            let (written, text) = (lines.withLock { $0 }, metrics.prometheusText())
+            #expect(written.count >= 2 && !text.isEmpty)
+            return written + [text]
+        },
         Outlet("resume data") { secret in
             guard case .field = secret else { return [] }
             let data = ResumeData(

@@ -52,49 +52,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
     ///
     /// Some events have no line.
     public func handle(_ event: RequestEvent, of request: any Request) {
-        switch event {
-        case .didCreateTask(let task):
-            let attempt = task.attempt > 1 && !task.isRedirect ? ", attempt \(task.attempt)" : ""
-            line(request, task.request, "sent" + attempt, task.request.headers)
-        case .didCompleteTask(let task, let error):
-            let duration = task.metrics.map { " after \($0.total.rounded)" } ?? ""
-            let status = task.response.map { "answered with \($0.statusCode)" }
-            let failure = error.map { "failed\(duration): \($0)" }
-            let end = [status.map { error == nil ? $0 + duration : $0 }, failure].compactMap(\.self)
-            line(request, task.request, end.joined(separator: ", and "), task.response?.headers)
-        case .willBeRedirected(let next, _): line(request, nil, "is redirected to \(next)")
-        case .didFailToCreateRequest(let error): line(request, nil, "cannot be sent: \(error)")
-        case .didFailToAdaptRequest(let initial, let error): line(request, initial, "cannot be sent: \(error)")
-        case .willRetry(let error, let delay):
-            let delay = delay.map { " after \($0.rounded)" } ?? ""
-            line(request, request.request, "will be tried again\(delay): \(error)")
-        case .didSuspend: line(request, nil, "was suspended")
-        case .didCancel: line(request, nil, "was cancelled")
-        case .didParseResponse(let outcome), .didParseStream(let outcome):
-            // A failed request has its own line.
-            if let error = outcome.error, request.error == nil { line(request, nil, "serialization failed: \(error)") }
-        case .didFinish: line(request, nil, request.error.map { "failed: \($0)" } ?? "finished")
-        default: break
-        }
-    }
-
-    private func line(_ request: any Request, _ sent: HTTPRequest?, _ text: String, _ headers: HTTPHeaders? = nil) {
-        var line = "[\(request.id)] " + (sent.map { "\($0): " } ?? "") + text
-        if level == .headers, let headers, !headers.isEmpty {
-            line += "; " + headers.map { "\($0.name): \(Redaction.fieldValue($0))" }.joined(separator: "; ")
-        }
-        write(String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.isBreak ? " " : $0 })))
-    }
-}
-
-extension Duration {
-    /// The duration in steps of a tenth of a millisecond.
-    fileprivate var rounded: Duration { .microseconds(nanoseconds / 100_000 * 100) }
-}
-
-extension Unicode.Scalar.Properties {
-    /// Whether the scalar would break the line or control a terminal.
-    fileprivate var isBreak: Bool {
-        [.control, .lineSeparator, .paragraphSeparator].contains(generalCategory)
+        guard let logged = LoggedEvent(event, of: request) else { return }
+        write(logged.line(of: request, level))
     }
 }

@@ -194,6 +194,8 @@ public struct ExchangeRecord: Sendable, Identifiable {
     /// Metrics are available when the exchange has ended. If the exchange did not use the network, there are no
     /// metrics.
     public var metrics: TransferMetrics?
+    /// The source of the response, which is known when the exchange has ended: the server or the session's cache.
+    public var source: ResponseSource = .network
     /// The body of a response that was kept in memory, for a ``BodyEventHandler``; otherwise empty.
     package var body = Data()
 

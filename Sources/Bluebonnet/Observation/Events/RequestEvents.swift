@@ -121,6 +121,7 @@ final class RequestEvents: Sendable {
         let (ended, hasHead) = state.withLock { ($0.exchange.take(), $0.hasHead) }
         guard var record = ended else { return }
         record.body = outcome.body
+        record.source = outcome.source
         if let response = outcome.response {
             record.response = response
             if !hasHead { append(.didReceiveResponse(response)) }

@@ -25,8 +25,10 @@ extension TransferMetrics {
         total = max(duration(CURLINFO_TOTAL_TIME_T) ?? .zero, .nanoseconds(now - transfer.limits.startedAt))
         // Libcurl's own value (STARTTRANSFER) is the time of the first sent byte if there is a request body.
         firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
-        bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
-        bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        let (uploaded, downloaded) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
+        bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + uploaded
+        bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + downloaded
+        (requestBodyBytes, responseBodyBytes) = (uploaded, downloaded)
         challenges = transfer.serverChallenges.received ?? []
         httpVersion = transfer.responseBuffer.head?.httpVersion
         remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)

@@ -1,0 +1,12 @@
+/// The key for the route of a request: the path of its URL with placeholders, such as `/users/{id}`.
+///
+/// ```swift
+/// session.request(url).tag(RouteTag.self, "/users/{id}")
+/// ```
+///
+/// A ``MetricsMonitor`` and a ``LogRecordMonitor`` show the route as `url.template`. The routes of a program should be
+/// few, because metrics have a set of figures for each route. The route is not sent. It must not contain secrets.
+public enum RouteTag: RequestTag {
+    /// The type of the value: the route as text.
+    public typealias Value = String
+}

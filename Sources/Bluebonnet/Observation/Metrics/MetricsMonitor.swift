@@ -1,0 +1,99 @@
+/// An event monitor that collects metrics: counters, gauges and histograms.
+///
+/// ```swift
+/// let metrics = MetricsMonitor()
+/// let session = Session(eventMonitors: [metrics])
+/// print(metrics.prometheusText())
+/// ```
+///
+/// A monitor can serve several sessions. To observe single requests, add the monitor before they start. The figures are
+/// kept by host, route, method, status code and type of error. ``Instrument`` lists the metrics, and
+/// <doc:Observability> describes their attributes. Use a ``RouteTag`` for the route. The metrics contain no paths, no
+/// queries and no header fields.
+///
+/// The memory is bounded: each metric has at most `maximumSets` different sets of attributes. Further sets are counted
+/// together in a set with the single attribute `otel.metric.overflow`.
+public final class MetricsMonitor: RequestEventHandler {
+    /// The executor that updates the metrics, or `nil` for the global executor.
+    public let executor: (any TaskExecutor)?
+
+    private let table: Locked<MetricsTable>
+    private let onMeasurement: (@Sendable (Measurement) -> Void)?
+
+    /// Creates a monitor without figures.
+    ///
+    /// - Parameters:
+    ///   - maximumSets: The maximum number of sets of attributes of each metric, at least 1; 1,000 by default.
+    ///   - executor: The executor that updates the metrics and calls `onMeasurement`, or `nil` for the global executor.
+    ///     The default is `nil`.
+    ///   - onMeasurement: A closure that receives each measurement, for another metrics system; `nil` by default.
+    public init(
+        maximumSets: Int = 1_000, executor: (any TaskExecutor)? = nil,
+        onMeasurement: (@Sendable (_ measurement: Measurement) -> Void)? = nil
+    ) {
+        self.executor = executor
+        self.onMeasurement = onMeasurement
+        table = Locked(MetricsTable(maximumSets: max(maximumSets, 1)))
+    }
+
+    /// Updates the metrics.
+    ///
+    /// Most events have no metrics.
+    public func handle(_ event: RequestEvent, of request: any Request) {
+        let measurements = Measurement.measurements(of: event, request)
+        guard !measurements.isEmpty else { return }
+        table.withLock { table in
+            for measurement in measurements { table.add(measurement) }
+        }
+        if let onMeasurement { measurements.forEach(onMeasurement) }
+    }
+
+    /// Returns the current figures of all metrics that have any.
+    ///
+    /// Events that the monitor has not received yet are not included. ``Session/shutdown()`` waits for them.
+    ///
+    /// - Returns: The figures in the order of ``Instrument``, and then of their attributes.
+    public func snapshot() -> [Series] { table.withLock { $0 }.sorted }
+
+    /// Returns the current figures in Prometheus' text exposition format 0.0.4.
+    ///
+    /// The media type of the text is `text/plain; version=0.0.4; charset=utf-8`.
+    ///
+    /// - Returns: The text, which is empty if there are no figures.
+    public func prometheusText() -> String { PrometheusText.text(of: snapshot()) }
+}
+
+extension MetricsMonitor {
+    /// An attribute of a figure, such as the host.
+    public struct Attribute: Hashable, Sendable {
+        /// The name in OpenTelemetry's form, such as `server.address`.
+        public let name: String
+        /// The value as text.
+        public let value: String
+    }
+
+    /// A single value of a metric.
+    public struct Measurement: Hashable, Sendable {
+        /// The metric.
+        public let instrument: Instrument
+        /// The attributes, in a fixed order.
+        public let attributes: [Attribute]
+        /// The value to add to a counter or a gauge, or to record in a histogram, in the unit of the metric.
+        public let value: Double
+    }
+
+    /// The figures of a metric for one set of attributes.
+    public struct Series: Hashable, Sendable {
+        /// The metric.
+        public let instrument: Instrument
+        /// The attributes, in a fixed order.
+        public let attributes: [Attribute]
+        /// The value of a counter or a gauge, or the sum of all values of a histogram.
+        public internal(set) var sum = 0.0
+        /// The number of measurements.
+        public internal(set) var count = 0
+        /// The number of values in each bucket of a histogram, with one more bucket than there are
+        /// ``Instrument/bucketBounds``; empty for other kinds.
+        public internal(set) var bucketCounts: [Int] = []
+    }
+}
