@@ -18,7 +18,7 @@ public import FoundationEssentials
 /// are left out.
 ///
 /// The request's body is recorded if it is in memory. Response bodies are recorded while they arrive, after content
-/// decoding, whoever receives them. The fields that libcurl adds itself, such as `Host`, are not recorded. HTTP
+/// decoding, for every kind of request. The fields that libcurl adds itself, such as `Host`, are not recorded. HTTP
 /// trailers have no place in an archive.
 public final class HARRecorder: WrappingTransport {
     /// The transport that sends the requests.
