@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Hedged requests on the wire; the delay is over when the test says so.
+/// Hedged requests on the wire; the test ends the delay.
 @Suite(.timeLimit(.minutes(1))) struct HedgingTransportTests {
     /// A transport whose delay ends when a function returns.
     private static func hedging(
