@@ -100,7 +100,6 @@ extension Cookie: SecretKeeping {
 
 extension Cookie {
     /// Checks that a session can store the cookie and send it unchanged.
-    ///
     package func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }

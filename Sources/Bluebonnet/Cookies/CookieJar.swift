@@ -105,7 +105,7 @@ struct CookieJar {
         switch change {
         case .set(let cookies): for cookie in cookies { set(cookie, now: now) }
         case .delete(let cookies):
-            for cookie in cookies { sites[site(of: cookie.domain)]?.removeAll { $0.cookie.isReplaced(by: cookie) } }
+            for cookie in cookies { removeAll { $0.cookie.isReplaced(by: cookie) } }
         case .deleteDomain(let domain):
             let domain = Cookie(name: "", value: "", domain: domain, includesSubdomains: true)
             removeAll { domain.matches(host: $0.cookie.domain) }

@@ -24,6 +24,8 @@ struct ParallelDownload: Sendable {
         var plan: RangePlan?
         /// The first response, which may state the checksum.
         var response: HTTPResponse?
+        /// Whether the partial file was changed.
+        var wasTouched = false
         /// The time of the last report, in nanoseconds of the monotonic clock.
         var reported: Int64 = 0
     }
@@ -33,9 +35,12 @@ struct ParallelDownload: Sendable {
 
     /// The maximum number of times that the download starts over because the file has changed.
     private static let restartLimit = 3
+    /// The time between two stored states in nanoseconds; storing waits for the disk.
+    private static let savingInterval: Int64 = 1_000_000_000
 
     /// The state of the parts, or `nil` if no part was requested.
     var plan: RangePlan? { state.withLock { $0.plan } }
+    var wasTouched: Bool { state.withLock { $0.wasTouched } }
 
     private var urls: [String] { sources.map { ResumeData.withoutUserInfo($0.url).absoluteString } }
 
@@ -49,7 +54,7 @@ struct ParallelDownload: Sendable {
         while let error = await fetchParts(plan == nil ? try await begin() : nil) {
             guard error.kind == .download(.changedOnServer) else { throw error }
             sidecar.remove()
-            state.withLock { $0 = State() }
+            state.withLock { ($0.plan, $0.response) = (nil, nil) }
             restarts += 1
             guard restarts <= Self.restartLimit else { throw error }
         }
@@ -65,6 +70,7 @@ struct ParallelDownload: Sendable {
                 hasRange = false
                 guard let plan else { continue }
                 _ = try checksum?.expected(for: response)
+                state.withLock { $0.wasTouched = true }
                 // With this order, the sidecar never describes bytes that are not in the file.
                 sidecar.remove()
                 try write { () throws(SystemError) in
@@ -75,6 +81,7 @@ struct ParallelDownload: Sendable {
                 return (task, plan.total ?? .max)
             } catch {
                 (source, hasRange) = (source + 1, true)
+                if case .download = error.kind { throw error }
                 guard source < sources.count, !error.isCancellation else { throw error }
             }
         }
@@ -127,21 +134,36 @@ struct ParallelDownload: Sendable {
                 try await receive(body, part, index, changes)
                 if plan.total == nil { return nil }
                 // A server may send less than the requested range (RFC 9110 §15.3.7).
-                if position(of: index) == part.position { throw RequestError(.invalidResponse(.truncated)) }
+                let position = position(of: index)
+                if position < part.end, position - part.position < AutomaticResumption.minimumProgress {
+                    throw RequestError(.invalidResponse(.truncated))
+                }
             } catch {
                 first = nil
                 let fetched = position(of: index) - part.position
-                (source, failures) = (source + 1, fetched > 0 ? 1 : failures + 1)
+                let hasProgress = fetched >= AutomaticResumption.minimumProgress
+                (source, failures) = (source + 1, hasProgress ? 1 : failures + 1)
                 if case .download = error.kind { return error }
                 guard plan.entityTag != nil, !error.isCancellation else { return error }
                 // Other sources may work, and so may the one that worked before.
                 if sources.count > 1, failures <= sources.count { continue }
                 let delay = resumption.interrupted(
-                    by: error.kind, fetched: fetched, canResume: true, spread: .random(in: 0...1))
+                    by: Self.isBusy(error.kind) ? .connection(.refused) : error.kind, fetched: fetched,
+                    canResume: true, spread: .random(in: 0...1))
                 guard let delay, (try? await session.sleep(delay)) != nil else { return error }
             }
         }
         return nil
+    }
+
+    /// Whether another connection was refused, because there are as many as the server or the session allows.
+    private static func isBusy(_ kind: RequestError.Kind) -> Bool {
+        switch kind {
+        case .validation(.unacceptableStatusCode(429)), .validation(.unacceptableStatusCode(503)), .timedOut(.pool),
+            .timedOut(.queue):
+            true
+        default: false
+        }
     }
 
     private func position(of index: Int) -> Int64 { plan?.parts[index].position ?? 0 }
@@ -155,6 +177,7 @@ struct ParallelDownload: Sendable {
         let (task, response) = try await open(
             source, ["Range": "bytes=\(part.position)-\(part.end - 1)", "If-Range": isMirror ? nil : plan.entityTag])
         try plan.check(response, at: part.position, isMirror: isMirror)
+        _ = try checksum?.expected(for: response)
         state.withLock { $0.response = $0.response ?? response }
         return (task, part.end)
     }
@@ -211,18 +234,24 @@ struct ParallelDownload: Sendable {
             guard let plan else { return }
             progress?(meter.update(completed: plan.completed, total: plan.total, now: MonotonicClock.now()))
         }
+        var saved = MonotonicClock.now()
         for await _ in changes {
-            save()
+            if MonotonicClock.now() - saved >= Self.savingInterval {
+                save()
+                saved = MonotonicClock.now()
+            }
             report()
         }
         report()
     }
 
-    /// Stores the state, which describes only bytes that were written before.
+    /// Stores the state, which describes only bytes that were written to the disk before.
     ///
     /// If the state cannot be stored, a later download fetches more than necessary.
     func save() {
         guard let plan, plan.entityTag != nil, let data = try? JSONEncoder().encode(plan) else { return }
+        // The size of the file does not show which parts are on the disk.
+        guard (try? file.synchronize()) != nil else { return }
         try? sidecar.write(data)
     }
 }

@@ -39,7 +39,7 @@ extension RequestError {
         case timedOut(TimeoutStage)
         /// A ``CircuitBreaker`` refused the request, because earlier requests for the same key have failed.
         ///
-        /// `retryAfter` is the time until the breaker lets a request through; zero if such a request is running.
+        /// `retryAfter` is the time until the breaker lets a request through; or until it sends another one instead.
         case circuitOpen(retryAfter: Duration)
         /// The server was not trusted, or TLS could not be set up.
         case trust(TrustReason)

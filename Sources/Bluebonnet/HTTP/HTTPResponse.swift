@@ -62,6 +62,9 @@ public struct HTTPResponse: Sendable {
         }
     }
 
+    /// Whether the body is delivered with its content coding.
+    var keepsCoding: Bool { answer.keepsCoding }
+
     /// The status code (RFC 9110 §15).
     public var statusCode: Int { head.statusCode }
 

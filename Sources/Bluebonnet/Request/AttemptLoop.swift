@@ -125,6 +125,7 @@ struct AttemptLoop: ~Copyable {
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
                 var adapted = adapters.isEmpty ? request : try await chain.adapt(request, using: state)
+                if adapted.omitsSessionSecrets { adapted.leaveOrigin() }
                 // An unchanged request was already validated when it was created.
                 if !adapted.isIdentical(to: request) {
                     try adapted.validate()

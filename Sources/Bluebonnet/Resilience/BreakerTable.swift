@@ -13,54 +13,73 @@ struct BreakerTable: Sendable {
     }
 
     private struct Circuit {
-        var phase: Phase
+        private(set) var phase: Phase
         /// The time at which the phase began.
-        var start: Duration
+        private(set) var start: Duration
+        /// The number of the phase, by which the end of a request is assigned to it.
+        private(set) var number: Int
         var lastUse: Duration
+
+        mutating func begin(_ phase: Phase, _ number: Int, now: Duration) {
+            (self.phase, self.number, start) = (phase, number, now)
+        }
+
+        mutating func update(_ phase: Phase) { self.phase = phase }
     }
 
     private let policy: CircuitBreaker.Policy
     private var circuits: [String: Circuit] = [:]
+    private var lastNumber = 0
 
     init(policy: CircuitBreaker.Policy) {
         self.policy = policy
     }
 
-    /// A request is ready to be sent; throws if it must not be sent.
-    mutating func requestArrived(_ key: String, now: Duration) throws(RequestError) {
+    /// A request is ready to be sent; returns the number of the phase, or throws if the request must not be sent.
+    mutating func requestArrived(_ key: String, now: Duration) throws(RequestError) -> Int {
         var circuit = circuits[key] ?? newCircuit(now)
         defer { circuits[key] = circuit }
         circuit.lastUse = now
         if case .open(let end) = circuit.phase {
             guard now >= end else { throw RequestError(.circuitOpen(retryAfter: end - now)) }
-            (circuit.phase, circuit.start) = (.halfOpen(running: 0, succeeded: 0), now)
+            circuit.begin(.halfOpen(running: 0, succeeded: 0), nextNumber(), now: now)
         }
-        if case .halfOpen(let running, let succeeded) = circuit.phase {
-            guard running + succeeded < max(1, policy.probes) else {
-                throw RequestError(.circuitOpen(retryAfter: .zero))
+        if case .halfOpen(var running, var succeeded) = circuit.phase {
+            if running + succeeded >= max(1, policy.probes) {
+                // A probe may never end, for example because it is suspended. After some time, others are sent instead.
+                let end = circuit.start + max(policy.openDuration, .milliseconds(1))
+                guard now >= end else { throw RequestError(.circuitOpen(retryAfter: end - now)) }
+                (running, succeeded) = (0, 0)
+                circuit.begin(.halfOpen(running: 0, succeeded: 0), nextNumber(), now: now)
             }
-            circuit.phase = .halfOpen(running: running + 1, succeeded: succeeded)
+            circuit.update(.halfOpen(running: running + 1, succeeded: succeeded))
         }
+        return circuit.number
+    }
+
+    private mutating func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
     }
 
     /// A request has ended; its verdict counts only if the phase in which it was sent still lasts.
-    mutating func requestEnded(_ key: String, sent: Duration, _ verdict: CircuitBreaker.Verdict, now: Duration) {
-        guard var circuit = circuits[key], sent >= circuit.start else { return }
+    mutating func requestEnded(_ key: String, phase: Int, _ verdict: CircuitBreaker.Verdict, now: Duration) {
+        guard var circuit = circuits[key], phase == circuit.number else { return }
         var next: Phase?
         switch (circuit.phase, verdict) {
         case (.open, _), (.closed, .ignored): break
         case (.closed(var count), _):
             let isOpening = count.add(isFailure: verdict == .failure, now: now, policy.trip)
-            circuit.phase = .closed(count)
+            circuit.update(.closed(count))
             if isOpening { next = .open(until: now + policy.openDuration) }
         case (.halfOpen(let running, let succeeded), .ignored):
-            circuit.phase = .halfOpen(running: running - 1, succeeded: succeeded)
+            circuit.update(.halfOpen(running: running - 1, succeeded: succeeded))
         case (.halfOpen(let running, let succeeded), .success) where succeeded + 1 < policy.probes:
-            circuit.phase = .halfOpen(running: running - 1, succeeded: succeeded + 1)
+            circuit.update(.halfOpen(running: running - 1, succeeded: succeeded + 1))
         case (.halfOpen, .success): next = .closed(FailureCount())
         case (.halfOpen, .failure): next = .open(until: now + policy.openDuration)
         }
-        if let next { (circuit.phase, circuit.start) = (next, now) }
+        if let next { circuit.begin(next, nextNumber(), now: now) }
         circuits[key] = circuit
     }
 
@@ -70,7 +89,7 @@ struct BreakerTable: Sendable {
             let oldest = circuits.min { $0.value.lastUse < $1.value.lastUse }
             if let oldest { circuits[oldest.key] = nil }
         }
-        return Circuit(phase: .closed(FailureCount()), start: now, lastUse: now)
+        return Circuit(phase: .closed(FailureCount()), start: now, number: nextNumber(), lastUse: now)
     }
 }
 

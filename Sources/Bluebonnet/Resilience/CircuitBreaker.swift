@@ -6,7 +6,8 @@
 /// - Closed: All requests are sent. After enough failures (``Policy/trip``), the circuit opens.
 /// - Open: All requests fail at once with `.circuitOpen(retryAfter:)`. Nothing is sent.
 /// - Half-open: After ``Policy/openDuration``, a few requests are sent as probes, and all others fail at once. If all
-///   probes succeed, the circuit closes. If a probe fails, the circuit opens again.
+///   probes succeed, the circuit closes. If a probe fails, the circuit opens again. If the probes do not end within
+///   ``Policy/openDuration``, other requests are sent as probes.
 ///
 /// ```swift
 /// let session = Session(transport: CircuitBreaker(CurlTransport()))
@@ -67,7 +68,8 @@ public final class CircuitBreaker: WrappingTransport {
 
         /// Creates the usual verdict on an outcome.
         ///
-        /// A failure is a status code from 500 to 599, a failed or lost connection, or an exceeded time limit. The
+        /// A failure is a status code from 500 to 599, a failed or lost connection, a truncated response, or an
+        /// exceeded time limit. The
         /// limits ``Timeouts/queue`` and ``Timeouts/pool`` do not count. Every other response is a success. Other
         /// errors are ignored.
         ///
@@ -77,7 +79,7 @@ public final class CircuitBreaker: WrappingTransport {
             self =
                 switch outcome.error?.kind {
                 case .timedOut(.queue), .timedOut(.pool): .ignored
-                case .connection, .timedOut: .failure
+                case .connection, .timedOut, .invalidResponse(.truncated): .failure
                 case _ where isServerError: .failure
                 default: outcome.response == nil ? .ignored : .success
                 }
@@ -113,7 +115,7 @@ public final class CircuitBreaker: WrappingTransport {
     ) -> any Exchange {
         let (key, now) = (policy.key(request), policy.now())
         do throws(RequestError) {
-            try table.withLock { table throws(RequestError) in try table.requestArrived(key, now: now) }
+            let phase = try table.withLock { table throws(RequestError) in try table.requestArrived(key, now: now) }
             let isCounted = Locked(false)
             let counting = FilteringObserver(observer) { [self] event in
                 let outcome: ExchangeOutcome? =
@@ -124,7 +126,7 @@ public final class CircuitBreaker: WrappingTransport {
                     }
                 guard let outcome, !isCounted.withLock({ exchange(&$0, with: true) }) else { return true }
                 let (verdict, end) = (policy.verdict(outcome), policy.now())
-                table.withLock { $0.requestEnded(key, sent: now, verdict, now: end) }
+                table.withLock { $0.requestEnded(key, phase: phase, verdict, now: end) }
                 return true
             }
             return inner.start(request, options: options, observer: counting)

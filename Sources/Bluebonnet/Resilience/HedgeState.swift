@@ -31,6 +31,9 @@ struct HedgeState<Handle: Sendable>: Sendable {
         }
     }
 
+    /// The handle of the try that has answered; `nil` if it is not recorded yet.
+    var winner: Handle? { if case .won(_, let handle) = stage { handle } else { nil } }
+
     /// Whether an additional try may start.
     var mayStart: Bool { if case .racing = stage { !isCancelled && !isSuspended } else { false } }
 

@@ -15,7 +15,9 @@
 ///
 /// A session's cache is outside the transport, so it stores at most one response. Cookies of a response that is not used
 /// may be stored. The progress of an upload is reported only after a try has received a part of a response. A suspended
-/// request is not sent again. A request that starts suspended is sent once.
+/// request is not sent again. A request that starts suspended is sent once. If the body is collected in memory, the
+/// head alone does not count as a response. The time in the queue of ``Session/Configuration/requestLimits`` is part of
+/// the delay.
 public final class HedgingTransport: WrappingTransport {
     /// The rules of a hedging transport.
     public struct Policy: Sendable {
@@ -113,6 +115,12 @@ private final class HedgedExchange: Exchange {
     private let observer: any ExchangeObserver
     private let start: @Sendable (any ExchangeObserver) -> any Exchange
     private let state: Locked<HedgeState<any Exchange>>
+    /// The receiver of a body that was requested before a try has won.
+    private let early = Locked<EarlyReceiver?>(nil)
+
+    private struct EarlyReceiver: Sendable {
+        let receiver: (any BodyReceiver)?
+    }
     /// The task that starts additional tries; `nil` after a try has answered.
     private let timer = Locked<Task<Void, Never>?>(nil)
 
@@ -131,7 +139,15 @@ private final class HedgedExchange: Exchange {
     func startTry() {
         guard let number = state.withLock({ $0.willStart() }) else { return }
         let handle = start(FilteringObserver(observer) { [self] in forwards($0, of: number) })
-        state.withLock({ $0.started(number, handle) }) ? align() : handle.cancel()
+        guard state.withLock({ $0.started(number, handle) }) else { return handle.cancel() }
+        align()
+        requestBody()
+    }
+
+    /// Passes an early receiver to the winner, if there is one.
+    private func requestBody() {
+        guard let winner = state.withLock({ $0.winner }), let body = early.withLock({ $0.take() }) else { return }
+        winner.receiveBody(with: body.receiver)
     }
 
     /// Keeps the task that starts additional tries, until a try has answered.
@@ -152,6 +168,7 @@ private final class HedgedExchange: Exchange {
         guard let losers else { return false }
         stopTimer()
         for loser in losers { loser.cancel() }
+        requestBody()
         return true
     }
 
@@ -182,12 +199,10 @@ private final class HedgedExchange: Exchange {
         for handle in handles { handle.cancel() }
     }
 
-    // A body can be requested only after a try has won, so there is only one handle.
     func receiveBody(with receiver: (any BodyReceiver)?) {
-        for handle in state.withLock({ $0.handles }) { handle.receiveBody(with: receiver) }
+        _ = early.withLock { exchange(&$0, with: EarlyReceiver(receiver: receiver)) }
+        requestBody()
     }
 
-    func receiveMore() {
-        for handle in state.withLock({ $0.handles }) { handle.receiveMore() }
-    }
+    func receiveMore() { state.withLock({ $0.winner })?.receiveMore() }
 }

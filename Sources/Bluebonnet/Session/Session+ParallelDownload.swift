@@ -31,7 +31,7 @@ extension Session {
     ///   - destination: The URL of the file.
     ///   - options: The options for directories and an existing file; none by default. Interruptions are always
     ///     resumed.
-    ///   - parts: The number of parts, from 1 to 32; 4 by default.
+    ///   - parts: The number of parts, from 1 to 32; 4 by default. Another number becomes the nearest of these.
     ///   - headers: Header fields, which replace the session's fields of the same name. `Range`, `If-Range` and
     ///     `Accept-Encoding` are replaced.
     ///   - checksum: The expected checksum, which is checked when all parts are there; `nil` by default.
@@ -69,7 +69,7 @@ extension Session {
         _ = try DownloadTarget(.file(destination, options: options))
         let name = FileName.partial(of: FileSystem.name(of: path))
         guard let partial = try PartialFile.named(name, in: FileSystem.parent(of: path)) else {
-            throw RequestError(.download(.cannotCreateFile(path: path)), detail: "the partial file is in use")
+            throw RequestError(.download(.cannotCreateFile(path: path)), detail: "the partial file \(name) is in use, belongs to another user or cannot be locked")
         }
         defer { partial.release() }
         let download = ParallelDownload(
@@ -82,8 +82,8 @@ extension Session {
         } catch {
             switch download.plan {
             case let plan? where plan.entityTag != nil && error.kind != .download(.checksumMismatch): download.save()
-            // The file of an ordinary download was not changed.
-            case nil where partial.resumeData != nil: break
+            // An earlier download may continue with the file.
+            case nil where !download.wasTouched && partial.size > 0: break
             default: partial.discard()
             }
             let isCancelled = Task.isCancelled && !error.isCancellation

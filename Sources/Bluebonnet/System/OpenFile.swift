@@ -174,7 +174,12 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Shortens the file.
+    /// Waits until the bytes of the file are on the disk.
+    func synchronize() throws(SystemError) {
+        _ = try Self.retrying { fdatasync(descriptor) }
+    }
+
+    /// Sets the size of the file; added bytes are zero.
     func truncate(to size: Int64) throws(SystemError) {
         _ = try Self.retrying { ftruncate(descriptor, off_t(size)) }
     }

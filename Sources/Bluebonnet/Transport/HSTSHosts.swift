@@ -13,6 +13,8 @@ struct HSTSHosts: Equatable {
     }
 
     private var entries: [String: Entry] = [:]
+    /// The hosts whose entries were changed by responses.
+    private var changed: Set<String> = []
 
     /// The maximum number of hosts that servers can add, as in libcurl.
     static let limit = 1000
@@ -56,6 +58,7 @@ struct HSTSHosts: Equatable {
         }
         guard let maximumAge else { return }
         let host = Self.canonical(host)
+        changed.insert(host)
         guard maximumAge > 0 else {
             entries[host] = nil
             return
@@ -107,6 +110,13 @@ struct HSTSHosts: Equatable {
         }
     }
 
+    /// Returns the hosts of a file with the changes of these hosts; another session may have written the file.
+    func merged(into file: Self) -> Self {
+        var result = file
+        for host in changed { result.entries[host] = entries[host] }
+        return result
+    }
+
     /// The text of a file with the hosts, sorted by name.
     func fileText(now: Date) -> String {
         let lines = entries.filter { !$0.value.isExpired(at: now) }.sorted { $0.key < $1.key }.map { host, entry in
@@ -136,7 +146,8 @@ final class SessionHSTS: Sendable {
     private enum State {
         /// The file has not been read yet.
         case unread
-        case open(HSTSHosts)
+        /// The file is written only if its content is known.
+        case open(HSTSHosts, mayWrite: Bool)
         case closed
     }
 
@@ -147,18 +158,21 @@ final class SessionHSTS: Sendable {
     init?(_ configuration: Session.Configuration.HSTS) {
         switch configuration {
         case .off: return nil
-        case .memory: (file, state) = (nil, Locked(.open(HSTSHosts())))
+        case .memory: (file, state) = (nil, Locked(.open(HSTSHosts(), mayWrite: false)))
         case .file(let path): (file, state) = (path, Locked(.unread))
         }
     }
 
     /// Returns the URL with which a request is sent: with `https` if its host requires TLS (RFC 6797 §8.3).
     func secured(_ url: URL) -> URL {
-        let text = url.absoluteString
         guard !TransferOptions.isSecure(url), let host = url.host(percentEncoded: false) else { return url }
         let now = Date()
         guard change({ $0.requireTLS(for: host, now: now) }) == true else { return url }
-        return URL(string: "https" + String(text.dropFirst(4))) ?? url
+        guard url.port == 80 else { return URL(string: "https" + url.absoluteString.dropFirst(4)) ?? url }
+        var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        components?.scheme = "https"
+        components?.port = nil
+        return components?.url ?? url
     }
 
     /// Stores or removes a host because of the field of a response.
@@ -171,35 +185,43 @@ final class SessionHSTS: Sendable {
     @discardableResult
     private func change<Result>(_ body: (inout HSTSHosts) -> Result) -> Result? {
         state.withLock { state in
-            var hosts: HSTSHosts
-            switch state {
-            case .unread: hosts = readFile()
-            case .open(let open): hosts = open
-            case .closed: return nil
+            if case .unread = state {
+                // The file is small, and is read once.
+                let (hosts, isKnown) = readFile()
+                state = .open(hosts, mayWrite: isKnown)
             }
+            guard case .open(var hosts, let mayWrite) = state else { return nil }
             state = .closed
-            defer { state = .open(hosts) }
+            defer { state = .open(hosts, mayWrite: mayWrite) }
             return body(&hosts)
         }
     }
 
-    private func readFile() -> HSTSHosts {
+    /// Returns the hosts of the file, and whether the file is missing or could be read.
+    private func readFile() -> (hosts: HSTSHosts, isKnown: Bool) {
         var hosts = HSTSHosts()
-        guard let file, let data = try? FileReader.contents(of: file, limit: Self.fileLimit) else { return hosts }
-        hosts.read(String(decoding: data, as: UTF8.self), now: Date())
-        return hosts
+        guard let file else { return (hosts, false) }
+        do throws(FileError) {
+            guard let data = try FileReader.contents(of: file, limit: Self.fileLimit) else { return (hosts, false) }
+            hosts.read(String(decoding: data, as: UTF8.self), now: Date())
+            return (hosts, true)
+        } catch {
+            return (hosts, FileSystem.status(file, followingLinks: true) == nil)
+        }
     }
 
-    /// Writes the file if it was read, and forgets the hosts, because the session has ended.
+    /// Adds the changes to the file if it was read, and forgets the hosts, because the session has ended.
     ///
     /// The file becomes private to its owner. An error is not reported, because no request could report it.
     func close() {
         state.withLock { state in
             defer { state = .closed }
-            guard let file, case .open(let hosts) = state else { return }
+            guard let file, case .open(let hosts, mayWrite: true) = state, case let current = readFile(), current.isKnown
+            else { return }
+            let text = hosts.merged(into: current.hosts).fileText(now: Date())
             let path = FileSystem.realPath(file)
             let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
-            try? OpenFile.replace(path, with: Data(hosts.fileText(now: Date()).utf8), by: unfinished)
+            try? OpenFile.replace(path, with: Data(text.utf8), by: unfinished)
         }
     }
 

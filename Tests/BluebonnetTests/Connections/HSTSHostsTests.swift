@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -51,6 +52,37 @@ struct HSTSHostsTests {
         #expect(!hosts.requireTLS(for: "h0.test", now: now))
         #expect(hosts.requireTLS(for: "h1.test", now: now))
         #expect(hosts.requireTLS(for: "h1000.test", now: now))
+    }
+
+    /// Two sessions may have read the same file.
+    @Test func `the changes of a session are added to what others have written`() {
+        var (mine, other) = (HSTSHosts(), HSTSHosts())
+        for host in ["kept.test", "removed.test"] { other.received("max-age=100", from: host, now: now) }
+        mine.received("max-age=100", from: "mine.test", now: now)
+        mine.received("max-age=0", from: "removed.test", now: now)
+        let merged = mine.merged(into: other)
+        let hosts = ["kept.test", "mine.test", "removed.test"].filter { merged.requireTLS(for: $0, now: now) }
+        #expect(hosts == ["kept.test", "mine.test"])
+    }
+
+    @Test(arguments: [
+        ("http://a.test/p?q=%20", "https://a.test/p?q=%20"), ("http://a.test:80/p", "https://a.test/p"),
+        ("http://a.test:8080/", "https://a.test:8080/"), ("HTTP://u:80@a.test:80/:80", "https://u:80@a.test/:80"),
+        ("http://b.test/", "http://b.test/"), ("https://a.test:80/", "https://a.test:80/"),
+    ])
+    func `a URL is sent with TLS, on port 443 instead of 80`(_ text: String, sent: String) throws {
+        let storage = try #require(SessionHSTS(.memory))
+        storage.received("max-age=100", from: try #require(URL(string: "https://a.test/")))
+        #expect(storage.secured(try #require(URL(string: text))).absoluteString == sent)
+    }
+
+    @Test func `a file that is too large to be read is not replaced`() throws {
+        let directory = try TestDirectory()
+        try directory.write(String(repeating: "#\n", count: 9 << 20), to: "hsts.txt")
+        let storage = try #require(SessionHSTS(.file(directory.path("hsts.txt"))))
+        storage.received("max-age=100", from: try #require(URL(string: "https://a.test/")))
+        storage.close()
+        #expect(directory.text("hsts.txt")?.utf8.count == 18 << 20)
     }
 
     @Test func `a file is read and written in the format of curl`() {

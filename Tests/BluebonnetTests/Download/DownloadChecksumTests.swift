@@ -63,6 +63,8 @@ struct DownloadChecksumTests {
         (["Repr-Digest": "md5=:AAAA:, sha-256=:\(base256):;a=1"], 200, .sha256),
         (["Digest": "SHA-256=\(base256),MD5=abc"], 200, .sha256), (["Digest": "sha-512=\(base512)"], 206, .sha512),
         (["Repr-Digest": "sha-256=\(base256)"], 200, nil), (["Repr-Digest": "sha-256=:\(base512):"], 200, nil),
+        (["Repr-Digest": "sha=:AAAA:", "Digest": "sha-256=\(base256)"], 200, .sha256),
+        (["Repr-Digest": "sha-256=:\(base256):"], 416, nil),
         (["Repr-Digest": "sha-256=:!:"], 200, nil), (["Repr-Digest": "sha-256=::"], 200, nil),
         (["Repr-Digest": "sha-256=:"], 200, nil), (["Repr-Digest": "sha-256"], 200, nil),
         (["Repr-Digest": ""], 200, nil), (["Repr-Digest": ",,=,:"], 200, nil), ([:], 200, nil),

@@ -182,12 +182,39 @@ import Testing
         }
     }
 
-    @Test func `secrets in text of another encoding are redacted`() throws {
-        let body = Data(#"{"token":"s3cret","name":"J"#.utf8) + [0xf6] + Data(#"rg"}"#.utf8)
-        let (text, encoding) = HARText(includesSecrets: false).body(body, type: "application/json; charset=latin1")
-        #expect(encoding == "base64")
-        let decoded = try #require(Data(base64Encoded: text))
-        #expect(decoded == Data(#"{"token":"<redacted>","name":"J"#.utf8) + [0xf6] + Data(#"rg"}"#.utf8))
+    /// The fields, the body, and whether secrets cannot be found in it.
+    @Test(
+        arguments: [
+            (["Content-Type": "application/json; charset=latin1"], Data(#"{"n":"J"#.utf8) + [0xf6] + Data("rg\"}".utf8), false, true),
+            (["Content-Type": "application/json; charset=utf-16"], Data([0x7b, 0, 0x7d, 0]), false, true),
+            (["Content-Type": "application/json"], Data(#"{"n":"Jö"}"#.utf8), false, false),
+            // A body that was cut within a character.
+            (["Content-Type": "application/json"], Data(#"{"n":"J"#.utf8) + [0xc3], false, false),
+            (["Content-Type": "application/json", "Content-Encoding": "deflate"], Data("x".utf8), false, true),
+            (["Content-Type": "application/json", "Content-Encoding": "gzip"], Data("x".utf8), true, false),
+            (["Content-Type": "multipart/form-data; boundary=b"], Data("x".utf8), true, true),
+            (["Content-Type": "image/png"], Data([0x89, 0xff]), true, false),
+            ([:], Data(), false, false),
+        ] as [(HTTPHeaders, Data, Bool, Bool)])
+    func `a body is left out if secrets cannot be found in it`(
+        _ headers: HTTPHeaders, _ body: Data, isDecoded: Bool, isHidden: Bool
+    ) {
+        let text = HARText(includesSecrets: false)
+        #expect(text.isHidden(body, headers: headers, isDecoded: isDecoded) == isHidden)
+        #expect(!HARText(includesSecrets: true).isHidden(body, headers: headers, isDecoded: isDecoded))
+    }
+
+    @Test func `a compressed request body is not recorded`() async throws {
+        let recorder = HARRecorder(StubTransport { _ in .text("fine") })
+        let session = Session(interceptor: DeflateRequestCompressor(), transport: recorder)
+        let secret = ["token": String(repeating: "s3cret", count: 1000)]
+        let request = session.request("http://a.test/", method: .post, parameters: secret, encoder: .json)
+        #expect(try await request.serializingString().value == "fine")
+        await session.shutdown()
+        let entry = try JSONValue(parsing: recorder.har())["log"]?["entries"]?.array?.first
+        #expect(entry?["request"]?["postData"]?["text"] == nil)
+        #expect(entry?["request"]?["postData"]?["comment"]?.string == "The body was not recorded.")
+        #expect(entry?["response"]?["content"]?["text"]?.string == "fine")
     }
 
     // MARK: Bodies and limits

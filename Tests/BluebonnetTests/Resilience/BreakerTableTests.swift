@@ -12,15 +12,21 @@ struct BreakerTableTests {
         return BreakerTable(policy: policy)
     }
 
+    /// The phase in which the table sends a request, or the time in which it refuses the request.
+    private static func arrive(
+        _ table: inout BreakerTable, _ key: String = "a", at seconds: Int
+    ) -> (phase: Int?, delay: Duration?) {
+        do throws(RequestError) {
+            return (try table.requestArrived(key, now: .seconds(seconds)), nil)
+        } catch {
+            guard case .circuitOpen(let delay) = error.kind else { return (nil, .seconds(-1)) }
+            return (nil, delay)
+        }
+    }
+
     /// The time in which the table refuses a request; `nil` if it sends the request.
     private static func refusal(_ table: inout BreakerTable, _ key: String = "a", at seconds: Int) -> Duration? {
-        do throws(RequestError) {
-            try table.requestArrived(key, now: .seconds(seconds))
-            return nil
-        } catch {
-            guard case .circuitOpen(let delay) = error.kind else { return .seconds(-1) }
-            return delay
-        }
+        arrive(&table, key, at: seconds).delay
     }
 
     /// Sends a request that ends at the same time; returns whether it was sent.
@@ -28,8 +34,8 @@ struct BreakerTableTests {
     private static func send(
         _ table: inout BreakerTable, _ verdict: CircuitBreaker.Verdict, key: String = "a", at seconds: Int
     ) -> Bool {
-        guard refusal(&table, key, at: seconds) == nil else { return false }
-        table.requestEnded(key, sent: .seconds(seconds), verdict, now: .seconds(seconds))
+        guard let phase = arrive(&table, key, at: seconds).phase else { return false }
+        table.requestEnded(key, phase: phase, verdict, now: .seconds(seconds))
         return true
     }
 
@@ -69,11 +75,35 @@ struct BreakerTableTests {
     @Test func `an open circuit sends one probe after its time, which closes it`() {
         var table = Self.table()
         for _ in 1...2 { Self.send(&table, .failure, at: 0) }
-        var delays = [9, 10, 11, 1000].map { Self.refusal(&table, at: $0) }
+        var delays = [Self.refusal(&table, at: 9)]
+        let probe = Self.arrive(&table, at: 10)
         // The first probe is sent at 10 seconds. The others wait for its end.
-        #expect(delays == [.seconds(1), nil, .zero, .zero])
-        table.requestEnded("a", sent: .seconds(10), .success, now: .seconds(1001))
-        delays = [1002, 1002, 1002].map { Self.refusal(&table, at: $0) }
+        delays += [11, 19].map { Self.refusal(&table, at: $0) }
+        #expect(delays == [.seconds(1), .seconds(9), .seconds(1)] && probe.delay == nil)
+        table.requestEnded("a", phase: probe.phase ?? 0, .success, now: .seconds(19))
+        delays = [19, 19, 20].map { Self.refusal(&table, at: $0) }
+        #expect(delays == [nil, nil, nil])
+    }
+
+    @Test func `a probe that does not end is replaced, and its late end does not count`() {
+        var table = Self.table()
+        for _ in 1...2 { Self.send(&table, .failure, at: 0) }
+        let stuck = Self.arrive(&table, at: 10)
+        let other = Self.arrive(&table, at: 20)
+        #expect(stuck.phase != nil && other.phase != nil && stuck.phase != other.phase)
+        table.requestEnded("a", phase: stuck.phase ?? 0, .failure, now: .seconds(21))
+        table.requestEnded("a", phase: other.phase ?? 0, .success, now: .seconds(22))
+        let delays = [22, 22].map { Self.refusal(&table, at: $0) }
+        #expect(delays == [nil, nil])
+    }
+
+    /// A request may read the clock before another one that the table receives first.
+    @Test func `probes that arrive in another order than their times all count`() {
+        var table = Self.table { $0.probes = 2 }
+        for _ in 1...2 { Self.send(&table, .failure, at: 0) }
+        let (late, early) = (Self.arrive(&table, at: 12), Self.arrive(&table, at: 11))
+        for probe in [early, late] { table.requestEnded("a", phase: probe.phase ?? 0, .success, now: .seconds(13)) }
+        let delays = [13, 13, 13].map { Self.refusal(&table, at: $0) }
         #expect(delays == [nil, nil, nil])
     }
 
@@ -89,13 +119,13 @@ struct BreakerTableTests {
     @Test func `as many probes as the policy says must succeed`() {
         var table = Self.table { $0.probes = 2 }
         for _ in 1...2 { Self.send(&table, .failure, at: 0) }
-        var delays = (1...3).map { _ in Self.refusal(&table, at: 10) }
-        #expect(delays == [nil, nil, .zero])
-        table.requestEnded("a", sent: .seconds(10), .success, now: .seconds(11))
+        let probes = (1...3).map { _ in Self.arrive(&table, at: 10) }
+        #expect(probes.map(\.delay) == [nil, nil, .seconds(10)])
+        table.requestEnded("a", phase: probes[0].phase ?? 0, .success, now: .seconds(11))
         // Two probes have been sent, and no third is needed yet.
-        delays = [Self.refusal(&table, at: 11)]
-        #expect(delays == [.zero])
-        table.requestEnded("a", sent: .seconds(10), .success, now: .seconds(12))
+        var delays = [Self.refusal(&table, at: 11)]
+        #expect(delays == [.seconds(9)])
+        table.requestEnded("a", phase: probes[1].phase ?? 0, .success, now: .seconds(12))
         delays = (1...3).map { _ in Self.refusal(&table, at: 12) }
         #expect(delays == [nil, nil, nil])
     }
@@ -103,14 +133,14 @@ struct BreakerTableTests {
     @Test(arguments: [CircuitBreaker.Verdict.success, .failure, .ignored])
     func `a request that was sent in an earlier phase does not count`(_ late: CircuitBreaker.Verdict) {
         var table = Self.table()
-        let before = Self.refusal(&table, at: 0)
+        let before = Self.arrive(&table, at: 0)
         for _ in 1...2 { Self.send(&table, .failure, at: 1) }
-        table.requestEnded("a", sent: .zero, late, now: .seconds(2))
+        table.requestEnded("a", phase: before.phase ?? 0, late, now: .seconds(2))
         let open = Self.refusal(&table, at: 2)
         let probe = Self.refusal(&table, at: 11)
-        table.requestEnded("a", sent: .zero, late, now: .seconds(12))
+        table.requestEnded("a", phase: before.phase ?? 0, late, now: .seconds(12))
         let other = Self.refusal(&table, at: 12)
-        #expect(before == nil && open == .seconds(9) && probe == nil && other == .zero)
+        #expect(before.delay == nil && open == .seconds(9) && probe == nil && other == .seconds(9))
     }
 
     @Test func `keys have circuits of their own, and the least recently used is forgotten`() {
@@ -132,7 +162,7 @@ struct BreakerTableTests {
             (nil, .connection(.refused), .failure), (200, .connection(.lost), .failure),
             (nil, .timedOut(.idle), .failure), (nil, .timedOut(.queue), .ignored), (nil, .timedOut(.pool), .ignored),
             (nil, .cancelled, .ignored),
-            (200, .cancelled, .success), (503, .cancelled, .failure), (nil, .sessionShutDown, .ignored),
+            (200, .invalidResponse(.truncated), .failure), (200, .cancelled, .success), (503, .cancelled, .failure), (nil, .sessionShutDown, .ignored),
             (nil, .requestBody(.notReplayable), .ignored), (nil, .trust(.certificateExpired), .ignored),
         ] as [(Int?, RequestError.Kind?, CircuitBreaker.Verdict)])
     func `the usual verdict blames the server for its own failures`(

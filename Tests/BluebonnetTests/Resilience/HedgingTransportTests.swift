@@ -65,6 +65,39 @@ import Testing
         await session.shutdown()
     }
 
+    /// Receives the events and the body of an exchange.
+    private final class Collector: ExchangeObserver, BodyReceiver {
+        let end = Gate()
+        private let state = Locked((body: Data(), heads: 0))
+
+        var received: (text: String, heads: Int) {
+            state.withLock { (String(decoding: $0.body, as: UTF8.self), $0.heads) }
+        }
+
+        func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
+        func exchangeDidReceiveHead(_ response: HTTPResponse) { state.withLock { $0.heads += 1 } }
+        func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {}
+        func exchangeDidComplete(_ outcome: ExchangeOutcome) { end.open() }
+
+        func receive(_ bytes: Data) -> ReceiveAction {
+            state.withLock { $0.body += bytes }
+            return .proceed
+        }
+    }
+
+    @Test func `a body that is requested at once is the body of the try that answers`() async throws {
+        let server = try await Self.server(answering: 2)
+        let transport = Self.hedging { _ = try await server.request(1) }
+        let collector = Collector()
+        let exchange = transport.start(
+            HTTPRequest(url: server.url("/a")), options: ExchangeOptions(pausesBody: true), observer: collector)
+        exchange.receiveBody(with: collector)
+        await collector.end.wait()
+        #expect(collector.received == ("2", 1))
+        await transport.shutDown()
+        await server.stop()
+    }
+
     @Test func `a third try is sent if the policy allows it`() async throws {
         let server = try await Self.server(answering: 3)
         let delays = Counter()

@@ -27,9 +27,19 @@ package struct HARText: Sendable {
             // Other encodings of characters, such as UTF-16, contain zeros.
             if !text.utf8.contains(0) { return (redacted(text, mediaType), nil) }
         }
-        // JSON and forms in another encoding contain secrets too. Here, each byte is a character.
-        let text = redacted(String(String.UnicodeScalarView(body.map { Unicode.Scalar($0) })), mediaType)
-        return (Data(text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }).base64EncodedString(), "base64")
+        return (body.base64EncodedString(), "base64")
+    }
+
+    /// Whether a body may contain secrets that cannot be recognized: in a content coding, or in a multipart type, or as
+    /// JSON or a form in another encoding than UTF-8.
+    func isHidden(_ body: Data, headers: HTTPHeaders, isDecoded: Bool) -> Bool {
+        guard !includesSecrets, !body.isEmpty else { return false }
+        let type = headers["Content-Type"]?.lowercased() ?? ""
+        if !isDecoded && headers.contains("Content-Encoding") || type.hasPrefix("multipart/") { return true }
+        let isText = ["json", "x-www-form-urlencoded", "event-stream"].contains { type.contains($0) }
+        // A body that was cut may end within a character.
+        let isUTF8 = (0...3).contains { String(validating: body.dropLast($0), as: UTF8.self) != nil }
+        return isText && (!isUTF8 || body.contains(0))
     }
 
     private func redacted(_ text: String, _ mediaType: MediaType?) -> String {

@@ -75,9 +75,9 @@ extension RecordedExchange {
 
     private func postData(_ text: HARText) -> JSONValue {
         let type = request.headers["Content-Type"] ?? ""
-        // The parts of a multipart form may be secrets.
-        let isHidden = !text.includesSecrets && type.lowercased().hasPrefix("multipart/")
-        let body = isHidden ? nil : request.body?.data.map { text.body($0, type: type) }
+        let data = request.body?.data
+        let isHidden = data.map { text.isHidden($0, headers: request.headers, isDecoded: false) } ?? false
+        let body = isHidden ? nil : data.map { text.body($0, type: type) }
         return object([
             "mimeType": string(type), "text": string(body?.text), "_encoding": string(body?.encoding),
             "comment": body == nil ? "The body was not recorded." : nil,
@@ -95,7 +95,7 @@ extension RecordedExchange {
             "cookies": .array(headers.values(for: "Set-Cookie").compactMap { cookie($0, text) }),
             "redirectURL": string(location.map { text.value(of: $0) } ?? ""), "headersSize": -1,
             "bodySize": .integer(bodyLength == 0 ? 0 : response?.head.statedLength ?? -1),
-            "content": content(headers["Content-Type"], text),
+            "content": content(headers, text),
             "comment": wasEnded ? "The client ended the exchange early." : nil,
             "_error": wasEnded ? nil : string(failure?.text),
         ])
@@ -110,8 +110,15 @@ extension RecordedExchange {
         ])
     }
 
-    private func content(_ type: String?, _ text: HARText) -> JSONValue {
-        let isCut = body.count < bodyLength
+    private func content(_ headers: HTTPHeaders, _ text: HARText) -> JSONValue {
+        let (type, isCut) = (headers["Content-Type"], body.count < bodyLength)
+        let isDecoded = response?.keepsCoding == false
+        guard !text.isHidden(body, headers: headers, isDecoded: isDecoded) else {
+            return object([
+                "size": .integer(Int64(bodyLength)), "mimeType": string(type ?? "x-unknown"), "text": "",
+                "comment": "The body was not recorded.",
+            ])
+        }
         let recorded = text.body(body, type: type, isCut: isCut)
         return object([
             "size": .integer(Int64(bodyLength)), "mimeType": string(type ?? "x-unknown"),

@@ -3,8 +3,8 @@ extension Session.Configuration {
     ///
     /// A host requires TLS if it sends the `Strict-Transport-Security` field in a response over TLS. If the field
     /// contains `includeSubDomains`, the host's subdomains also require TLS. Later requests to `http` URLs of these
-    /// hosts use `https` instead. The URL of the response then has the scheme `https`. If the URL contains a port, the
-    /// port does not change. IP addresses are never stored.
+    /// hosts use `https` instead. The URL of the response then has the scheme `https`. The port 80 becomes 443, and
+    /// other ports do not change. IP addresses are never stored.
     ///
     /// A redirect from `https` to an `http` URL counts as insecure even if the host requires TLS. The session refuses
     /// such a redirect if ``RedirectLimits/allowsInsecure`` is `false`.
@@ -16,7 +16,7 @@ extension Session.Configuration {
         case memory
         /// Hosts are stored in the file at a path, in the format of `curl --hsts`.
         ///
-        /// The session reads the file before its first request, and writes the file when the session has ended. The
+        /// The session reads the file before its first request, and adds its changes to the file when it has ended. The
         /// directory of the file must exist. The mode of the file becomes 0600, so only its owner can read and write
         /// the file.
         case file(String)

@@ -28,12 +28,12 @@ public final class CurlTransport: Transport {
     ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
     ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
-        let group = EngineGroup(configuration)
+        let group = EngineGroup(configuration, serverTrustManager)
         self.group = group
         engines = (0..<group.shares.loops).map { index in
             TransferEngine(
                 loop: index == 0 ? configuration.eventLoop ?? EventLoop() : EventLoop(), configuration: configuration,
-                serverTrustManager: serverTrustManager, group: group, loopIndex: index)
+                group: group, loopIndex: index)
         }
         limitsUploads = configuration.speedLimits.upload != nil
     }
@@ -51,8 +51,7 @@ public final class CurlTransport: Transport {
     ///   or has already started an exchange.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool {
         // The manager's evaluators have not checked the connections that are already open.
-        guard lastNumber.load(ordering: .relaxed) == 0 else { return false }
-        return engines.allSatisfy { $0.setServerTrustManager(manager) }
+        lastNumber.load(ordering: .relaxed) == 0 && group.setServerTrustManager(manager)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
@@ -101,6 +100,7 @@ public final class CurlTransport: Transport {
 
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
+        group.queue?.withLock { $0.close() }
         for engine in engines { await engine.shutDown() }
         group.close()
     }

@@ -73,7 +73,7 @@ final class EasyHandle {
     }
 
     /// Replaces libcurl's handle with a new one; returns `false` if there is no memory for it.
-    func replace() -> Bool {
+    private func replace() -> Bool {
         guard let fresh = unsafe curl_easy_init() else { return false }
         unsafe curl_easy_cleanup(pointer)
         unsafe pointer = unsafe fresh

@@ -14,8 +14,18 @@ final class EngineGroup: Sendable {
     /// The engines that have started an exchange, by the number of their loop.
     private let engines = Locked<[Int: TransferEngine]>([:])
     private let options: RoutingOptions
+    private let manager: Locked<TrustManagerState>
 
-    init(_ configuration: Session.Configuration) {
+    /// The trust manager, which can only be set before the first exchange.
+    private enum TrustManagerState {
+        case none
+        case named(ServerTrustManager)
+        /// An exchange has started, so the manager can no longer change.
+        case settled(ServerTrustManager?)
+    }
+
+    init(_ configuration: Session.Configuration, _ serverTrustManager: ServerTrustManager? = nil) {
+        manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         cookies = SessionCookies(configuration.cookies)
         hsts = SessionHSTS(configuration.hsts)
         queue = RequestQueue(configuration.requestLimits).map { Locked($0) }
@@ -47,6 +57,28 @@ final class EngineGroup: Sendable {
     func ended(_ id: TransferID, _ version: HTTPVersion?) {
         choice?.withLock {
             $0.ended(id >> Self.loopBits, on: Self.loop(of: id), isMultiplexed: version?.isMultiplexed)
+        }
+    }
+
+    /// Sets the manager whose evaluators check servers; returns whether it will be used.
+    func setServerTrustManager(_ named: ServerTrustManager) -> Bool {
+        manager.withLock { manager in
+            guard case .none = manager else { return false }
+            manager = .named(named)
+            return true
+        }
+    }
+
+    /// The manager, which cannot change any more.
+    func settledManager() -> ServerTrustManager? {
+        manager.withLock { manager in
+            switch manager {
+            case .none: manager = .settled(nil)
+            case .named(let named): manager = .settled(named)
+            case .settled: break
+            }
+            guard case .settled(let settled) = manager else { return nil }
+            return settled
         }
     }
 
@@ -126,13 +158,10 @@ final class SharedVerdicts: Sendable {
         }
         return await withTaskCancellationHandler {
             let error = await task.value
-            let isFirst = evaluations.withLock { evaluations in
-                guard evaluations[key]?.task == task else { return false }
-                evaluations[key] = nil
-                return true
-            }
             // The result of an evaluation that was cancelled does not count.
-            if isFirst, error == nil { cache.accept(trust) }
+            let isCurrent = evaluations.withLock { $0[key]?.task == task }
+            if isCurrent, error == nil { cache.accept(trust) }
+            evaluations.withLock { if $0[key]?.task == task { $0[key] = nil } }
             return error
         } onCancel: {
             let isLast = evaluations.withLock { evaluations in

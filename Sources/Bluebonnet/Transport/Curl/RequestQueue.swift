@@ -59,6 +59,7 @@ struct RequestQueue {
 
     private let total: Int
     private let perHost: Int
+    private var isClosed = false
     private var running = 0
     private var hosts: [Origin: Host] = [:]
     private var waiting: [TransferID: Waiting] = [:]
@@ -84,7 +85,7 @@ struct RequestQueue {
         var state = hosts.removeValue(forKey: host) ?? Host()
         defer { hosts[host] = state }
         let isBusy = state.running >= perHost
-        if !isBusy, running < total, ready.first(of: waiting) == nil {
+        if !isBusy, running < total, !isClosed, ready.first(of: waiting) == nil {
             running += 1
             state.running += 1
             return true
@@ -95,9 +96,12 @@ struct RequestQueue {
         return false
     }
 
+    /// Called when the session ends: no waiting exchange runs any more.
+    mutating func close() { isClosed = true }
+
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     mutating func next() -> TransferID? {
-        guard running < total, !waiting.isEmpty else { return nil }
+        guard running < total, !waiting.isEmpty, !isClosed else { return nil }
         while let (id, entry) = ready.popFirst(of: waiting) {
             guard var host = hosts.removeValue(forKey: entry.host) else { continue }
             defer { hosts[entry.host] = host }

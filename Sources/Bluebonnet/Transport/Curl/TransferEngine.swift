@@ -22,7 +22,6 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     /// The coordinator of server trust; set by the first transfer if there is a manager.
     private(set) var trust: TrustCoordinator?
-    private nonisolated let manager: Locked<TrustManagerState>
     let shared: LoopTurnState
     /// The commands to perform, in order.
     ///
@@ -46,20 +45,11 @@ actor TransferEngine: EventLoopClient {
     /// The transfers that were added to libcurl since it last ran.
     private var fresh: [Transfer] = []
 
-    /// The trust manager, which may only be set before the first transfer.
-    private enum TrustManagerState {
-        case none
-        case named(ServerTrustManager)
-        /// A transfer has started, so the manager can no longer change.
-        case settled
-    }
-
     /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
     static let poolLimit = 256
 
     init(
-        loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil,
-        group: EngineGroup? = nil, loopIndex: Int = 0
+        loop: EventLoop, configuration: Session.Configuration, group: EngineGroup? = nil, loopIndex: Int = 0
     ) {
         self.loop = loop
         let group = group ?? EngineGroup(configuration)
@@ -67,7 +57,6 @@ actor TransferEngine: EventLoopClient {
         self.loopIndex = loopIndex
         var configuration = configuration
         configuration.connectionLimits = group.shares.limits(ofLoop: loopIndex)
-        manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
@@ -83,17 +72,6 @@ actor TransferEngine: EventLoopClient {
         }
         guard isFirst else { return }
         loop.submit { self.assumeIsolated(TransferEngine.carryOutCommands(of:)) }
-    }
-
-    /// Sets the manager whose evaluators check servers; returns whether it will be used.
-    ///
-    /// The coordinator is created with the first transfer, because a session without requests needs no thread.
-    nonisolated func setServerTrustManager(_ named: ServerTrustManager) -> Bool {
-        manager.withLock { manager in
-            guard case .none = manager else { return false }
-            manager = .named(named)
-            return true
-        }
     }
 
     /// A function instead of a closure, for which the runtime would check the isolation again (0.2 % of a small GET).
@@ -204,8 +182,7 @@ actor TransferEngine: EventLoopClient {
     private func attach() {
         guard !isAttached else { return }
         isAttached = true
-        let named = manager.withLock { manager in exchange(&manager, with: .settled) }
-        if case .named(let manager) = named { trust = TrustCoordinator(manager, group.verdicts) }
+        trust = group.settledManager().map { TrustCoordinator($0, group.verdicts) }
         group.add(self, ofLoop: loopIndex)
         loop.attach()
         loop.add(self)

@@ -12,7 +12,7 @@ final class TrustCoordinator {
     let verdicts: SharedVerdicts
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
-    /// The evaluator of each host, which the manager returns only once.
+    /// The evaluator of each host; each event loop asks the manager once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
     private var evaluations: [TrustCache.Key: PendingEvaluation] = [:]
