@@ -47,7 +47,10 @@ struct CookieJar {
 
     /// Stores the cookie of a `Set-Cookie` field, unless its host must not set it (RFC 6265 §5.3).
     mutating func received(_ field: [UInt8], from url: URL, now: Date) {
-        let text = String(decoding: field, as: UTF8.self)
+        // Bytes that are not UTF-8 are decoded as ISO-8859-1, so that different names stay different.
+        let text =
+            String(validating: field, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(field.map { Unicode.Scalar($0) }))
         guard let cookie = try? Cookie(setCookie: text, for: url), let target = CookieTarget(url),
             cookie.isSecure || target.isSecure || !isSecured(cookie)
         else { return }
@@ -59,7 +62,7 @@ struct CookieJar {
         (sites[site(of: cookie.domain)] ?? []).contains { entry in
             let stored = entry.cookie
             return stored.isSecure && stored.name == cookie.name && stored.matches(path: cookie.path)
-                && (stored.matches(host: cookie.domain) || cookie.matches(host: stored.domain))
+                && (stored.isDomain(above: cookie.domain) || cookie.isDomain(above: stored.domain))
         }
     }
 

@@ -31,8 +31,12 @@ extension Cookie {
 
     /// Whether the host is the cookie's domain, or a subdomain if the cookie includes subdomains (RFC 6265 §5.1.3).
     func matches(host: String) -> Bool {
-        if host == domain { return true }
-        return includesSubdomains && !HostName.hasNoDomains(host) && host.hasSuffix(".\(domain)")
+        host == domain || includesSubdomains && isDomain(above: host)
+    }
+
+    /// Whether a host is the cookie's domain or below it, even if the cookie is not sent to it.
+    func isDomain(above host: String) -> Bool {
+        host == domain || !HostName.hasNoDomains(host) && host.hasSuffix(".\(domain)")
     }
 
     /// Whether the path is the cookie's path or below it (RFC 6265 §5.1.4).
@@ -128,7 +132,7 @@ extension Cookie {
             throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
         }
         if isSecure, !target.isSecure { throw RequestError(.cookies(.insecure(name: name))) }
-        try validate()
+        try validate(isReceived: true)
     }
 
     /// Returns the name and the value around the first equals sign, without white space.
@@ -150,8 +154,9 @@ extension Cookie {
     private static func date(_ text: String) -> Date? {
         var (clock, day, month, year): (Int?, Int?, Int?, Int?)
         for token in text.utf8.split(whereSeparator: isDateDelimiter) {
-            if clock == nil, let second = secondOfDay(token) {
-                clock = second
+            if clock == nil, let time = timeOfDay(token) {
+                guard time.hour < 24, time.minute < 60, time.second < 60 else { return nil }
+                clock = time.hour * 3600 + time.minute * 60 + time.second
             } else if day == nil, let number = number(token, digits: 1...2) {
                 day = number
             } else if month == nil, let index = monthIndex(token) {
@@ -172,13 +177,14 @@ extension Cookie {
         }
     }
 
-    private static func secondOfDay(_ token: Substring.UTF8View) -> Int? {
+    /// Returns the parts of a time, which may be too large; `nil` if the token is not a time.
+    private static func timeOfDay(_ token: Substring.UTF8View) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: 0x3a, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = number(parts[0], digits: 1...2),
-            let minute = number(parts[1], digits: 1...2), let second = number(parts[2], digits: 1...2),
-            hour < 24, minute < 60, second < 60
+        guard parts.count == 3, parts.dropLast().allSatisfy({ $0.allSatisfy { $0 &- 0x30 < 10 } }),
+            let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2)
         else { return nil }
-        return hour * 3600 + minute * 60 + second
+        return (hour, minute, second)
     }
 
     private static func monthIndex(_ token: Substring.UTF8View) -> Int? {

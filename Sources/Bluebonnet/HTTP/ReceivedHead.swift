@@ -67,6 +67,19 @@ package final class ReceivedHead: Sendable {
         return value
     }
 
+    /// Returns the bytes of the values of all fields of a name, each without line breaks.
+    func rawValues(of name: String) -> [[UInt8]] {
+        let bytes = self.bytes
+        let span = bytes.span
+        let name = name.utf8.span
+        var values: [[UInt8]] = []
+        var scanner = FieldScanner(span)
+        while let line = scanner.next(in: span) {
+            if line.isNamed(name, in: span) { values.append(line.rawValue(in: bytes)) }
+        }
+        return values
+    }
+
     private func parse() -> HTTPHeaders { Self.fields(of: bytes) }
 
     /// Parses the field lines after a first line, which is ignored.
@@ -250,6 +263,11 @@ package struct FieldLine {
     func value(in bytes: [UInt8]) -> String {
         guard isFolded else { return Self.text(bytes[content]) }
         return bytes[content].split(separator: 0x0a).map { Self.text($0) }.filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    /// Returns the bytes of the content, its lines joined by a space.
+    func rawValue(in bytes: [UInt8]) -> [UInt8] {
+        Array(bytes[content].split { $0 == 0x0a || $0 == 0x0d }.joined(separator: [0x20]))
     }
 
     /// Returns the bytes as text without white space at either end.

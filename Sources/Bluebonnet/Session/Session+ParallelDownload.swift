@@ -69,7 +69,9 @@ extension Session {
         _ = try DownloadTarget(.file(destination, options: options))
         let name = FileName.partial(of: FileSystem.name(of: path))
         guard let partial = try PartialFile.named(name, in: FileSystem.parent(of: path)) else {
-            throw RequestError(.download(.cannotCreateFile(path: path)), detail: "the partial file \(name) is in use, belongs to another user or cannot be locked")
+            throw RequestError(
+                .download(.cannotCreateFile(path: path)),
+                detail: "the partial file \(name) is in use, belongs to another user or cannot be locked")
         }
         defer { partial.release() }
         let download = ParallelDownload(

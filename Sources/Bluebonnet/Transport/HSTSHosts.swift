@@ -41,22 +41,12 @@ struct HSTSHosts: Equatable {
     /// A field with a mistake is ignored.
     mutating func received(_ field: String, from host: String, now: Date) {
         guard !IPAddress.isAddress(host), !HostName.hasNoDomains(host) else { return }
-        var maximumAge: Double?
-        var includesSubdomains = false
-        for directive in field.split(separator: ";") {
-            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = parts.count > 1 ? String(parts[1].trimmed) : nil
-            switch String(parts[0].trimmed).lowercased() {
-            case "max-age":
-                guard maximumAge == nil, let age = value.flatMap(Self.seconds) else { return }
-                maximumAge = age
-            case "includesubdomains":
-                guard !includesSubdomains else { return }
-                includesSubdomains = true
-            default: break
-            }
+        guard let directives = Self.directives(field), let maximumAge = directives["max-age"]?.flatMap(Self.seconds)
+        else {
+            return
         }
-        guard let maximumAge else { return }
+        let includesSubdomains = directives.keys.contains("includesubdomains")
+        guard !includesSubdomains || directives["includesubdomains"] == .some(nil) else { return }
         let host = Self.canonical(host)
         changed.insert(host)
         guard maximumAge > 0 else {
@@ -79,10 +69,43 @@ struct HSTSHosts: Equatable {
         if let first { entries[first.key] = nil }
     }
 
-    private static func seconds(_ text: String) -> Double? {
-        var digits = Substring(text)
-        if digits.count > 1, digits.first == "\"", digits.last == "\"" { digits = digits.dropFirst().dropLast() }
-        return !digits.isEmpty && digits.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Double(digits) : nil
+    /// Returns the directives of a field by their names in lower case; `nil` if the field has a mistake.
+    private static func directives(_ field: String) -> [String: String?]? {
+        var result: [String: String?] = [:]
+        var rest = Substring(field)
+        func skipSpace() { rest = rest.drop { $0 == " " || $0 == "\t" } }
+        func takeToken() -> String? {
+            let token = rest.prefix { $0.utf8.count == 1 && $0.utf8.allSatisfy(FieldSyntax.isTokenByte) }
+            rest = rest.dropFirst(token.count)
+            return token.isEmpty ? nil : String(token)
+        }
+        while true {
+            skipSpace()
+            if let name = takeToken()?.lowercased() {
+                var value: String?
+                skipSpace()
+                if rest.first == "=" {
+                    rest.removeFirst()
+                    skipSpace()
+                    if rest.first == "\"" {
+                        guard let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
+                        value = String(rest[rest.index(after: rest.startIndex)..<end])
+                        rest = rest[rest.index(after: end)...]
+                    } else {
+                        value = takeToken()
+                        if value == nil { return nil }
+                    }
+                }
+                guard result.updateValue(value, forKey: name) == nil else { return nil }
+                skipSpace()
+            }
+            guard let separator = rest.popFirst() else { return result }
+            guard separator == ";" else { return nil }
+        }
+    }
+
+    private static func seconds(_ digits: String) -> Double? {
+        !digits.isEmpty && digits.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Double(digits) : nil
     }
 
     private static func canonical(_ host: String) -> String {
@@ -216,8 +239,9 @@ final class SessionHSTS: Sendable {
     func close() {
         state.withLock { state in
             defer { state = .closed }
-            guard let file, case .open(let hosts, mayWrite: true) = state, case let current = readFile(), current.isKnown
-            else { return }
+            guard let file, case .open(let hosts, mayWrite: true) = state else { return }
+            let current = readFile()
+            guard current.isKnown else { return }
             let text = hosts.merged(into: current.hosts).fileText(now: Date())
             let path = FileSystem.realPath(file)
             let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"

@@ -14,7 +14,12 @@ struct HSTSHostsTests {
         ("max-age=99999999999999999999", true, false), ("max-age=0", false, false), ("max-age=-1", false, false),
         ("max-age=1x", false, false), ("max-age", false, false), ("max-age=\"10", false, false), ("", false, false),
         ("includeSubDomains", false, false), ("max-age=1; max-age=2", false, false),
-        ("max-age=1; includeSubDomains; includeSubDomains", false, false),
+        ("max-age=1; includeSubDomains; includeSubDomains", false, false), ("max-age=1; foo; FOO", false, false),
+        ("max-age=1; includeSubDomains=true", false, false), ("max-age=1; includeSubDomains=\"\"", false, false),
+        ("max-age=1; unknown=", false, false), ("max-age=1; non@token", false, false), ("max-age=1; =2", false, false),
+        ("max-age=1; \"", false, false), ("max-age=1 includeSubDomains", false, false),
+        ("max-age=10; x=\";includeSubDomains;\"", true, false), ("x=\"a;max-age=5\"; max-age=10", true, false),
+        ("max-age=600, max-age=600", false, false),
     ])
     func `a field requires TLS for its host, and for subdomains if it includes them`(
         _ field: String, isStored: Bool, includesSubdomains: Bool

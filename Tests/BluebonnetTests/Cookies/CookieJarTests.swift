@@ -34,6 +34,12 @@ struct CookieJarTests {
         #expect(try sent(to: "http://a.test/p") == "a=4; A=2; a=3")
     }
 
+    /// RFC 6265 §5.2 accepts more than servers may send, and more than the session accepts from the program.
+    @Test mutating func `a received name may contain spaces`() throws {
+        try receive(" a b = 1 ", from: "http://a.test/")
+        #expect(try sent(to: "http://a.test/") == "a b=1")
+    }
+
     @Test mutating func `an expired cookie is not sent`() throws {
         let cookie = Cookie(name: "a", value: "1", domain: "a.test", expires: now + 10)
         jar.change(.set([cookie]), now: now)
@@ -45,7 +51,8 @@ struct CookieJarTests {
     @Test(arguments: [
         ("a=1; Secure", "a=2", "a=1"), ("a=1; Secure; Domain=a.test", "a=2", "a=1"),
         ("a=1; Secure", "a=2; Domain=a.test", "a=1"), ("a=1; Secure", "a=2; Path=/p", "a=1"),
-        ("a=1; Secure; Path=/p", "a=2", "a=1; a=2"), ("a=1; Secure", "b=2", "a=1; b=2"), ("a=1", "a=2", "a=2"),
+        ("a=1; Secure; Path=/p", "a=2", "a=1; a=2"),
+        ("a=1; Secure; Path=/p", "a=2; Path=/p/q", "a=1"), ("a=1; Secure", "b=2", "a=1; b=2"), ("a=1", "a=2", "a=2"),
     ])
     mutating func `a server without TLS cannot replace or hide a secure cookie`(
         _ secure: String, _ insecure: String, sent: String
@@ -83,5 +90,8 @@ struct CookieJarTests {
         let url = try #require(URL(string: "http://a.test/"))
         jar.received([0x20, 0x61, 0x20, 0x3d, 0x09, 0xff, 0x20, 0x3b, 0x78], from: url, now: now)
         #expect(jar.field(for: url, now: now) == [0x61, 0x3d, 0xff])
+        // Different names are different cookies.
+        for byte: UInt8 in [0xe8, 0xe9, 0xe9] { jar.received([byte, 0x3d, byte], from: url, now: now) }
+        #expect(jar.field(for: url, now: now).split(separator: 0x3b).count == 3)
     }
 }

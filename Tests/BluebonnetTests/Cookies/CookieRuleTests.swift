@@ -97,6 +97,8 @@ import Testing
             ("06x Nov 1994y 08:49:37", 784_111_777), ("01 Jan 69 00:00:00", 3_124_224_000), ("01 Jan 1601 00:00:00", 1),
             ("01 Jan 1600 00:00:00", nil), ("30 Feb 2099 00:00:00", nil), ("01 Jan 2099", nil),
             ("01 Jan 2099 24:00:00", nil),
+            ("Sat, 15-Apr-17 91:22:33 21:01:22", nil), ("25:00:00 10:00:00 1 Jan 2030", nil),
+            ("01 Jan 2099 1a:22:33", nil), ("01 Jan 2099 1a:22:33 10:00:00", 4_070_944_800),
             ("", nil), ("tomorrow", nil),
         ] as [(String, Int?)])
     func `the expiry date is parsed leniently`(_ text: String, _ seconds: Int?) throws {

@@ -185,7 +185,10 @@ import Testing
     /// The fields, the body, and whether secrets cannot be found in it.
     @Test(
         arguments: [
-            (["Content-Type": "application/json; charset=latin1"], Data(#"{"n":"J"#.utf8) + [0xf6] + Data("rg\"}".utf8), false, true),
+            (
+                ["Content-Type": "application/json; charset=latin1"],
+                Data(#"{"n":"J"#.utf8) + [0xf6] + Data("rg\"}".utf8), false, true
+            ),
             (["Content-Type": "application/json; charset=utf-16"], Data([0x7b, 0, 0x7d, 0]), false, true),
             (["Content-Type": "application/json"], Data(#"{"n":"Jö"}"#.utf8), false, false),
             // A body that was cut within a character.

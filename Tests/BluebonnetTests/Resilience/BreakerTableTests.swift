@@ -162,7 +162,8 @@ struct BreakerTableTests {
             (nil, .connection(.refused), .failure), (200, .connection(.lost), .failure),
             (nil, .timedOut(.idle), .failure), (nil, .timedOut(.queue), .ignored), (nil, .timedOut(.pool), .ignored),
             (nil, .cancelled, .ignored),
-            (200, .invalidResponse(.truncated), .failure), (200, .cancelled, .success), (503, .cancelled, .failure), (nil, .sessionShutDown, .ignored),
+            (200, .invalidResponse(.truncated), .failure), (200, .cancelled, .success), (503, .cancelled, .failure),
+            (nil, .sessionShutDown, .ignored),
             (nil, .requestBody(.notReplayable), .ignored), (nil, .trust(.certificateExpired), .ignored),
         ] as [(Int?, RequestError.Kind?, CircuitBreaker.Verdict)])
     func `the usual verdict blames the server for its own failures`(

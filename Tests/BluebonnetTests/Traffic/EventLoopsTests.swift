@@ -287,4 +287,47 @@ import Testing
         await session.shutdown()
         await server.stop()
     }
+
+    /// Receives the outcome of an exchange.
+    private final class Observer: ExchangeObserver {
+        let end = Gate()
+        func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
+        func exchangeDidReceiveHead(_ response: HTTPResponse) {}
+        func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {}
+        func exchangeDidComplete(_ outcome: ExchangeOutcome) { end.open() }
+    }
+
+    @Test(arguments: [1, 4])
+    func `a transport that is shut down directly after a start keeps nothing`(loops: Int) async throws {
+        let directory = try TestDirectory()
+        try directory.write("body", to: "file")
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
+        weak var engine: TransferEngine?
+        do {
+            var configuration = Session.Configuration()
+            configuration.eventLoops = .init(loops)
+            let transport = CurlTransport(configuration: configuration)
+            engine = transport.engines[0]
+            let observers = (0..<8).map { _ in Observer() }
+            for observer in observers {
+                let request = HTTPRequest(url: server.url, method: .put, body: .file(directory.url("file")))
+                _ = transport.start(request, options: ExchangeOptions(), observer: observer)
+            }
+            await transport.shutDown()
+            for observer in observers { await observer.end.wait() }
+        }
+        while engine != nil { try await Task.sleep(for: .milliseconds(1)) }
+        await server.stop()
+    }
+
+    @Test func `a cookie in a trailer is not stored, and a folded field is one cookie`() async throws {
+        let head = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1;\r\n Path=/p\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes(Array((head + "1\r\nx\r\n0\r\nSet-Cookie: t=1\r\n\r\n").utf8)))
+        let (session, _) = session(loops: 1)
+        #expect(try await session.request(server.url).serializingString().value == "x")
+        #expect(try await session.cookies.all().map { [$0.name, $0.path] } == [["a", "/p"]])
+        await session.shutdown()
+        await server.stop()
+    }
 }

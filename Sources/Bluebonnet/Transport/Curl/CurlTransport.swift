@@ -28,12 +28,19 @@ public final class CurlTransport: Transport {
     ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
     ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
+        var configuration = configuration
+        var loops = [configuration.eventLoop ?? EventLoop()]
+        while loops.count < LoopShares(configuration).loops { loops.append(EventLoop()) }
+        // A loop without descriptors would fail each of its requests, and would therefore seem to be idle.
+        let usable = loops.filter(\.isUsable)
+        if usable.count < loops.count {
+            loops = usable.isEmpty ? [loops[0]] : usable
+            configuration.eventLoops = .init(loops.count)
+        }
         let group = EngineGroup(configuration, serverTrustManager)
         self.group = group
-        engines = (0..<group.shares.loops).map { index in
-            TransferEngine(
-                loop: index == 0 ? configuration.eventLoop ?? EventLoop() : EventLoop(), configuration: configuration,
-                group: group, loopIndex: index)
+        engines = loops.prefix(group.shares.loops).enumerated().map { index, loop in
+            TransferEngine(loop: loop, configuration: configuration, group: group, loopIndex: index)
         }
         limitsUploads = configuration.speedLimits.upload != nil
     }

@@ -56,6 +56,9 @@ public final class EventLoop: TaskExecutor {
         unsafe UnownedSerialExecutor(ordinary: serial)
     }
 
+    /// Whether the system has provided the descriptors that the loop needs.
+    var isUsable: Bool { unsafe reactor.isUsable }
+
     // MARK: Work from anywhere
 
     /// Runs a closure on the loop's thread; closures run in the order in which they were submitted.

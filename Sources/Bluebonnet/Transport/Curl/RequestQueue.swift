@@ -25,10 +25,10 @@ struct RequestQueue {
         }
 
         /// Returns the first exchange that still waits, and removes the ended exchanges before it.
-        mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
+        mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting, urgency: Int)? {
             for urgency in queues.indices {
                 while let id = queues[urgency].first {
-                    if let entry = waiting[id] { return (id, entry) }
+                    if let entry = waiting[id] { return (id, entry, urgency) }
                     queues[urgency].removeFirst()
                 }
             }
@@ -38,8 +38,8 @@ struct RequestQueue {
         /// Takes the first exchange that still waits.
         mutating func popFirst(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
             guard let first = first(of: waiting) else { return nil }
-            queues[first.entry.urgency].removeFirst()
-            return first
+            queues[first.urgency].removeFirst()
+            return (first.id, first.entry)
         }
 
         mutating func removeAll(notIn waiting: [TransferID: Waiting]) {

@@ -63,12 +63,13 @@ struct ResponseBuffer {
         case refused
     }
 
+    /// Whether the head has a `Set-Cookie` field.
+    private(set) var hasCookies = false
+
     /// The properties of head lines that matter before the head is complete.
     struct HeadFlags: OptionSet {
         let rawValue: UInt8
 
-        /// A `Set-Cookie` line was received.
-        static let cookies = HeadFlags(rawValue: 1)
         /// A status line states HTTP/2 or HTTP/3.
         static let multiplexing = HeadFlags(rawValue: 2)
         /// The head has become complete.
@@ -119,7 +120,7 @@ struct ResponseBuffer {
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
         let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
         let isStatusLine = StatusLine.isBegun(by: span)
-        if FieldSyntax.isField(span, named: "set-cookie") { latest.insert(.cookies) }
+        if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
             if span.count > 5, span[5] == 0x32 || span[5] == 0x33 { latest.insert(.multiplexing) }
@@ -134,6 +135,7 @@ struct ResponseBuffer {
             framing = FramingCheck()
             unsafe lines.append(contentsOf: line)
             body = Data()
+            hasCookies = false
             head = nil
             announcedLength = nil
             decoder = nil

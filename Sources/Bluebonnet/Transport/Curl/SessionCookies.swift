@@ -1,4 +1,3 @@
-import BluebonnetLibc
 package import FoundationEssentials
 
 /// Guards the cookies of a session, for its event loops and for ``CookieStore``.
@@ -51,9 +50,15 @@ package final class SessionCookies: CookieStorage {
 extension Transfer {
     var isSecure: Bool { TransferOptions.isSecure(url) }
 
-    /// Stores that the server requires TLS (RFC 6797).
-    func storeRequirement(of head: ReceivedHead) {
-        guard let hsts = turn.hsts, let field = head.headers["Strict-Transport-Security"] else { return }
+    /// Stores the cookies of a response (RFC 6265 §5.3), and that its server requires TLS (RFC 6797 §8.1).
+    func store(_ head: ReceivedHead) {
+        if responseBuffer.hasCookies, usesCookies, let cookies = turn.cookies {
+            for field in head.rawValues(of: "Set-Cookie") { cookies.received(field, from: url) }
+        }
+        // Only the first field counts.
+        guard let hsts = turn.hsts, let field = head.headers.values(for: "Strict-Transport-Security").first else {
+            return
+        }
         hsts.received(field, from: url)
     }
 
@@ -66,22 +71,5 @@ extension Transfer {
             field += ownCookies.utf8
         }
         easy.setCookies(field)
-    }
-
-    /// Stores the cookies in the lines of a head.
-    // Safety: the bytes are only read within the callback that provides them.
-    func storeCookies(in lines: UnsafeRawBufferPointer) {
-        guard usesCookies, let cookies = turn.cookies else { return }
-        var rest = unsafe lines
-        while let start = rest.baseAddress, let end = unsafe memchr(start, 0x0a, rest.count) {
-            let count = unsafe UnsafeRawPointer(end) - start
-            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
-            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
-            guard unsafe FieldSyntax.isField(line.assumingMemoryBound(to: UInt8.self).span, named: "set-cookie") else {
-                continue
-            }
-            let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
-            cookies.received(unsafe [UInt8](bytes), from: url)
-        }
     }
 }

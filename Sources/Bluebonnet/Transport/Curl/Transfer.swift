@@ -193,7 +193,6 @@ final class Transfer {
         reportedBytes.add(bytes.count)
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
-        if lines.contains(.cookies) { unsafe storeCookies(in: bytes) }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
@@ -220,7 +219,7 @@ final class Transfer {
     /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
-        storeRequirement(of: head)
+        store(head)
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)

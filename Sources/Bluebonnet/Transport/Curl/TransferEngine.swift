@@ -55,9 +55,10 @@ actor TransferEngine: EventLoopClient {
         let group = group ?? EngineGroup(configuration)
         self.group = group
         self.loopIndex = loopIndex
+        let whole = configuration
         var configuration = configuration
         configuration.connectionLimits = group.shares.limits(ofLoop: loopIndex)
-        options = TransferOptions(configuration: configuration)
+        options = TransferOptions(configuration: configuration, of: whole)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
     }
@@ -169,6 +170,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
         notifyObservers()
         pool.removeAll()
+        fresh.removeAll()
         shared.forgetTransfers()
         trust?.close()
         multis = CleartextHTTP2Streams()

@@ -30,7 +30,12 @@ final class TransferOptions {
     /// The mistake in the configuration for which every request fails; `nil` if there is none.
     private let issue: ConfigurationIssue?
 
-    init(configuration: Session.Configuration) {
+    /// Prepares the options.
+    ///
+    /// - Parameters:
+    ///   - configuration: The settings of an event loop, whose limits may be a share of the session's limits.
+    ///   - whole: The settings of the session, which are checked.
+    init(configuration: Session.Configuration, of whole: Session.Configuration? = nil) {
         self.configuration = configuration
         defaultFields = configuration.effectiveHeaders.filter { !Self.isReservedForLibcurl($0.name) }
         defaultCookies = Self.cookies(in: configuration.headers)
@@ -51,7 +56,7 @@ final class TransferOptions {
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
         identities = ClientIdentityTable(configuration.tls)
-        issue = ConfigurationIssue(in: configuration)
+        issue = ConfigurationIssue(in: whole ?? configuration)
     }
 
     /// Sets all options of the transfer on its handle; returns the error if the configuration has a mistake.
