@@ -43,7 +43,8 @@ func poll(_ session: Session, _ url: URL) async {
 }
 
 func serve(_ url: URL) async {
-    let session = Session()
+    let metrics = MetricsMonitor()
+    let session = Session(eventMonitors: [metrics])
     let poller = Task { await poll(session, url) }
     for await number in terminations() {
         print("signal \(number): no new requests; running ones have 5 seconds")
@@ -51,7 +52,9 @@ func serve(_ url: URL) async {
     }
     poller.cancel()
     await session.shutdown(within: .seconds(5))
-    print("done")
+    for series in metrics.snapshot() where series.instrument == .responses {
+        print("done, after \(series.count) responses")
+    }
 }
 // snippet.end
 

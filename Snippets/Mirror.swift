@@ -1,4 +1,4 @@
-// Downloads files from the first mirror that works, resumes what was interrupted, and checks the digests.
+// Downloads files in parts from several mirrors, resumes what was interrupted, and checks the digests.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -7,7 +7,7 @@ import FoundationEssentials
 // snippet.mirror
 struct File: Codable, Sendable {
     var name: String
-    var size: Int
+    var sha256: String
 }
 
 struct MirrorError: Error {
@@ -26,21 +26,15 @@ struct Mirrors {
         }
     }
 
-    /// Downloads a file into a directory; returns its URL.
+    /// Downloads a file into a directory, in parts from all mirrors; returns its URL.
     func download(_ file: File, to directory: URL) async throws -> URL {
-        let target = directory.appending(path: file.name)
-        return try await first(file.name) { url in
-            let destination = DownloadRequest.Destination.file(
-                target, options: [.createIntermediateDirectories, .removePreviousFile, .automaticallyResume])
-            let request = session.download(url, to: destination).validate()
-            let printer = Task {
-                for await progress in request.downloadProgressUpdates() where progress.completed == progress.total {
-                    print("    \(file.name): \(progress.completed) bytes from port \(url.port ?? 80)")
-                }
-            }
-            let result = await request.serializingURL().response.result
-            await printer.value
-            return result
+        let urls = bases.map { $0.appending(path: file.name) }
+        return try await session.parallelDownload(
+            urls[0], to: directory.appending(path: file.name),
+            options: [.createIntermediateDirectories, .removePreviousFile], checksum: .sha256(file.sha256),
+            mirrors: Array(urls.dropFirst())
+        ) { progress in
+            if progress.completed == progress.total { print("    \(file.name): \(progress.completed) bytes") }
         }
     }
 
@@ -63,13 +57,18 @@ struct Mirrors {
 }
 // snippet.end
 
-let files = (1...3).map { File(name: "seeds-\($0).tar", size: $0 * 1_000_000) }
+let digests = [
+    "30bd6d97affa9196b48cf4f86569c1a6a2d2fcf7d8c25771526f5e5596e7ae2e",
+    "4665fb6ada77ebc5c9a8d3e66c5318688b34ff686d544d92f220b1d6fc91e8a0",
+    "892f2fe04ec507da2fe21530851fc8c60ae8a0d9b126b61d7168fd5dbb209a1b",
+]
+let files = digests.enumerated().map { File(name: "seeds-\($0.offset + 1).tar", sha256: $0.element) }
 /// The broken mirror has the list, but only the first file.
 func makeServer(isBroken: Bool) async throws -> LocalServer {
     try await LocalServer { router in
         router.get("/index.json") { _ in .json(files) }
-        for file in files where !isBroken || file.name == "seeds-1.tar" {
-            router.get("/\(file.name)", .data(Data(repeating: 7, count: file.size)))
+        for (index, file) in files.enumerated() where !isBroken || index == 0 {
+            router.get("/\(file.name)", .data(Data(repeating: 7, count: (index + 1) * 1_000_000)))
         }
     }
 }

@@ -20,7 +20,8 @@ struct BenchBluebonnet {
             }
             let session = Session(
                 configuration: configuration, interceptor: client.isIntercepted ? Self.interceptor : nil,
-                serverTrustManager: client.makesHandshakes ? try Self.pin(client.authorityFile) : nil)
+                serverTrustManager: client.makesHandshakes ? try Self.pin(client.authorityFile) : nil,
+                eventMonitors: client.hasMetrics ? [MetricsMonitor()] : [])
             if client.isIntercepted { try await session.cookies.set(Self.cookie) }
             if client.prefersExecutor {
                 try await withTaskExecutorPreference(session.executor) { try await run(client, session) }

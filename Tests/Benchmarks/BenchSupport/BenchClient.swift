@@ -40,6 +40,8 @@ public struct BenchClient: Sendable {
     public let isBare: Bool
     /// Whether every request uses a new connection with a full handshake.
     public let makesHandshakes: Bool
+    /// Whether the session has a monitor that collects metrics; `metrics=1`.
+    public let hasMetrics: Bool
     /// The number of event loops; `loops=1`.
     public let loops: Int
     /// The workload.
@@ -89,6 +91,7 @@ public struct BenchClient: Sendable {
         isIntercepted = values["intercepted"] == "1"
         makesHandshakes = values["handshakes"] == "1"
         isBare = values["bare"] == "1"
+        hasMetrics = values["metrics"] == "1"
         loops = values["loops"] == nil ? 1 : try number("loops")
     }
 
