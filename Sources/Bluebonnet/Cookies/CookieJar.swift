@@ -17,6 +17,8 @@ struct CookieJar {
     private var sites: [String: [Entry]] = [:]
     private var quota = CookieQuota()
     private var latest = 0
+    /// The host of the last request, as written and in ASCII, because the conversion takes 5,000 instructions.
+    private var latestName = (written: "", ascii: "")
     /// The host whose site was last looked up.
     private var latestHost = (name: "", site: "")
 
@@ -27,7 +29,7 @@ struct CookieJar {
 
     /// Returns the value of a request's `Cookie` field; empty if no cookie is sent (RFC 6265 §5.4).
     mutating func field(for url: URL, now: @autoclosure () -> Date) -> [UInt8] {
-        guard !sites.isEmpty, let target = CookieTarget(url), let stored = sites[site(of: target.host)] else {
+        guard !sites.isEmpty, let target = target(of: url), let stored = sites[site(of: target.host)] else {
             return []
         }
         let now = now()
@@ -41,6 +43,13 @@ struct CookieJar {
             field += pair
         }
         return field
+    }
+
+    private mutating func target(of url: URL) -> CookieTarget? {
+        CookieTarget(url) { written in
+            if latestName.written != written { latestName = (written, HostName.ascii(written)) }
+            return latestName.ascii
+        }
     }
 
     // MARK: Storing

@@ -65,9 +65,10 @@ struct CookieTarget {
     /// Whether secure cookies may be sent to the target: over `https`, or to the local machine as in libcurl.
     let isSecure: Bool
 
-    init?(_ url: URL) {
+    /// Creates the target of a URL; a caller may remember the ASCII form of a host.
+    init?(_ url: URL, ascii: (String) -> String = HostName.ascii) {
         guard let (host, path) = Self.plainParts(of: url.absoluteString) ?? Self.parts(of: url) else { return nil }
-        self.host = HostName.ascii(host)
+        self.host = ascii(host)
         self.path = path.isEmpty ? "/" : path
         isSecure = TransferOptions.isSecure(url) || Self.localNames.contains(self.host)
     }
