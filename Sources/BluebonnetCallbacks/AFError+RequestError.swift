@@ -56,7 +56,7 @@ extension AFError {
             case .cancelled: .explicitlyCancelled
             case .sessionShutDown: .sessionDeinitialized
             case .redirect, .cache, .cookies, .authentication, .connection, .timedOut, .circuitOpen, .invalidResponse,
-                .download, .eventSource, .bodyAlreadyRead, .internal:
+                .download, .eventSource, .webSocket, .bodyAlreadyRead, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }
     }

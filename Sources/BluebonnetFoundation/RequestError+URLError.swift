@@ -61,7 +61,7 @@ extension URLError.Code {
             self = .requestBodyStreamExhausted
         case .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge): self = .dataLengthExceedsMaximum
         case .invalidResponse(.undecodableContent): self = .cannotDecodeContentData
-        case .invalidResponse, .eventSource, .download(.cannotResume): self = .badServerResponse
+        case .invalidResponse, .eventSource, .webSocket, .download(.cannotResume): self = .badServerResponse
         case .serialization(.inputDataNilOrZeroLength), .serialization(.invalidEmptyResponse): self = .zeroByteResource
         case .serialization(.stringSerializationFailed), .serialization(.jsonSerializationFailed),
             .serialization(.decodingFailed):

@@ -53,6 +53,8 @@ extension RequestError {
         case download(DownloadReason)
         /// The response is not a stream of server-sent events, or the stream ended without its final data.
         case eventSource(EventSourceReason)
+        /// The server did not accept a WebSocket, or the WebSocket did not end normally.
+        case webSocket(WebSocketReason)
         /// A loop over a streamed body began too late, because other loops had already received the first bytes.
         case bodyAlreadyRead
         /// The request was cancelled.
@@ -85,6 +87,7 @@ extension RequestError {
             case .serialization(let reason): reason.description
             case .download(let reason): reason.description
             case .eventSource(let reason): reason.description
+            case .webSocket(let reason): reason.description
             case .bodyAlreadyRead: "the body was being read before this reader began"
             case .cancelled: "the request was cancelled"
             case .sessionShutDown: "the session was shut down"
@@ -277,7 +280,8 @@ extension RequestError {
         /// The server or the proxy offers no other scheme that the credential allows. The quality `auth` works. The
         /// quality `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
-        /// The installed libcurl supports none of the schemes that the credential allows.
+        /// The installed libcurl supports none of the schemes that the credential allows, or a server of a WebSocket
+        /// demands another scheme than Basic.
         case unsupportedScheme(String)
 
         /// The reason in a few words.
@@ -287,7 +291,7 @@ extension RequestError {
                 "the server asks for Digest with \(name.debugDescription), which is not supported"
             case .unsupportedDigestProtection(let name):
                 "the server asks for Digest with the protection \(name.debugDescription), which is not supported"
-            case .unsupportedScheme(let name): "libcurl is built without \(name)"
+            case .unsupportedScheme(let name): "\(name) is not supported"
             }
         }
     }

@@ -24,6 +24,7 @@ extension RequestError.Kind {
         case .serialization: "serialization"
         case .download: "download"
         case .eventSource: "event_source"
+        case .webSocket: "web_socket"
         case .bodyAlreadyRead: "body_already_read"
         case .cancelled: "cancelled"
         case .sessionShutDown: "session_shut_down"

@@ -138,7 +138,8 @@ extension EventSourceState {
         case .retry(let original): isPermanent(original)
         case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .cookies,
             .redirect, .cache,
-            .authentication, .trust, .validation, .serialization, .download, .eventSource, .bodyAlreadyRead, .cancelled,
+            .authentication, .trust, .validation, .serialization, .download, .eventSource, .webSocket,
+            .bodyAlreadyRead, .cancelled,
             .sessionShutDown, .internal:
             true
         }

@@ -181,7 +181,9 @@ struct AttemptLoop: ~Copyable {
             }
         }
         core.machine.withLock { $0.record.sequences.responses }?.send(response)
-        if let error = verdict(on: response) ?? refusal { return await refused(response, error) }
+        if let error = core.sink.socket?.refusal(of: response) ?? verdict(on: response) ?? refusal {
+            return await refused(response, error)
+        }
         guard await isAllowed(response) else {
             core.cancel()
             return validate(await core.nextOutcome())
@@ -198,6 +200,7 @@ struct AttemptLoop: ~Copyable {
             if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
             return validate(outcome)
         case .file: return await writeFile(response)
+        case .socket(let socket): return validate(await socket.run(response, of: core))
         }
         return validate(await core.nextOutcome())
     }
@@ -314,7 +317,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Whether a reader may already have received part of the body, which another attempt would deliver again.
     private var hasDeliveredBody: Bool {
-        guard case .stream = core.sink else { return false }
+        guard core.sink.pausesBody else { return false }
         return core.machine.withLock { $0.record.response != nil }
     }
 

@@ -290,6 +290,7 @@ final class RequestCore: Sendable {
             startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
             pausesRedirects: true)
         options.collectsBody = !pausesBody
+        options.upgrade = sink.socket?.upgrade
         let cachedResponseHandler = sending.cachedResponseHandler ?? context.cachedResponseHandler
         if context.hasCache, cachedResponseHandler != nil || events != nil {
             options.willStore = { [self] response in
@@ -458,6 +459,7 @@ extension RequestCore: ExchangeObserver {
             (machine.record.bytesSent(sent, of: expected, now: now), machine.record.sequences.uploadProgress)
         }
         updates?.send(progress)
+        sink.socket?.bytesWereSent(sent)
     }
 
     func exchangeDidReceiveHead(_ response: HTTPResponse) {

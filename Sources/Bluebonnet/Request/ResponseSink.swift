@@ -8,12 +8,14 @@ enum ResponseSink: Sendable {
     case stream(BodyFanOut)
     /// The body is written to a file.
     case file(DownloadPlan)
+    /// The connection becomes a WebSocket.
+    case socket(WebSocketConnection)
 
     /// Whether the head is checked before any of the body is received.
     var pausesBody: Bool {
         switch self {
         case .memory: false
-        case .stream, .file: true
+        case .stream, .file, .socket: true
         }
     }
 
@@ -25,8 +27,12 @@ enum ResponseSink: Sendable {
         switch self {
         case .memory, .file: break
         case .stream(let body): body.finish(with: error)
+        case .socket(let socket): socket.finish(with: error)
         }
     }
+
+    /// The connection of a WebSocket.
+    var socket: WebSocketConnection? { if case .socket(let socket) = self { socket } else { nil } }
 }
 
 /// The settings of a download in addition to its request.

@@ -75,7 +75,9 @@ public final class HedgingTransport: WrappingTransport {
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
-        guard policy.extraTries > 0, request.method.isIdempotent, !request.hasBody || request.body?.data != nil else {
+        guard policy.extraTries > 0, request.method.isIdempotent, options.upgrade == nil,
+            !request.hasBody || request.body?.data != nil
+        else {
             return inner.start(request, options: options, observer: observer)
         }
         let key = policy.key(request)

@@ -5,12 +5,17 @@ import FoundationEssentials
 // Safety: OpenSSL reads and writes only within the call, and at most the given number of bytes.
 enum Digest {
     /// Returns the SHA-256 digest of data (FIPS 180-4).
-    static func sha256(of data: Data) -> Data {
+    static func sha256(of data: Data) -> Data { unsafe digest(of: data, EVP_sha256(), length: 32) }
+
+    /// Returns the SHA-1 digest of data (FIPS 180-4), which is not secure.
+    static func sha1(of data: Data) -> Data { unsafe digest(of: data, EVP_sha1(), length: 20) }
+
+    private static func digest(of data: Data, _ algorithm: OpaquePointer?, length: Int) -> Data {
         // The first use of OpenSSL decides whether it cleans up at exit while other threads use it (`ExitGate`).
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
-        var digest = [UInt8](repeating: 0, count: 32)
+        var digest = [UInt8](repeating: 0, count: length)
         _ = unsafe data.withUnsafeBytes { bytes in
-            unsafe EVP_Digest(bytes.baseAddress, bytes.count, &digest, nil, EVP_sha256(), nil)
+            unsafe EVP_Digest(bytes.baseAddress, bytes.count, &digest, nil, algorithm, nil)
         }
         return Data(digest)
     }

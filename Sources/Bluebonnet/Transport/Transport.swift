@@ -132,6 +132,22 @@ public protocol Exchange: Sendable {
 
     /// Delivers more of the body after a receiver has returned `.pause`.
     func receiveMore()
+
+    /// Sends bytes on a connection that was upgraded; see ``ExchangeOptions/upgrade``.
+    ///
+    /// The bytes of several calls are sent in the order of the calls. The transport keeps all bytes that are not sent
+    /// yet, and reports the number of sent bytes with ``ExchangeObserver/exchangeDidSend(_:ofExpected:)``. The default
+    /// implementation does nothing. A handle that wraps another handle must call the method of the wrapped handle.
+    ///
+    /// - Parameter bytes: The bytes to send.
+    func send(_ bytes: Data)
+}
+
+extension Exchange {
+    /// Does nothing, because most exchanges upgrade no connection.
+    ///
+    /// - Parameter bytes: The bytes, which are ignored.
+    public func send(_ bytes: Data) {}
 }
 
 /// A type that receives the body of a response piece by piece.
@@ -216,6 +232,32 @@ public struct ExchangeOptions: Sendable {
     /// The body of a redirect is rarely needed, and may be long. A transport may ignore this option and collect the
     /// body.
     public var pausesRedirects: Bool
+
+    /// The settings for an exchange that asks the server for another protocol (RFC 9110 §7.8); `nil`, the default, for
+    /// an ordinary exchange.
+    ///
+    /// The request has the fields for the upgrade, such as `Upgrade` and `Connection`. The transport sends it with
+    /// HTTP/1.1, on a connection that no other exchange uses, through a tunnel if there is a proxy. If the server
+    /// responds with 101 (Switching Protocols), everything that the server sends after the head is the body of the
+    /// response, and ``Exchange/send(_:)`` sends bytes to the server. The exchange ends when the server closes the
+    /// connection. Any other response is an ordinary response.
+    ///
+    /// A transport that ignores this option gets no 101 response from the server, or reports an error.
+    public var upgrade: Upgrade?
+
+    /// The settings for an exchange that asks the server for another protocol.
+    public struct Upgrade: Hashable, Sendable {
+        /// The limit for a period without bytes in either direction after the upgrade; `nil`, the default, for no
+        /// limit.
+        ///
+        /// Until the head of the response has arrived, the request's own limits apply.
+        public var idleTimeout: Duration?
+
+        /// Creates the settings.
+        ///
+        /// - Parameter idleTimeout: The limit for a period without bytes after the upgrade; `nil` by default.
+        public init(idleTimeout: Duration? = nil) { self.idleTimeout = idleTimeout }
+    }
 
     /// Whether the whole body is collected in memory, even if it is held back after the head.
     package var collectsBody: Bool

@@ -15,11 +15,18 @@ final class Deflater {
     private static let outputSize = 64 * 1024
 
     /// Creates a compressor, or returns `nil` if there is not enough memory.
-    init?(_ format: DeflateRequestCompressor.Format) {
+    convenience init?(_ format: DeflateRequestCompressor.Format) {
+        // 15 is the largest window size; adding 16 selects the gzip header and trailer.
+        self.init(windowBits: format == .gzip ? 31 : 15)
+    }
+
+    /// Creates a compressor for a format that zlib selects by the number, or returns `nil` if there is not enough memory.
+    ///
+    /// A negative number selects raw deflate data (RFC 1951).
+    init?(windowBits: Int32) {
         let made = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe made.initialize(to: z_stream())
-        // 15 is the largest window size; adding 16 selects the gzip header and trailer.
-        let status = unsafe bb_deflate_init(made, Z_DEFAULT_COMPRESSION, format == .gzip ? 31 : 15)
+        let status = unsafe bb_deflate_init(made, Z_DEFAULT_COMPRESSION, windowBits)
         guard status == Z_OK else {
             // `deinit` does not run, because the property is not set yet.
             unsafe made.deallocate()
@@ -35,11 +42,15 @@ final class Deflater {
     }
 
     /// Compresses at most ``inputSize`` bytes, and returns the output so far, which may be empty.
-    func compress(_ bytes: Data) -> Data {
+    ///
+    /// With a flush, the output so far can be decoded completely. It ends with an empty block, whose last bytes are
+    /// `00 00 ff ff`. It is empty if there were no bytes since the last flush.
+    func compress(_ bytes: Data, flushes: Bool = false) -> Data {
         unsafe bytes.withUnsafeBytes { input in
             // zlib does not write to its input.
             let start = unsafe input.bindMemory(to: UInt8.self).baseAddress
-            return unsafe run(UnsafeMutablePointer(mutating: start), count: input.count, flush: Z_NO_FLUSH)
+            let flush = flushes ? Z_SYNC_FLUSH : Z_NO_FLUSH
+            return unsafe run(UnsafeMutablePointer(mutating: start), count: input.count, flush: flush)
         }
     }
 

@@ -161,6 +161,7 @@ private struct RecordingExchange: Exchange {
     func suspend() { inner.suspend() }
     func resume() { inner.resume() }
     func receiveMore() { inner.receiveMore() }
+    func send(_ bytes: Data) { inner.send(bytes) }
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
         inner.receiveBody(with: receiver.map { RecordingReceiver(next: $0, exchange: exchange) })

@@ -188,7 +188,7 @@ private struct StreamCharset {
 }
 
 /// Finds an incomplete scalar at the end of UTF-8 bytes.
-private enum UTF8Tail {
+enum UTF8Tail {
     /// Returns the number of bytes at the end that are a well-formed start of a scalar (Unicode §3.9, table 3-7).
     static func length(of data: Data) -> Int {
         let bytes = data.span

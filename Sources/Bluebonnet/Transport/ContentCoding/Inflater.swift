@@ -1,15 +1,31 @@
 import CZlib
+import FoundationEssentials
 
 /// Decodes gzip and deflate with zlib.
 ///
 /// A gzip body consists of one or more members (RFC 1952 §2.2). A body in zlib's own format is accepted as well, as in
 /// libcurl. A deflate body is in zlib's format (RFC 9110 §8.4.1.2). Some servers send it as raw deflate data, which is
 /// accepted too.
+///
+/// In the raw format, streams may follow each other, and may refer to bytes of the streams before (RFC 7692 §7.2.3.5).
 // Safety: this object owns the stream from its creation until `deinit`, and the stream does not move. Zlib receives
 // pointers to other memory only within the call, together with its size.
 @safe
 final class Inflater: StepDecoder {
-    enum Format { case gzip, deflate }
+    enum Format: Equatable {
+        case gzip
+        case deflate
+        case raw(windowBits: Int32)
+
+        /// The number by which zlib selects the format.
+        fileprivate var number: Int32 {
+            switch self {
+            case .gzip: 47  // 15 is the largest window; adding 32 detects gzip or zlib automatically.
+            case .deflate: 15
+            case .raw(let windowBits): -windowBits
+            }
+        }
+    }
 
     private enum State {
         /// The first two bytes show whether the body has zlib's format.
@@ -23,20 +39,21 @@ final class Inflater: StepDecoder {
     private let format: Format
     private var state: State
     private var isRaw = false
+    /// Whether the bytes that ``decode(_:upTo:)`` has decoded are complete blocks.
+    private(set) var isBetweenBlocks = false
 
     /// Creates a decoder; `nil` if there is not enough memory.
     init?(_ format: Format) {
         let made = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe made.initialize(to: z_stream())
-        // 15 is the largest window; adding 32 detects gzip or zlib automatically.
-        guard unsafe bb_inflate_init(made, format == .gzip ? 47 : 15) == Z_OK else {
+        guard unsafe bb_inflate_init(made, format.number) == Z_OK else {
             // This must happen before the object owns the stream; otherwise, `deinit` would free it too.
             unsafe made.deallocate()
             return nil
         }
         unsafe stream = unsafe made
         self.format = format
-        state = format == .gzip ? .inflating : .awaitingFormat([])
+        state = format == .deflate ? .awaitingFormat([]) : .inflating
     }
 
     deinit {
@@ -74,6 +91,30 @@ final class Inflater: StepDecoder {
         }
     }
 
+    /// Decodes bytes until there are no more, or until the output has the given size; `nil` if they are malformed.
+    ///
+    /// If the output is smaller, all input was decoded.
+    func decode(_ input: inout Data, upTo size: Int) -> [UInt8]? {
+        var position = 0
+        var isValid = true
+        let output = unsafe input.withUnsafeBytes { input in
+            unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                let buffer = UnsafeMutableRawBufferPointer(buffer)
+                repeat {
+                    let (rest, room) = unsafe (input[position...], buffer[count..<size])
+                    guard case .made(let taken, let put, _) = unsafe step(.init(rebasing: rest), .init(rebasing: room))
+                    else { return isValid = false }
+                    position += taken
+                    count += put
+                    // A call without any effect loses the flag.
+                    if taken + put > 0 { isBetweenBlocks = unsafe stream.pointee.data_type & 128 != 0 }
+                } while position < input.count && count < size
+            }
+        }
+        input = input.dropFirst(position)
+        return isValid ? output : nil
+    }
+
     private func inflate(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) -> DecodingStep {
@@ -92,6 +133,10 @@ final class Inflater: StepDecoder {
         case Z_OK, Z_BUF_ERROR:
             return .made(taken: taken, put: put, isAtEnd: false)
         case Z_STREAM_END:
+            if case .raw = format {
+                unsafe inflateResetKeep(stream)
+                return .made(taken: taken, put: put, isAtEnd: false)
+            }
             state = .atEnd(ignored: isRaw ? 4 : 0)
             return .made(taken: taken, put: put, isAtEnd: true)
         default:

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Synchronization
 
 /// The default transport of sessions, which sends requests with libcurl.
@@ -127,6 +128,8 @@ private struct CurlExchange: Exchange {
     func receiveBody(with receiver: (any BodyReceiver)?) { engine.accept(.receiveBody(id, receiver)) }
 
     func receiveMore() { engine.accept(.receiveMore(id)) }
+
+    func send(_ bytes: Data) { engine.accept(.send(id, bytes)) }
 }
 
 /// A command from a transport to its engine, sent from any thread.
@@ -143,6 +146,8 @@ enum EngineCommand: Sendable {
     case receiveMore(TransferID)
     /// Continues the upload, because the bytes that libcurl requested are now available.
     case sendMore(TransferID)
+    /// Sends bytes on the transfer's upgraded connection.
+    case send(TransferID, Data)
     case renewConnections
     /// Starts a transfer that no longer has to wait for other exchanges.
     case granted(TransferID)

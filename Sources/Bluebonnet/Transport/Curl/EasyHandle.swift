@@ -190,6 +190,23 @@ final class EasyHandle {
             remoteAddress: bb_curl_get_string(pointer, CURLINFO_PRIMARY_IP))
     }
 
+    /// The socket of the connection that the handle has opened with `CURLOPT_CONNECT_ONLY`; negative if there is none.
+    var activeSocket: Int32 { unsafe bb_curl_get_active_socket(pointer) }
+
+    /// Sends bytes on this connection; returns libcurl's result, and the number of bytes that it has taken.
+    func send(_ bytes: UnsafeRawBufferPointer) -> (CURLcode, Int) {
+        var count = 0
+        let code = unsafe curl_easy_send(pointer, bytes.baseAddress, bytes.count, &count)
+        return (code, count)
+    }
+
+    /// Receives bytes on this connection; no bytes and no error mean that the peer has closed the connection.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> (CURLcode, Int) {
+        var count = 0
+        let code = unsafe curl_easy_recv(pointer, buffer.baseAddress, buffer.count, &count)
+        return (code, count)
+    }
+
     func string(_ info: CURLINFO) -> String? {
         guard let text = unsafe bb_curl_get_string(pointer, info) else { return nil }
         return unsafe String(cString: text)

@@ -96,6 +96,9 @@ final class MultiHandle {
         unsafe curl_multi_remove_handle(pointer, easy.pointer)
     }
 
+    /// Stops watching a socket, which another owner watches from now on.
+    func handOver(_ socket: curl_socket_t) { unwatch(socket) }
+
     /// Lets libcurl do the work that is due now.
     func runTimeouts(now: Int64) {
         // Libcurl often requests a new call immediately while a transfer starts. A few rounds here save turns of the

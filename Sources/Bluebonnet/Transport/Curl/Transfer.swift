@@ -102,7 +102,8 @@ final class Transfer {
     var wasSent: Bool { resends.hasBegun }
 
     var upload: UploadBody
-    private(set) var uploadOffset = 0
+    var uploadOffset = 0
+    var upgrade: UpgradableConnection?
     let turn: LoopTurnState
     private let reportedBytes: ReportedByteCounts
 
@@ -298,7 +299,7 @@ final class Transfer {
     /// turn, if that turn brings no new bytes.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
-        return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall
+        return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall && upgrade == nil
     }
 
     /// Schedules the report of the head to the observer at the end of the turn, at most once.
@@ -308,7 +309,7 @@ final class Transfer {
         turn.withHeads.append(self)
     }
 
-    private func noteProgress() {
+    func noteProgress() {
         guard !hasUnreportedProgress else { return }
         hasUnreportedProgress = true
         turn.progressed.append(self)

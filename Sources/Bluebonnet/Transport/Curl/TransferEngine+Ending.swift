@@ -11,6 +11,7 @@ extension TransferEngine {
         let version = transfer.connection?.version
         if let connection = transfer.connection { multi.idleConnections.requestFailed(on: connection, with: code) }
         leaveMulti(transfer)
+        if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         // Since 8.1.0, libcurl itself resends requests that were not processed according to a GOAWAY frame. Its code is
         // that of a closed connection, and on a reused connection, the request may be sent again.
         let isLost =
@@ -64,6 +65,7 @@ extension TransferEngine {
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
         guard transfers.removeValue(forKey: transfer.id) != nil else { return }
+        if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         if limitsRequests { leaveQueue(transfer) }
@@ -101,7 +103,7 @@ extension TransferEngine {
                 easy.profile = nil
             }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
+            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
                 // reused.
                 if easy.profile == nil { easy.reset() }

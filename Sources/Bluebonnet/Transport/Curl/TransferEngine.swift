@@ -44,6 +44,9 @@ actor TransferEngine: EventLoopClient {
     private var nextCheck: Int64?
     /// The transfers that were added to libcurl since it last ran.
     private var fresh: [Transfer] = []
+    /// The transfers that open a connection of their own, the transfers with new bytes for such a connection, and the
+    /// transfers that have reached their limit for the turn.
+    var upgrades = UpgradeQueues()
 
     /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
     static let poolLimit = 256
@@ -86,6 +89,7 @@ actor TransferEngine: EventLoopClient {
         if multis.main?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
         shared.now = MonotonicClock.now()
         for index in batch.indices { carryOut(batch[index]) }
+        sendUpgraded()
         batch.removeAll(keepingCapacity: true)
         spareBatch = batch
     }
@@ -119,6 +123,7 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
+        case .send(let id, let bytes): if let transfer = transfers[id] { send(bytes, on: transfer) }
         case .granted(let id): granted(id)
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
@@ -142,7 +147,9 @@ actor TransferEngine: EventLoopClient {
                 bodyLimit: exchangeOptions.maximumResponseBytes),
             upload: upload, httpVersion: options.version(of: request, sentTo: request.url),
             credential: options.authenticatesItself(request) ? nil : request.credential,
-            announcesRedirects: exchangeOptions.pausesRedirects, speed: speedState(for: request), turn: shared)
+            announcesRedirects: exchangeOptions.pausesRedirects,
+            speed: exchangeOptions.upgrade == nil ? speedState(for: request) : nil, turn: shared)
+        transfer.upgrade = exchangeOptions.upgrade.map { UpgradableConnection(idleTimeout: $0.idleTimeout) }
         transfer.responseBuffer.decodesContent = options.configuration.decodesContent
         transfers[id] = transfer
         guard !isShutDown else {
@@ -195,7 +202,7 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add:
             // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
-            if !transfer.isAwaitingVerdict, mayRun(transfer) { addWhenOpen(transfer) }
+            if !transfer.isAwaitingVerdict, transfer.upgrade != nil || mayRun(transfer) { addWhenOpen(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state
@@ -220,6 +227,7 @@ actor TransferEngine: EventLoopClient {
             transfer.multi?.remove(easy)
             return transfer.responseBuffer.state.withdrawn()
         }
+        if transfer.upgrade?.isOpen == true { return continueUpgraded(transfer) }
         transfer.receivingChanged(isPaused: directions & bb_curl_pause_recv != 0)
         let code = unsafe curl_easy_pause(easy.pointer, directions)
         // A transfer without a connection is complete and will be finished soon.
@@ -230,9 +238,11 @@ actor TransferEngine: EventLoopClient {
     func add(_ transfer: Transfer) {
         // The HTTP version that is known for the host may have changed in the meantime.
         transfer.url = shared.hsts?.secured(transfer.request.url) ?? transfer.request.url
-        transfer.httpVersion = options.version(of: transfer.request, sentTo: transfer.url)
-        guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
-            let multi = multi(for: transfer.httpVersion)
+        transfer.httpVersion =
+            transfer.upgrade == nil ? options.version(of: transfer.request, sentTo: transfer.url) : .http1_1
+        guard Libcurl.isReady,
+            let easy = transfer.easy ?? (transfer.upgrade == nil ? pool.popLast() : nil) ?? EasyHandle(),
+            let multi = transfer.upgrade == nil ? multi(for: transfer.httpVersion) : ownMulti(of: transfer)
         else {
             return finish(transfer, with: RequestError(.internal, detail: "libcurl is out of memory"))
         }
@@ -247,6 +257,7 @@ actor TransferEngine: EventLoopClient {
         if let error = options.apply(to: easy, for: transfer) {
             return finish(transfer, with: error)
         }
+        if transfer.upgrade != nil { willOpen(transfer, easy) }
         transfer.firstField = .initial
         easy.decodeTransferCodings(!transfer.isProxied)
         let code = multi.add(easy)
@@ -293,6 +304,7 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
+        receiveWaitingUpgraded()
         for transfer in fresh { firstTurnEnds(of: transfer) }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
@@ -307,10 +319,15 @@ extension TransferEngine {
         if limitsRequests { startQueued() }
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
-        guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty else {
+        guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty,
+            upgrades.waiting.isEmpty
+        else {
             return 0
         }
-        let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
+        var deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
+        if !upgrades.opening.isEmpty {
+            for transfer in upgrades.opening.values { deadline = Self.earlier(deadline, transfer.multi?.deadline) }
+        }
         let check = Self.earlier(nextCheck, shared.unreadStreams.due)
         guard isSpeedLimited else { return Self.earlier(deadline, check) }
         return Self.earlier(Self.earlier(deadline, check), Self.earlier(shared.downloads.due, shared.uploads.due))
@@ -332,6 +349,8 @@ extension TransferEngine {
     private func runAll() {
         if let multi = multis.main { run(multi) }
         if let multi = multis.unmultiplexed { run(multi) }
+        guard !upgrades.opening.isEmpty else { return }
+        for transfer in upgrades.opening.values { if let multi = transfer.multi { run(multi) } }
     }
 
     /// Lets libcurl do the work that is due, and finishes the transfers that have ended.

@@ -40,7 +40,7 @@ struct TransferLimits: Equatable {
     private let queue: Int64?
     private let pool: Int64?
     private let connect: Int64?
-    private let idle: Int64?
+    private var idle: Int64?
     private let total: Int64?
 
     /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
@@ -100,6 +100,9 @@ struct TransferLimits: Equatable {
         phase = .connecting(since: now)
         return connect.map { now + $0 }
     }
+
+    /// Called when the connection was upgraded, and has another idle limit from now on.
+    mutating func upgraded(idleTimeout: Duration?) { idle = idleTimeout?.nanoseconds }
 
     /// Called when the connection is ready and the request is about to be sent.
     mutating func requestBegan() { phase = .sent }

@@ -29,6 +29,12 @@ extension TransferMetrics {
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + uploaded
         bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + downloaded
         (requestBodyBytes, responseBodyBytes) = (uploaded, downloaded)
+        if let upgrade = transfer.upgrade {
+            (bytesSent, bytesReceived) = (upgrade.sentBytes, upgrade.receivedBytes)
+            (requestBodyBytes, responseBodyBytes) = (
+                Int64(transfer.uploadOffset), transfer.responseBuffer.state.receivedBytes
+            )
+        }
         challenges = transfer.serverChallenges.received ?? []
         httpVersion = transfer.responseBuffer.head?.httpVersion
         remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)

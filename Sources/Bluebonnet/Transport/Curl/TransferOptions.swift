@@ -201,6 +201,24 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
+    /// Makes libcurl open a connection for a transfer and send nothing on it.
+    func applyUpgrade(to easy: EasyHandle) {
+        easy.set(CURLOPT_CONNECT_ONLY, 1)
+        easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+        // Libcurl would close the connection at once.
+        easy.set(CURLOPT_FORBID_REUSE, 0)
+    }
+
+    /// Returns the header fields of a request that Bluebonnet itself sends, without cookies.
+    func fields(of request: HTTPRequest) -> [HTTPHeader] {
+        let own = request.headers.filter { !Self.isReservedForLibcurl($0.name) }
+        let defaults = defaultFields.filter { field in
+            !request.headers.contains(field.name) && !field.value.trimmed.isEmpty
+                && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
+        }
+        return own + defaults
+    }
+
     /// Returns the HTTP version for a request that is sent with a URL.
     ///
     /// With TLS, the handshake negotiates HTTP/2, even with prior knowledge (RFC 9113 §3.2). Otherwise, libcurl would

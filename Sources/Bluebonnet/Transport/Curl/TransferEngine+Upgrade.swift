@@ -1,0 +1,281 @@
+import BluebonnetLibc
+import CCurl
+import FoundationEssentials
+
+/// The transfers with connections of their own that need the engine's attention.
+struct UpgradeQueues {
+    /// The transfers whose connections libcurl opens.
+    var opening: [TransferID: Transfer] = [:]
+    /// The transfers with new bytes to send.
+    var unsent: [Transfer] = []
+    /// The transfers that have reached their limit for the turn.
+    var waiting: [Transfer] = []
+    /// The memory into which bytes are received.
+    var buffer: [UInt8] = []
+}
+
+/// Runs the connections of requests that ask for another protocol; see ``UpgradableConnection``.
+///
+/// The response passes through the same code as the responses that libcurl delivers, so cookies, limits, pauses and
+/// suspensions work alike.
+// Safety: buffers are used only within the calls that provide them.
+extension TransferEngine {
+    /// The numbers of bytes to receive with one call, and in one turn.
+    private static let receiveSize = 64 * 1024
+    private static let turnLimit = 512 * 1024
+
+    /// The multi handle of a transfer that opens a connection of its own.
+    ///
+    /// Libcurl searches all connections of a multi handle for each call that sends or receives bytes, closes such
+    /// connections to make room for others, and counts them in the limits for requests.
+    func ownMulti(of transfer: Transfer) -> MultiHandle? {
+        transfer.multi
+            ?? MultiHandle(
+                loop: loop, limits: Session.Configuration.ConnectionLimits(), isMultiplexing: false,
+                reportedBytes: shared.reportedBytes)
+    }
+
+    /// Called when a transfer's options are set, and its connection is about to be opened.
+    func willOpen(_ transfer: Transfer, _ easy: EasyHandle) {
+        options.applyUpgrade(to: easy)
+        easy.profile = nil
+        upgrades.opening[transfer.id] = transfer
+    }
+
+    /// Called when libcurl has opened the connection.
+    func opened(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
+        upgrades.opening[transfer.id] = nil
+        guard let easy = transfer.easy, let multi = transfer.multi, easy.activeSocket >= 0 else {
+            return finish(transfer, with: error(.connection(.lost), "the connection was closed", of: transfer))
+        }
+        let (id, socket) = (transfer.id, easy.activeSocket)
+        upgrade.opened(socket, sending: head(of: transfer, upgrade))
+        multi.handOver(socket)
+        loop.watch(socket, for: .readable, by: ObjectIdentifier(upgrade)) { [unowned self] readiness in
+            assumeIsolated { $0.becameReady(id, readiness) }
+        }
+        transfer.responseBuffer.lastActivity = shared.now
+        sendUpgraded(transfer)
+    }
+
+    /// Called when the transfer ends or is sent again: the loop no longer watches the socket, which libcurl closes.
+    func leave(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
+        upgrades.opening[transfer.id] = nil
+        if let socket = upgrade.socket, loop.isWatching(socket, for: ObjectIdentifier(upgrade)) { loop.unwatch(socket) }
+        upgrade.reset()
+    }
+
+    private func head(of transfer: Transfer, _ upgrade: UpgradableConnection) -> Data {
+        var fields = options.fields(of: transfer.request)
+        if let authorization = upgrade.authorization { fields.append(.authorization(authorization)) }
+        var cookies = transfer.usesCookies ? shared.cookies?.field(for: transfer.url) ?? [] : []
+        if let own = transfer.ownCookies { cookies += (cookies.isEmpty ? "" : "; ").utf8 + Array(own.utf8) }
+        var text = "\(transfer.request.method.rawValue) \(transfer.url.upgradeTarget) HTTP/1.1\r\n"
+        if !transfer.request.headers.contains("Host") { text += "Host: \(transfer.url.upgradeHost)\r\n" }
+        for field in fields { text += "\(field.name): \(field.value.trimmed)\r\n" }
+        guard !cookies.isEmpty else { return Data("\(text)\r\n".utf8) }
+        return Data(text.utf8) + Data("Cookie: ".utf8) + Data(cookies) + Data("\r\n\r\n".utf8)
+    }
+
+    // MARK: Sending
+
+    func send(_ bytes: Data, on transfer: Transfer) {
+        guard let upgrade = transfer.upgrade, !upgrade.isOutputClosed, !bytes.isEmpty else { return }
+        upgrade.output.append(bytes)
+        upgrades.unsent.append(transfer)
+    }
+
+    /// Sends the bytes of the commands that were just performed.
+    func sendUpgraded() {
+        guard !upgrades.unsent.isEmpty else { return }
+        for transfer in exchange(&upgrades.unsent, with: []) where transfers[transfer.id] != nil {
+            sendUpgraded(transfer)
+        }
+    }
+
+    private func sendUpgraded(_ transfer: Transfer) {
+        guard let upgrade = transfer.upgrade, upgrade.isOpen, let easy = transfer.easy,
+            !transfer.responseBuffer.state.isSuspended, !upgrade.isOutputClosed
+        else { return }
+        let isUsable = unsafe upgrade.output.send { bytes in
+            let (code, count) = unsafe easy.send(bytes)
+            guard code == CURLE_OK || code == CURLE_AGAIN else { return nil }
+            let sent = upgrade.sent(count)
+            if count > 0 { transfer.responseBuffer.lastActivity = shared.now }
+            if sent > 0 {
+                transfer.uploadOffset += sent
+                transfer.noteProgress()
+            }
+            return count
+        }
+        if !isUsable {
+            // The peer may have sent a response before it closed the connection, and reading tells.
+            upgrade.isOutputClosed = true
+            upgrade.output = UpgradeOutput()
+        }
+        align(transfer, upgrade)
+    }
+
+    // MARK: Receiving
+
+    private func becameReady(_ id: TransferID, _ readiness: Readiness) {
+        guard let transfer = transfers[id], let upgrade = transfer.upgrade else { return }
+        shared.now = MonotonicClock.now()
+        if readiness.contains(.refused) {
+            return finish(transfer, with: error(.connection(.failed), SystemError(ENOSPC).message, of: transfer))
+        }
+        if readiness.contains(.writable), !upgrade.output.isEmpty { sendUpgraded(transfer) }
+        if readiness != .writable { receive(on: transfer) }
+    }
+
+    /// Continues after a pause or a suspension, or begins one.
+    func continueUpgraded(_ transfer: Transfer) {
+        receive(on: transfer)
+        if transfers[transfer.id] != nil { sendUpgraded(transfer) }
+    }
+
+    /// Continues the transfers that had reached their limit for the turn.
+    func receiveWaitingUpgraded() {
+        guard !upgrades.waiting.isEmpty else { return }
+        for transfer in exchange(&upgrades.waiting, with: []) where transfers[transfer.id] != nil {
+            transfer.upgrade?.isWaiting = false
+            receive(on: transfer)
+        }
+    }
+
+    /// Receives bytes until there are none, since TLS may keep bytes that the system does not report.
+    private func receive(on transfer: Transfer) {
+        guard let upgrade = transfer.upgrade, let easy = transfer.easy, let multi = transfer.multi else { return }
+        let kept = exchange(&upgrade.unread, with: [])
+        if !kept.isEmpty { unsafe kept.withUnsafeBytes { unsafe received($0, on: transfer, upgrade) } }
+        var buffer = exchange(&upgrades.buffer, with: [])
+        defer { upgrades.buffer = buffer }
+        if buffer.isEmpty { buffer = Array(repeating: 0, count: Self.receiveSize) }
+        var budget = Self.turnLimit
+        while transfers[transfer.id] != nil, upgrade.isOpen, upgrade.unread.isEmpty, !upgrade.isWaiting,
+            !transfer.responseBuffer.state.isSuspended
+        {
+            var (code, count) = (CURLE_OK, 0)
+            unsafe buffer.withUnsafeMutableBytes { bytes in
+                unsafe (code, count) = easy.receive(into: bytes)
+                guard code == CURLE_OK, count > 0 else { return }
+                unsafe received(UnsafeRawBufferPointer(rebasing: bytes[..<count]), on: transfer, upgrade)
+            }
+            if code == CURLE_AGAIN { break }
+            if code != CURLE_OK || count == 0 { return connectionEnded(transfer, upgrade, code, multi) }
+            budget -= count
+            guard budget <= 0 else { continue }
+            upgrade.isWaiting = true
+            upgrades.waiting.append(transfer)
+        }
+        if transfers[transfer.id] != nil { align(transfer, upgrade) }
+    }
+
+    private func connectionEnded(
+        _ transfer: Transfer, _ upgrade: UpgradableConnection, _ code: CURLcode, _ multi: MultiHandle
+    ) {
+        if code == CURLE_OK, upgrade.framing.mayEnd { return finish(transfer, with: CURLE_OK, of: multi) }
+        let isAnswered = transfer.responseBuffer.head != nil
+        let cause = code != CURLE_OK ? code : isAnswered ? CURLE_PARTIAL_FILE : CURLE_GOT_NOTHING
+        finish(transfer, with: error(for: cause, of: transfer))
+    }
+
+    /// Passes bytes to the transfer, and keeps the bytes that it does not take.
+    private func received(_ bytes: UnsafeRawBufferPointer, on transfer: Transfer, _ upgrade: UpgradableConnection) {
+        transfer.responseBuffer.lastActivity = shared.now
+        upgrade.receivedBytes += Int64(bytes.count)
+        var rest = unsafe bytes
+        while rest.count > 0, upgrade.isOpen, transfers[transfer.id] != nil {
+            let span = unsafe rest.assumingMemoryBound(to: UInt8.self).span
+            let part = upgrade.framing.part(of: span)
+            let count: Int
+            switch part {
+            case .head(let length, let isEnd):
+                count = length
+                // Of a challenge, libcurl would be stopped before it answers with a scheme that it does not implement.
+                let isAccepted =
+                    unsafe transfer.receivedHead(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                    || exchange(&transfer.needsResend, with: false)
+                upgrade.framing.consumed(part, of: span)
+                let limit = options.configuration.maximumResponseHeadBytes
+                guard isAccepted, upgrade.framing.lineLength <= limit else {
+                    let reason = isAccepted ? RequestError.InvalidResponseReason.headTooLarge(limit: limit) : .malformed
+                    return finish(transfer, with: RequestError(.invalidResponse(reason)))
+                }
+                if isEnd, !headEnded(transfer, upgrade) { return }
+            case .body(let length):
+                count = length
+                switch unsafe transfer.receivedBody(UnsafeRawBufferPointer(rebasing: rest[..<count])) {
+                case .accept: upgrade.framing.consumed(part, of: span)
+                case .pause:
+                    upgrade.receivedBytes -= Int64(rest.count)
+                    return unsafe upgrade.unread = Array(rest)
+                case .refuse: return finish(transfer, with: RequestError(.invalidResponse(.malformed)))
+                }
+            case .skipped(let length):
+                count = length
+                upgrade.framing.consumed(part, of: span)
+            case .end: count = rest.count
+            case .malformed: return finish(transfer, with: RequestError(.invalidResponse(.malformed)))
+            }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        if upgrade.framing.isComplete, let multi = transfer.multi { finish(transfer, with: CURLE_OK, of: multi) }
+    }
+
+    /// Called when a head is complete; returns whether the response continues on this connection.
+    private func headEnded(_ transfer: Transfer, _ upgrade: UpgradableConnection) -> Bool {
+        let head = transfer.responseBuffer.head
+        upgrade.framing.headEnded(head)
+        if head?.statusCode == 101 {
+            transfer.limits.upgraded(idleTimeout: upgrade.idleTimeout)
+            checkLimits(of: transfer)
+            return true
+        }
+        guard head?.statusCode == 401, upgrade.authorization == nil,
+            let credential = transfer.serverChallenges.credential, let challenges = transfer.serverChallenges.received
+        else { return true }
+        let offered = challenges.compactMap { Credential.Schemes(name: $0.scheme) }
+        let usable = Credential.Schemes(offered).intersection(credential.schemes)
+        guard usable.contains(.basic) else {
+            guard !usable.isEmpty else { return true }
+            let reason = RequestError.AuthenticationReason.unsupportedScheme(usable.names)
+            finish(transfer, with: RequestError(.authentication(reason)).about(transfer.response, body: nil))
+            return false
+        }
+        let field = HTTPHeader.authorization(username: credential.username, password: credential.password)
+        leave(transfer, upgrade)
+        upgrade.authorization = field.value
+        if let easy = transfer.easy { transfer.multi?.remove(easy) }
+        add(transfer)
+        return false
+    }
+
+    /// Sets the events of the socket that the connection waits for.
+    private func align(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
+        guard let socket = upgrade.socket, loop.isWatching(socket, for: ObjectIdentifier(upgrade)) else { return }
+        var interest: Interest = []
+        if !transfer.responseBuffer.state.isSuspended {
+            if upgrade.unread.isEmpty, !upgrade.isWaiting { interest.insert(.readable) }
+            if !upgrade.output.isEmpty, !upgrade.isOutputClosed { interest.insert(.writable) }
+        }
+        if loop.interest(in: socket) != interest { loop.setInterest(interest, of: socket) }
+    }
+}
+
+extension URL {
+    /// The path and the query for a request line, without a fragment (RFC 9112 §3.2.1).
+    fileprivate var upgradeTarget: String {
+        let text = curlString
+        let rest = Substring(text.utf8.dropFirst(URLSyntax(text.utf8.span).authority.upperBound))
+        return rest.hasPrefix("/") ? String(rest) : "/\(rest)"
+    }
+
+    /// The value of the `Host` field: the host, and the port if it is not the default port of the scheme.
+    fileprivate var upgradeHost: String {
+        let host = host(percentEncoded: false) ?? ""
+        let name = host.contains(":") ? "[\(host)]" : HostName.ascii(host)
+        guard let port, port != (TransferOptions.isSecure(self) ? 443 : 80) else { return name }
+        return "\(name):\(port)"
+    }
+}

@@ -1,0 +1,204 @@
+import FoundationEssentials
+
+/// Connects the messages of a ``WebSocketTask`` with the bytes of its exchange.
+///
+/// The event loop passes received bytes, and reports sent ones. Tasks send and await messages. All methods may be
+/// called on any thread; one lock guards the state, and effects follow when it is released. Compression of sent
+/// messages has a lock of its own, so that the event loop never waits for it.
+final class WebSocketConnection: Sendable {
+    private let configuration: WebSocketRequest.Configuration
+    private let sleep: @Sendable (Duration) async throws -> Void
+    private let state: Locked<WebSocketQueues>
+    /// Makes the frames of messages; `nil` until the connection is open.
+    private let writer = Locked(WebSocketFrameWriter?.none)
+    private let handshake = Locked<WebSocketHandshake?>(nil)
+    private let agreement = Locked<WebSocketAgreement?>(nil)
+    private let keepAlive = Locked<Task<Void, Never>?>(nil)
+
+    init(_ configuration: WebSocketRequest.Configuration, _ context: SessionContext) {
+        self.configuration = configuration
+        sleep = context.sleep
+        let session = context.configuration
+        state = Locked(WebSocketQueues(high: session.bodyHighWatermark, low: session.bodyLowWatermark))
+    }
+
+    /// The settings of the exchange.
+    var upgrade: ExchangeOptions.Upgrade { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
+
+    var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen } }
+    var negotiatedProtocol: String? { agreement.withLock { $0?.negotiatedProtocol } }
+    var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
+
+    // MARK: The request
+
+    /// Begins a handshake with a new key; returns its fields.
+    func handshakeFields(_ protocols: [String]) throws(RequestError) -> [HTTPHeader] {
+        do throws(WebSocketHandshakeFailure) {
+            let offer = configuration.compressesMessages ? WebSocketDeflateParameters() : nil
+            let begun = try WebSocketHandshake(protocols: protocols, offer: offer)
+            handshake.withLock { $0 = begun }
+            return begun.fields
+        } catch {
+            throw RequestError(.webSocket(.handshake(error)))
+        }
+    }
+
+    /// Returns the error for a response that does not accept the handshake.
+    func refusal(of response: HTTPResponse) -> RequestError? {
+        guard let begun = handshake.withLock({ $0 }) else { return RequestError(.internal) }
+        do throws(WebSocketHandshakeFailure) {
+            let agreed = try begun.agreement(statusCode: response.statusCode, headers: response.headers)
+            agreement.withLock { $0 = agreed }
+            return nil
+        } catch {
+            return RequestError(.webSocket(.handshake(error)))
+        }
+    }
+
+    /// Moves messages until the connection ends; returns the outcome, with the error that the end stands for.
+    func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
+        let deflate = agreement.withLock { $0?.deflate }
+        writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
+        let (exchange, limit) = (core.machine.withLock { $0.exchange }, configuration.maximumMessageBytes)
+        state.withLock { state in
+            state.exchange = exchange
+            state.receiver = WebSocketReceiver(maximumMessageSize: limit, deflate: deflate)
+        }
+        startKeepAlive()
+        core.accept(response)?.receiveBody(with: self)
+        let outcome = await core.nextOutcome()
+        // If the exchange had ended before it could be accepted, its outcome contains the bytes.
+        if !outcome.body.isEmpty { _ = receive(outcome.body) }
+        let error = change { $0.connectionEnded(outcome.error) }
+        return ExchangeOutcome(
+            response: outcome.response, error: error, metrics: outcome.metrics, source: outcome.source)
+    }
+
+    /// Ends all waits, because the request has ended.
+    func finish(with error: RequestError?) {
+        keepAlive.withLock { exchange(&$0, with: nil) }?.cancel()
+        change { $0.finished(with: error) }
+    }
+
+    // MARK: Time
+
+    private func startKeepAlive() {
+        guard let interval = configuration.pingInterval else { return }
+        let task = Task { [weak self, sleep] in
+            while (try? await sleep(interval)) != nil, let connection = self {
+                connection.change { $0.perform($0.phase.keepAliveElapsed()) }
+            }
+        }
+        keepAlive.withLock { $0 = task }
+    }
+
+    private func limitClose() {
+        let limit = configuration.closeTimeout
+        Task { [weak self, sleep] in
+            try? await sleep(limit)
+            self?.change { $0.perform($0.phase.closeTimeElapsed()) }
+        }
+    }
+
+    // MARK: Effects
+
+    /// Changes the state, and then performs the effects of the change.
+    @discardableResult
+    private func change<Result: Sendable>(_ body: (inout WebSocketQueues) -> Result) -> Result {
+        let (result, effects) = state.withLock { state in (body(&state), state.takeEffects()) }
+        if let exchange = effects.exchange {
+            var frames = effects.frames
+            while !frames.isEmpty {
+                for frame in frames { exchange.send(frame) }
+                frames = state.withLock { $0.takeFrames() }
+            }
+            if effects.isEnding { exchange.cancel() }
+            if effects.readsMore { exchange.receiveMore() }
+        }
+        if effects.closes { limitClose() }
+        for resumption in effects.ready { resumption.resume(returning: true) }
+        for (ping, time) in effects.answers { ping.resume(returning: time) }
+        return result
+    }
+
+    /// Waits until the state allows something; returns `false` if the task is cancelled.
+    private func wait(for event: WebSocketQueues.Event) async -> Bool {
+        let id = state.withLock { $0.nextID() }
+        return await withTaskCancellationHandler {
+            await withResumption { resumption in
+                let answer: Bool? = state.withLock { state in
+                    if Task.isCancelled { return false }
+                    if state.allows(event, isWaiting: false) { return true }
+                    state.waiters.append(WebSocketQueues.Waiter(id: id, event: event, resumption: resumption))
+                    return nil
+                }
+                if let answer { resumption.resume(returning: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.takeWaiter(id) }?.resume(returning: false)
+        }
+    }
+
+    // MARK: Messages
+
+    /// Waits for the next message; returns `nil` at the end.
+    func next() async throws(RequestError) -> WebSocketMessage? {
+        while true {
+            switch change({ $0.takeMessage() }) {
+            case .message(let message): return message
+            case .end(let error):
+                if let error { throw error }
+                return nil
+            case .wait: guard await wait(for: .message) else { throw RequestError(.cancelled) }
+            }
+        }
+    }
+
+    /// Sends a message when all earlier messages are sent and there is room.
+    func send(_ kind: WebSocketMessageKind, _ payload: Data) async throws(RequestError) {
+        guard await wait(for: .turn) else { throw RequestError(.cancelled) }
+        defer { change { $0.turnEnded() } }
+        var rest = payload
+        while true {
+            let frame = writer.withLock { $0?.frame(kind, &rest) ?? Data() }
+            if let error = change({ $0.enqueued(frame) }) { throw error }
+            if rest.isEmpty { return }
+            guard await wait(for: .room) else {
+                // The rest of the message will not follow, so nothing else can.
+                close(WebSocketClose(code: .goingAway))
+                throw RequestError(.cancelled)
+            }
+        }
+    }
+
+    /// Sends a ping; returns the time until its answer.
+    func ping() async throws(RequestError) -> Duration {
+        let id = state.withLock { $0.nextID() }
+        let time = await withTaskCancellationHandler {
+            await withResumption { resumption in
+                let isSent = change { $0.pinged(id, Task.isCancelled ? nil : resumption) }
+                if !isSent { resumption.resume(returning: nil) }
+            }
+        } onCancel: {
+            state.withLock { $0.takePing(id) }?.resume(returning: nil)
+        }
+        if let time { return time }
+        throw Task.isCancelled ? RequestError(.cancelled) : state.withLock { $0.closedError }
+    }
+
+    /// Begins the closing handshake, unless it has begun.
+    func close(_ close: WebSocketClose?, isDiscarding: Bool = false) {
+        guard let close else { return }
+        change { $0.closeRequested(close, isDiscarding: isDiscarding) }
+    }
+
+    /// Waits until the request has ended, or the task is cancelled.
+    func ended() async { _ = await wait(for: .end) }
+
+    /// Called by the event loop with the number of bytes that were sent so far.
+    func bytesWereSent(_ count: Int64) { change { $0.sent = count } }
+}
+
+extension WebSocketConnection: BodyReceiver {
+    func receive(_ bytes: Data) -> ReceiveAction { change { $0.received(bytes) ? .proceed : .pause } }
+}

@@ -1,0 +1,290 @@
+import FoundationEssentials
+
+/// The messages of a WebSocket that wait for their reader, the frames that wait to be sent, and the tasks that wait.
+///
+/// A lock guards the value. Its methods record effects, which follow when the lock is released.
+struct WebSocketQueues: ~Copyable {
+    /// What a task waits for.
+    enum Event: Hashable, Sendable {
+        /// A piece of a message, or the end.
+        case message
+        /// The end of the message that another task sends.
+        case turn
+        /// Room for more bytes to send.
+        case room
+        /// The end of the request.
+        case end
+    }
+
+    struct Waiter {
+        let id: UInt64
+        let event: Event
+        let resumption: Resumption<Bool>
+    }
+
+    /// What must be done when the lock is released.
+    struct Effects {
+        var exchange: (any Exchange)?
+        var frames: [Data] = []
+        /// The exchange that has ended, to be released without the lock.
+        var released: (any Exchange)?
+        var isEnding = false
+        var readsMore = false
+        /// Whether the close time limit begins.
+        var closes = false
+        var ready: [Resumption<Bool>] = []
+        var answers: [(Resumption<Duration?>, Duration?)] = []
+    }
+
+    enum Read: Sendable {
+        case message(WebSocketMessage)
+        case end(RequestError?)
+        case wait
+    }
+
+    var phase = WebSocketState()
+    /// The exchange, once the connection is open.
+    var exchange: (any Exchange)?
+    var receiver: WebSocketReceiver?
+    var waiters: [Waiter] = []
+    /// The number of bytes that were sent so far.
+    var sent: Int64 = 0
+
+    private let (high, low): (Int, Int)
+    private let control = WebSocketFrameWriter()
+    private var lastID: UInt64 = 0
+    private var effects = Effects()
+    private var isCloseLimited = false
+    /// Whether this side has begun to close.
+    private var isCloseRequested = false
+    private var isFinished = false
+    private var error: RequestError?
+
+    /// The bytes that were not parsed yet.
+    private var input: ArraySlice<Data> = []
+    private var pieces: ArraySlice<WebSocketEvent> = []
+    private var pieceBytes = 0
+    /// Whether the transport waits until more of the received pieces were read.
+    private var isPaused = false
+    /// Whether messages are dropped, because nobody reads them.
+    private var isDiscarding = false
+    private var collector = WebSocketMessageCollector()
+
+    private var frames: [Data] = []
+    /// Whether a thread passes frames to the exchange.
+    private var isDelivering = false
+    private var enqueuedBytes: Int64 = 0
+    private var isSending = false
+    private var pings: [(id: UInt64, number: UInt64, start: Int64, Resumption<Duration?>)] = []
+
+    init(high: Int, low: Int) { (self.high, self.low) = (high, low) }
+
+    mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    // MARK: Waiting
+
+    /// Whether a task need not wait for an event; a turn is taken with this call.
+    mutating func allows(_ event: Event, isWaiting: Bool) -> Bool {
+        let isOver = isFinished || !phase.isOpen
+        let hasRoom = enqueuedBytes - sent < Int64(isWaiting ? max(1, low) : high)
+        switch event {
+        case .message: return !pieces.isEmpty || isFinished
+        case .turn:
+            guard !isOver else { return true }
+            guard !isSending, hasRoom else { return false }
+            isSending = true
+            return true
+        case .room: return isOver || hasRoom
+        case .end: return isFinished
+        }
+    }
+
+    mutating func takeWaiter(_ id: UInt64) -> Resumption<Bool>? {
+        waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0).resumption }
+    }
+
+    /// Returns the effects of the last changes.
+    mutating func takeEffects() -> Effects {
+        if !waiters.isEmpty {
+            var waiting: [Waiter] = []
+            for waiter in waiters {
+                if allows(waiter.event, isWaiting: true) {
+                    effects.ready.append(waiter.resumption)
+                } else {
+                    waiting.append(waiter)
+                }
+            }
+            waiters = waiting
+        }
+        if !phase.isOpen, !isCloseLimited {
+            isCloseLimited = true
+            effects.closes = !isFinished
+        }
+        var taken = Effects()
+        swap(&taken, &effects)
+        taken.exchange = exchange
+        if !isDelivering, exchange != nil {
+            isDelivering = !frames.isEmpty
+            taken.frames = frames
+            frames = []
+        }
+        return taken
+    }
+
+    /// Returns the frames that were added while a thread passed earlier ones to the exchange.
+    mutating func takeFrames() -> [Data] {
+        isDelivering = !frames.isEmpty
+        defer { frames = [] }
+        return frames
+    }
+
+    // MARK: The connection
+
+    /// Performs an action of the state machine.
+    mutating func perform(_ action: WebSocketState.Action) {
+        switch action {
+        case .none: break
+        case .sendPing(let id): add(control.ping(WebSocketState.payload(ofPing: id)))
+        // A peer that sends pings and does not read gets no more answers.
+        case .sendPong(let payload): if enqueuedBytes - sent < Int64(high) { add(control.pong(payload)) }
+        case .sendClose(let close): add(control.close(close))
+        case .answered(let numbers):
+            let now = MonotonicClock.now()
+            for ping in pings where numbers.contains(ping.number) {
+                effects.answers.append((ping.3, .nanoseconds(now - ping.start)))
+            }
+            pings.removeAll { numbers.contains($0.number) }
+        case .end: effects.isEnding = true
+        }
+    }
+
+    private mutating func add(_ frame: Data) {
+        frames.append(frame)
+        enqueuedBytes += Int64(frame.count)
+    }
+
+    /// Called when the exchange has ended; returns the error that the end stands for.
+    mutating func connectionEnded(_ failure: RequestError?) -> RequestError? {
+        _ = phase.connectionEnded()
+        guard let closure = phase.closure else { return failure }
+        if let violation = closure.violation {
+            return RequestError(.webSocket(.violation(violation.code)), detail: violation.reason)
+        }
+        if closure.isPingUnanswered { return RequestError(.webSocket(.pingUnanswered)) }
+        guard closure.isClean else {
+            return failure.flatMap { $0.isCancellation ? nil : $0 } ?? RequestError(.webSocket(.closed(closure.code)))
+        }
+        return isCloseRequested || Self.normalCodes.contains(closure.code) ? nil : Self.error(of: closure)
+    }
+
+    private static let normalCodes: Set<WebSocketCloseCode> = [.normalClosure, .goingAway, .noStatusReceived]
+
+    private static func error(of closure: WebSocketClosure) -> RequestError {
+        RequestError(.webSocket(.closed(closure.code)), detail: closure.reason.isEmpty ? nil : closure.reason)
+    }
+
+    /// The error of an action that needs an open connection.
+    var closedError: RequestError {
+        error ?? phase.closure.map(Self.error) ?? RequestError(.webSocket(.closed(.abnormalClosure)))
+    }
+
+    /// Called when the request has ended.
+    mutating func finished(with error: RequestError?) {
+        (isFinished, self.error) = (true, error)
+        _ = phase.connectionEnded()
+        for ping in pings { effects.answers.append((ping.3, nil)) }
+        effects.released = exchange
+        (pings, frames, exchange, input) = ([], [], nil, [])
+        receiver = nil
+    }
+
+    mutating func closeRequested(_ close: WebSocketClose, isDiscarding: Bool) {
+        isCloseRequested = isCloseRequested || phase.isOpen
+        perform(phase.closeRequested(close))
+        if isDiscarding { (self.isDiscarding, pieces, pieceBytes) = (true, [], 0) }
+        if isPaused { resumeReading() }
+    }
+
+    // MARK: Receiving
+
+    /// Called with bytes of the connection; returns whether more may follow.
+    mutating func received(_ bytes: Data) -> Bool {
+        input.append(bytes)
+        parse()
+        return !isPaused
+    }
+
+    private mutating func parse() {
+        while receiver != nil {
+            guard let event = receiver?.next() else {
+                guard let bytes = input.popFirst() else { return isPaused = false }
+                receiver?.append(bytes)
+                continue
+            }
+            let size: Int
+            switch event {
+            case .text(let piece, _): size = piece.utf8.count
+            case .binary(let piece, _): size = piece.count
+            case .ping, .pong, .close, .violation:
+                perform(phase.received(event))
+                continue
+            }
+            guard phase.mayRead, !isDiscarding else { continue }
+            pieces.append(event)
+            pieceBytes += size
+            guard pieceBytes >= high else { continue }
+            guard phase.isOpen else {
+                // Nobody reads. The answer to the close frame may follow.
+                (isDiscarding, pieces, pieceBytes) = (true, [], 0)
+                continue
+            }
+            return isPaused = true
+        }
+    }
+
+    private mutating func resumeReading() {
+        if pieceBytes >= high, !phase.isOpen { (isDiscarding, pieces, pieceBytes) = (true, [], 0) }
+        parse()
+        if !isPaused { effects.readsMore = true }
+    }
+
+    /// Takes the next message, if it is complete.
+    mutating func takeMessage() -> Read {
+        while let piece = pieces.popFirst() {
+            switch piece {
+            case .text(let text, _): pieceBytes -= text.utf8.count
+            case .binary(let data, _): pieceBytes -= data.count
+            default: break
+            }
+            if isPaused, pieceBytes <= low { resumeReading() }
+            if let message = collector.collect(piece) { return .message(message) }
+        }
+        return isFinished ? .end(error) : .wait
+    }
+
+    // MARK: Sending
+
+    /// Adds a frame of the message whose turn it is; returns the error if the connection is not open.
+    mutating func enqueued(_ frame: Data) -> RequestError? {
+        guard phase.isOpen, !isFinished else { return closedError }
+        add(frame)
+        return nil
+    }
+
+    mutating func turnEnded() { isSending = false }
+
+    /// Sends a ping; returns whether an answer may follow.
+    mutating func pinged(_ id: UInt64, _ resumption: Resumption<Duration?>?) -> Bool {
+        guard let resumption, case .sendPing(let number) = phase.pingRequested() else { return false }
+        pings.append((id, number, MonotonicClock.now(), resumption))
+        perform(.sendPing(id: number))
+        return true
+    }
+
+    mutating func takePing(_ id: UInt64) -> Resumption<Duration?>? {
+        pings.firstIndex { $0.id == id }.map { pings.remove(at: $0).3 }
+    }
+}

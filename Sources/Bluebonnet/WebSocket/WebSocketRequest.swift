@@ -1,0 +1,132 @@
+import FoundationEssentials
+
+/// A request that opens a WebSocket (RFC 6455).
+///
+/// A ``Session`` creates WebSocket requests. ``webSocketTask(automaticallyClosing:)`` returns a ``WebSocketTask``, with
+/// which you send and receive messages:
+///
+/// ```swift
+/// let task = session.webSocket("wss://example.com/chat").webSocketTask()
+/// try await task.send("hello")
+/// for try await message in task.messages { print(message) }
+/// ```
+///
+/// The handshake is a request of the session like any other: adapters, interceptors, cookies, redirect handlers, trust
+/// evaluators, proxies, monitors and retriers apply. A retrier can repeat the handshake, but not an open connection.
+/// Basic credentials answer a challenge; if the server demands another scheme, the request fails with
+/// `.authentication(.unsupportedScheme)`. The handshake always uses HTTP/1.1 on a connection of its own; WebSockets over
+/// HTTP/2 (RFC 8441) are not supported.
+///
+/// ``Request/suspend()`` stops sending and receiving. ``Request/cancel()`` ends the connection without the closing
+/// handshake; ``WebSocketTask/close(code:reason:)`` performs it. The request finishes when the connection has ended. A WebSocket
+/// has no end of its own, so close or cancel it before ``Session/shutdown()``, which waits for it.
+///
+/// All members are `nonisolated`, so you can use them from any thread. They return immediately.
+public actor WebSocketRequest: Request {
+    /// An opaque reference to the internal state of this request.
+    public nonisolated let reference: RequestReference
+
+    nonisolated let connection: WebSocketConnection
+
+    init(
+        _ convertible: any HTTPRequestConvertible, protocols: [String], configuration: Configuration,
+        context: SessionContext, interceptor: (any RequestInterceptor)?
+    ) {
+        let connection = WebSocketConnection(configuration, context)
+        let handshake = WebSocketHandshakeRequest(
+            convertible: convertible, protocols: protocols, connection: connection)
+        self.connection = connection
+        let core = RequestCore(
+            convertible: handshake, context: context, sink: .socket(connection), interceptor: interceptor)
+        reference = RequestReference(core: core)
+        core.events?.adopt(self)
+    }
+
+    /// Returns a task that sends and receives messages.
+    ///
+    /// This method does not start the request. The request starts when you await the task's
+    /// ``WebSocketTask/response``, send a message or a ping, or when a loop over the messages begins.
+    ///
+    /// - Parameter automaticallyClosing: Whether the WebSocket is closed when a loop over the messages is left, and when
+    ///   the task and its sequences are released. The default is `true`.
+    /// - Returns: A task for the messages.
+    public nonisolated func webSocketTask(automaticallyClosing: Bool = true) -> WebSocketTask {
+        WebSocketTask(request: self, automaticallyClosing: automaticallyClosing)
+    }
+
+    /// The settings of a WebSocket.
+    public struct Configuration: Hashable, Sendable {
+        /// The interval between keep-alive pings; `nil`, the default, for no such pings.
+        ///
+        /// If the answer to a ping has not arrived when the next ping is due, the request fails with
+        /// `.webSocket(.pingUnanswered)`. The answer may wait behind messages that your loop has not read.
+        public var pingInterval: Duration?
+
+        /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for
+        /// no limit.
+        ///
+        /// The session's own limits apply until the WebSocket is open.
+        public var idleTimeout: Duration?
+
+        /// The limit for the closing handshake, after which the connection is ended; 10 seconds by default.
+        public var closeTimeout: Duration
+
+        /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
+        ///
+        /// A larger message closes the WebSocket with ``WebSocketCloseCode/messageTooBig``.
+        public var maximumMessageBytes: Int
+
+        /// Whether compression of messages is offered to the server (RFC 7692); `true` by default.
+        public var compressesMessages: Bool
+
+        /// Creates settings.
+        ///
+        /// - Parameters:
+        ///   - pingInterval: The interval between keep-alive pings; `nil` by default.
+        ///   - idleTimeout: The limit for a period without bytes; `nil` by default.
+        ///   - closeTimeout: The limit for the closing handshake; 10 seconds by default.
+        ///   - maximumMessageBytes: The maximum size of a received message; 16 MiB by default.
+        ///   - compressesMessages: Whether compression is offered; `true` by default.
+        public init(
+            pingInterval: Duration? = nil, idleTimeout: Duration? = nil, closeTimeout: Duration = .seconds(10),
+            maximumMessageBytes: Int = 16 << 20, compressesMessages: Bool = true
+        ) {
+            self.pingInterval = pingInterval
+            self.idleTimeout = idleTimeout
+            self.closeTimeout = closeTimeout
+            self.maximumMessageBytes = maximumMessageBytes
+            self.compressesMessages = compressesMessages
+        }
+    }
+}
+
+extension WebSocketRequest {
+    /// The value of `Sec-WebSocket-Accept` for a key, for servers in tests.
+    package static func accept(for key: String) -> String { WebSocketHandshake.accept(for: key) }
+}
+
+/// Creates the request of each handshake.
+private struct WebSocketHandshakeRequest: HTTPRequestConvertible {
+    let convertible: any HTTPRequestConvertible
+    let protocols: [String]
+    let connection: WebSocketConnection
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try convertible.asHTTPRequest()
+        request.url = request.url.withWebScheme
+        for field in try connection.handshakeFields(protocols) { request.headers.update(field) }
+        return request
+    }
+}
+
+extension URL {
+    /// The URL with `http` instead of `ws`, and with `https` instead of `wss` (RFC 6455 §3).
+    fileprivate var withWebScheme: URL {
+        let text = absoluteString
+        return switch scheme?.lowercased() {
+        case "ws": URL(string: "http" + text.dropFirst(2)) ?? self
+        case "wss": URL(string: "https" + text.dropFirst(3)) ?? self
+        default: self
+        }
+    }
+}

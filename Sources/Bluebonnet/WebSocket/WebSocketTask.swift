@@ -1,0 +1,282 @@
+public import FoundationEssentials
+
+/// A task that sends and receives the messages of a ``WebSocketRequest``.
+///
+/// The request starts when you await ``response``, send a message or a ping, or when a loop over ``messages`` begins.
+/// All methods may be called from any task. Messages are sent in the order of the calls.
+///
+/// Received messages wait for a loop. When ``Session/Configuration/bodyHighWatermark`` bytes wait, the task stops
+/// reading from the connection, so pings and a close frame behind them must wait as well.
+///
+/// By default, the WebSocket is closed when a loop over the messages is left, and when the task and its sequences are
+/// released.
+public struct WebSocketTask: Sendable {
+    /// The request whose messages this task sends and receives.
+    public let request: WebSocketRequest
+
+    private let lifetime: Lifetime
+
+    init(request: WebSocketRequest, automaticallyClosing: Bool) {
+        self.request = request
+        lifetime = Lifetime(request, closes: automaticallyClosing)
+    }
+
+    private var connection: WebSocketConnection { request.connection }
+
+    // MARK: The connection
+
+    /// The head of the response with which the server accepted the WebSocket; its status code is 101.
+    ///
+    /// The request starts when you await the head. If the request is suspended, or if the session was created with
+    /// `startRequestsImmediately: false`, you must call ``Request/resume()``.
+    ///
+    /// - Throws: A ``RequestError`` if the server does not accept the WebSocket. The error is
+    ///   `.webSocket(.handshake(…))` for another response, which is ``RequestError/response``. The error is
+    ///   `.cancelled` if the awaiting Swift task is cancelled.
+    public var response: HTTPResponse {
+        get async throws(RequestError) { try await request.opened() }
+    }
+
+    /// The subprotocol that the server chose among the offered ones; `nil` if it chose none, or before the handshake.
+    public var negotiatedProtocol: String? { connection.negotiatedProtocol }
+
+    /// The close code of the server, or `nil` while the WebSocket is open.
+    ///
+    /// The code is ``WebSocketCloseCode/noStatusReceived`` if the server's close frame had no code, and
+    /// ``WebSocketCloseCode/abnormalClosure`` if the connection ended without its close frame.
+    public var closeCode: WebSocketCloseCode? { connection.closure?.code }
+
+    /// The reason in the close frame of the server, or `nil` while the WebSocket is open.
+    public var closeReason: String? { connection.closure?.reason }
+
+    /// Closes the WebSocket, and waits until the connection has ended.
+    ///
+    /// Messages that other tasks wait to send are not sent. A loop over the messages receives the messages that arrive
+    /// before the close frame of the server, and then ends. If the WebSocket is not open yet, the request is cancelled.
+    /// If the Swift task is cancelled, the method returns at once, and the closing handshake continues.
+    ///
+    /// - Parameters:
+    ///   - code: The close code; ``WebSocketCloseCode/normalClosure`` by default.
+    ///   - reason: The reason, of at most 123 bytes in UTF-8; empty by default.
+    /// - Throws: `.webSocket(.invalidClose)` if the code or the reason cannot be sent.
+    public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") async throws(RequestError) {
+        guard let close = WebSocketClose(code: code, reason: reason) else {
+            throw RequestError(.webSocket(.invalidClose))
+        }
+        if request.isInitialized { request.cancel() } else { request.close(close) }
+        await connection.ended()
+    }
+
+    // MARK: Sending
+
+    /// Sends a message.
+    ///
+    /// The method returns when the message has been passed to the connection. It waits while
+    /// ``Session/Configuration/bodyHighWatermark`` bytes wait to be sent, and for earlier messages. If the Swift task is
+    /// cancelled while the method waits for an earlier message, the message is not sent. If a part of the message was
+    /// already sent, the WebSocket is closed.
+    ///
+    /// - Parameter message: The message.
+    /// - Throws: `.webSocket(.closed(…))` if the WebSocket was closed, `.cancelled` if the Swift task was cancelled, or
+    ///   the error of the request.
+    public func send(_ message: WebSocketMessage) async throws(RequestError) {
+        if !connection.isOpen { _ = try await request.opened() }
+        switch message {
+        case .text(let text): try await connection.send(.text, Data(text.utf8))
+        case .binary(let data): try await connection.send(.binary, data)
+        }
+    }
+
+    /// Sends a text message; see ``send(_:)-(WebSocketMessage)``.
+    ///
+    /// - Parameter text: The text.
+    /// - Throws: The same errors as for other messages.
+    public func send(_ text: String) async throws(RequestError) { try await send(.text(text)) }
+
+    /// Sends a binary message; see ``send(_:)-(WebSocketMessage)``.
+    ///
+    /// - Parameter data: The bytes.
+    /// - Throws: The same errors as for other messages.
+    public func send(_ data: Data) async throws(RequestError) { try await send(.binary(data)) }
+
+    /// Sends a value as JSON in a text message.
+    ///
+    /// - Parameters:
+    ///   - value: The value to encode.
+    ///   - encoder: The encoder; a new `JSONEncoder` by default.
+    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded; otherwise, the same errors as for
+    ///   other messages.
+    public func send<Value: Encodable>(json value: Value, encoder: JSONEncoder = JSONEncoder())
+        async throws(RequestError)
+    {
+        let data: Data
+        do {
+            data = try encoder.encode(value)
+        } catch {
+            throw RequestError(.parameterEncoding(.encoderFailed), underlying: error)
+        }
+        try await send(.text(String(decoding: data, as: UTF8.self)))
+    }
+
+    /// Sends a ping, and waits for its answer.
+    ///
+    /// The answer may wait behind messages that no loop has read.
+    ///
+    /// - Returns: The time from the ping to its answer.
+    /// - Throws: The same errors as ``send(_:)-(WebSocketMessage)``.
+    @discardableResult
+    public func ping() async throws(RequestError) -> Duration {
+        if !connection.isOpen { _ = try await request.opened() }
+        return try await connection.ping()
+    }
+
+    // MARK: Receiving
+
+    /// The received messages.
+    ///
+    /// The sequence ends when the server closes the WebSocket with ``WebSocketCloseCode/normalClosure``,
+    /// ``WebSocketCloseCode/goingAway`` or no code, and when you close it. Otherwise, the loop throws the error of the
+    /// request. Each message is delivered to one loop.
+    public var messages: Messages { Messages(request: request, lifetime: lifetime) }
+
+    /// Returns a sequence of the values in the received messages.
+    ///
+    /// The values are decoded in the Swift task that runs the loop. The loop throws
+    /// `.serialization(.decodingFailed)` if a message cannot be decoded.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; the session's decoder by default.
+    /// - Returns: The sequence of values.
+    public func decodables<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil
+    ) -> Decodables<Value> {
+        Decodables(messages: messages, decoder: decoder ?? request.sessionDecoder)
+    }
+
+    /// The received messages of a WebSocket.
+    public struct Messages: AsyncSequence, Sendable {
+        fileprivate let request: WebSocketRequest
+        fileprivate let lifetime: Lifetime
+
+        /// Creates an iterator.
+        ///
+        /// - Returns: The iterator.
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: Reader(request, lifetime)) }
+
+        /// The iterator of the messages.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let reader: Reader
+
+            /// Waits for the next message, and starts the request if necessary.
+            ///
+            /// - Returns: The next message, or `nil` at the end.
+            /// - Throws: The error of the request, or `.cancelled` if the Swift task is cancelled.
+            public mutating func next() async throws(RequestError) -> WebSocketMessage? { try await reader.next() }
+
+            /// Waits for the next message, and starts the request if necessary.
+            ///
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next message, or `nil` at the end.
+            /// - Throws: The error of the request, or `.cancelled` if the Swift task is cancelled.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(RequestError) -> WebSocketMessage? { try await reader.next() }
+        }
+    }
+
+    /// The values in the received messages of a WebSocket.
+    public struct Decodables<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+        fileprivate let messages: Messages
+        fileprivate let decoder: any DataDecoder
+
+        /// Creates an iterator.
+        ///
+        /// - Returns: The iterator.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(iterator: messages.makeAsyncIterator(), decoder: decoder)
+        }
+
+        /// The iterator of the values.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate var iterator: Messages.Iterator
+            fileprivate let decoder: any DataDecoder
+
+            /// Waits for the next value, and starts the request if necessary.
+            ///
+            /// - Returns: The next value, or `nil` at the end.
+            /// - Throws: The error of the request, or the error of a message that cannot be decoded.
+            public mutating func next() async throws(RequestError) -> Value? { try await next(isolation: nil) }
+
+            /// Waits for the next value, and starts the request if necessary.
+            ///
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next value, or `nil` at the end.
+            /// - Throws: The error of the request, or the error of a message that cannot be decoded.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Value? {
+                guard let message = try await iterator.next(isolation: actor) else { return nil }
+                let data =
+                    switch message {
+                    case .text(let text): Data(text.utf8)
+                    case .binary(let data): data
+                    }
+                do {
+                    return try decoder.decode(Value.self, from: data)
+                } catch {
+                    throw RequestError(.serialization(.decodingFailed), underlying: error)
+                }
+            }
+        }
+    }
+
+    /// A loop over messages, which closes the WebSocket when it is left.
+    fileprivate final class Reader: Sendable {
+        private let request: WebSocketRequest
+        private let lifetime: Lifetime
+
+        init(_ request: WebSocketRequest, _ lifetime: Lifetime) { (self.request, self.lifetime) = (request, lifetime) }
+
+        deinit { lifetime.end() }
+
+        func next() async throws(RequestError) -> WebSocketMessage? {
+            if !request.connection.isOpen, request.response == nil { _ = try await request.opened() }
+            return try await request.connection.next()
+        }
+    }
+
+    /// Closes the WebSocket when the task and its sequences are released.
+    fileprivate final class Lifetime: Sendable {
+        private let request: WebSocketRequest
+        private let closes: Bool
+
+        init(_ request: WebSocketRequest, closes: Bool) { (self.request, self.closes) = (request, closes) }
+
+        deinit { end() }
+
+        func end() {
+            if closes { request.close(WebSocketClose(code: .normalClosure), isDiscarding: true) }
+        }
+    }
+}
+
+extension WebSocketRequest {
+    /// Starts the request, and waits until the WebSocket is open.
+    nonisolated func opened() async throws(RequestError) -> HTTPResponse {
+        core.observe(self)
+        core.awaitedBeforeStart(self)
+        do throws(RequestError) {
+            return try await core.acceptedHead(cancellingRequest: false)
+        } catch {
+            throw self.error ?? error
+        }
+    }
+
+    /// Begins to close; cancels a request that has begun and is not open yet.
+    nonisolated func close(_ close: WebSocketClose?, isDiscarding: Bool = false) {
+        guard response != nil else {
+            if !isInitialized { cancel() }
+            return
+        }
+        connection.close(close, isDiscarding: isDiscarding)
+    }
+}
