@@ -66,7 +66,7 @@ struct WebSocketQueues: ~Copyable {
     private var pieceBytes = 0
     /// Whether the transport waits until more of the received pieces were read.
     private var isPaused = false
-    /// Whether messages are dropped, because nobody reads them.
+    /// Whether messages are dropped, because no loop reads them.
     private var isDiscarding = false
     private var collector = WebSocketMessageCollector()
 
@@ -237,7 +237,7 @@ struct WebSocketQueues: ~Copyable {
             pieceBytes += size
             guard pieceBytes >= high else { continue }
             guard phase.isOpen else {
-                // Nobody reads. The answer to the close frame may follow.
+                // No loop reads. The answer to the close frame may follow.
                 (isDiscarding, pieces, pieceBytes) = (true, [], 0)
                 continue
             }

@@ -122,7 +122,7 @@ import Testing
         #expect(request.state == .finished)
     }
 
-    @Test func `cancelling the request ends everyone who waits`() async throws {
+    @Test func `cancelling the request ends all waits`() async throws {
         let server = try await Fixture.server(.waitForClose)
         let session = TestHarness.session()
         let task = Fixture.request(session, server).webSocketTask()

@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `the server's close and a cut connection are told apart`() async throws {
+    @Test func `the server's close and a cut connection have different codes`() async throws {
         try await withServer { port in
             let session = TestHarness.session()
             for (order, code) in [("close", 3001), ("abort", 1006)] as [(String, WebSocketCloseCode)] {

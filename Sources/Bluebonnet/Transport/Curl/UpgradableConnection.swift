@@ -53,6 +53,7 @@ final class UpgradableConnection {
 }
 
 /// The bytes that wait to be sent on a connection.
+// Safety: the memory of a chunk is used only within the call of the closure.
 struct UpgradeOutput {
     private var chunks: [Data] = []
     /// The number of bytes of the first chunk that were sent.
