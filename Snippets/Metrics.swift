@@ -49,7 +49,8 @@ enum Metrics {
         // snippet.serve
         let server = try await LocalServer { router in
             router.get("/metrics") { _ in
-                .text(
+                metrics.record(await Session.default.connectionCounts())
+                return .text(
                     metrics.prometheusText(),
                     headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"])
             }

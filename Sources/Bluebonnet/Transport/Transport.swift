@@ -60,6 +60,13 @@ public protocol Transport: Sendable {
     /// The method returns immediately. The default implementation does nothing. A transport that wraps another
     /// transport should call the wrapped transport's method.
     func renewConnections()
+
+    /// Returns the current numbers of connections and waiting requests; see ``Session/connectionCounts()``.
+    ///
+    /// The default implementation returns counts of 0.
+    ///
+    /// - Returns: The counts.
+    func connectionCounts() async -> ConnectionCounts
 }
 
 extension Transport {
@@ -74,6 +81,11 @@ extension Transport {
 
     /// Does nothing.
     public func renewConnections() {}
+
+    /// Returns counts of 0.
+    ///
+    /// - Returns: The counts.
+    public func connectionCounts() async -> ConnectionCounts { ConnectionCounts() }
 }
 
 /// The cookie storage of a transport.

@@ -23,6 +23,11 @@ extension WrappingTransport {
     /// Closes the unused connections of the wrapped transport.
     public func renewConnections() { inner.renewConnections() }
 
+    /// Returns the counts of the wrapped transport.
+    ///
+    /// - Returns: The counts.
+    public func connectionCounts() async -> ConnectionCounts { await inner.connectionCounts() }
+
     /// Shuts down the wrapped transport.
     public func shutDown() async { await inner.shutDown() }
 }

@@ -46,6 +46,7 @@ final class CachingTransport: Transport {
     var executor: (any TaskExecutor)? { inner.executor }
     var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
     func renewConnections() { inner.renewConnections() }
+    func connectionCounts() async -> ConnectionCounts { await inner.connectionCounts() }
 
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver

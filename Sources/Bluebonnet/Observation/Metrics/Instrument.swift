@@ -19,6 +19,10 @@ extension MetricsMonitor {
         case handshakeDuration = "bluebonnet.client.tls.handshake.duration"
         /// The number of exchanges with a connection, by whether the connection was reused.
         case connectionUses = "bluebonnet.client.connection.uses"
+        /// The number of open connections, by their state: active or idle; see ``MetricsMonitor/record(_:)``.
+        case openConnections = "http.client.open_connections"
+        /// The number of requests that wait for a connection or for other requests; see ``MetricsMonitor/record(_:)``.
+        case waitingRequests = "bluebonnet.client.waiting_requests"
         /// The number of responses, by their source: the network, the cache, or the cache after a validation.
         case responses = "bluebonnet.client.responses"
         /// The number of redirects that were followed.
@@ -57,6 +61,8 @@ extension MetricsMonitor {
             case .timeInQueue: (.histogram, "s", "Time that HTTP client requests waited because of the request limits.")
             case .handshakeDuration: (.histogram, "s", "Duration of TLS handshakes.")
             case .connectionUses: (.counter, "{request}", "Number of requests with a connection, new or reused.")
+            case .openConnections: (.gauge, "{connection}", "Number of open connections, active or idle.")
+            case .waitingRequests: (.gauge, "{request}", "Number of requests that wait for a connection or a limit.")
             case .responses: (.counter, "{response}", "Number of responses by their source.")
             case .redirects: (.counter, "{redirect}", "Number of redirects that were followed.")
             case .retries: (.counter, "{retry}", "Number of retries.")

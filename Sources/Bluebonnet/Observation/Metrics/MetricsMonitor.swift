@@ -48,6 +48,17 @@ public final class MetricsMonitor: RequestEventHandler {
         if let onMeasurement { measurements.forEach(onMeasurement) }
     }
 
+    /// Sets a gauge to a value.
+    func set(_ instrument: Instrument, _ attributes: [Attribute], _ value: Int) {
+        let change = table.withLock { table in
+            let earlier = table.series[instrument]?[attributes]?.sum ?? 0
+            let change = Measurement(instrument: instrument, attributes: attributes, value: Double(value) - earlier)
+            table.add(change)
+            return change
+        }
+        onMeasurement?(change)
+    }
+
     /// Returns the current figures of all metrics that have any.
     ///
     /// Events that the monitor has not received yet are not included. ``Session/shutdown()`` waits for them.

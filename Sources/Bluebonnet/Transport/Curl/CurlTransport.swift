@@ -106,6 +106,15 @@ public final class CurlTransport: Transport {
     /// Closes the idle connections; see ``Session/renewConnections()``.
     public func renewConnections() { group.renewConnections() }
 
+    /// Returns the current counts of all event loops; see ``Session/connectionCounts()``.
+    ///
+    /// - Returns: The counts.
+    public func connectionCounts() async -> ConnectionCounts {
+        var counts = ConnectionCounts(waiting: group.queue?.withLock { $0.waitingCount } ?? 0)
+        for engine in engines { counts += await engine.connectionCounts }
+        return counts
+    }
+
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         group.queue?.withLock { $0.close() }

@@ -114,6 +114,9 @@ final class MultiHandle {
     /// Whether libcurl has work that is due by a given time.
     func isDue(at time: Int64) -> Bool { deadline.map { $0 <= time } ?? false }
 
+    /// The number of open connections, including those that are being opened.
+    var connectionCount: Int { sockets.count }
+
     /// Makes libcurl read from all of its sockets, ready or not.
     func readAll() {
         for socket in sockets { read(socket) }

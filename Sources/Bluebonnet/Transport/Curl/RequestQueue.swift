@@ -79,6 +79,9 @@ struct RequestQueue {
         perHost = max(1, limits.perHost ?? .max)
     }
 
+    /// The number of exchanges that wait.
+    var waitingCount: Int { waiting.count }
+
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int) -> Bool {
         // The host is removed from the dictionary during the change, so that its queues are not copied.

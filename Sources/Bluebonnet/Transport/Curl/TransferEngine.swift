@@ -346,6 +346,18 @@ extension TransferEngine {
         return min(one, other)
     }
 
+    /// The connections of this loop, and the transfers that wait for one.
+    var connectionCounts: ConnectionCounts {
+        let own = transfers.values.compactMap { $0.upgrade == nil ? nil : $0.multi }
+        var counts = ConnectionCounts()
+        for multi in [multis.main, multis.unmultiplexed].compactMap(\.self) + own {
+            counts.open += multi.connectionCount - multi.idleConnections.endedCount
+            counts.idle += multi.idleConnections.idleSockets.count
+        }
+        counts.waiting = transfers.values.count { $0.limits.isWaiting && $0.multi != nil }
+        return counts
+    }
+
     private func runAll() {
         if let multi = multis.main { run(multi) }
         if let multi = multis.unmultiplexed { run(multi) }

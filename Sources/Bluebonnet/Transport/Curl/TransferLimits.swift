@@ -101,6 +101,9 @@ struct TransferLimits: Equatable {
         return connect.map { now + $0 }
     }
 
+    /// Whether the transfer waits for a free connection.
+    var isWaiting: Bool { if case .waiting = phase { true } else { false } }
+
     /// Called when the connection was upgraded, and has another idle limit from now on.
     mutating func upgraded(idleTimeout: Duration?) { idle = idleTimeout?.nanoseconds }
 

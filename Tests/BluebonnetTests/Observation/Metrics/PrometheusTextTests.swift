@@ -31,6 +31,8 @@ import Testing
         (.timeInQueue, "http_client_request_time_in_queue_seconds", "histogram"),
         (.handshakeDuration, "bluebonnet_client_tls_handshake_duration_seconds", "histogram"),
         (.connectionUses, "bluebonnet_client_connection_uses_total", "counter"),
+        (.openConnections, "http_client_open_connections", "gauge"),
+        (.waitingRequests, "bluebonnet_client_waiting_requests", "gauge"),
         (.responses, "bluebonnet_client_responses_total", "counter"),
         (.redirects, "bluebonnet_client_redirects_total", "counter"),
         (.retries, "bluebonnet_client_retries_total", "counter"),

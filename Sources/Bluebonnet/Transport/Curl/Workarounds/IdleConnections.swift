@@ -78,6 +78,9 @@ struct IdleConnections {
     /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
+    /// The number of connections that were ended, and that libcurl has not closed yet.
+    var endedCount: Int { dead.count }
+
     var idleSockets: [Int32] { connections.values.filter { $0.users == 0 }.map(\.socket) }
 
     /// Returns how to handle an idle connection that became ready.
