@@ -7,6 +7,7 @@ import Testing
 /// Compares the article "Defaults" with the code.
 @Suite struct DefaultsArticleTests {
     static let configuration = Session.Configuration()
+    static let socket = WebSocketRequest.Configuration()
 
     /// A text that identifies a row of the article, a text that the row contains, and whether the code agrees.
     static let rows: [(String, String, Bool)] = [
@@ -32,6 +33,10 @@ import Testing
         ("``RetryPolicy`` |", "up to 60 s", RetryPolicy.defaultMaximumRetryAfter == .seconds(60)),
         ("``RefreshWindow``", "5 refreshes in 30 s", RefreshWindow().maximumAttempts == 5),
         ("``RefreshWindow``", "5 refreshes in 30 s", RefreshWindow().interval == .seconds(30)),
+        ("(`pingInterval`)", "| none |", socket.pingInterval == nil && socket.idleTimeout == nil),
+        ("(`closeTimeout`)", "| 10 s |", socket.closeTimeout == .seconds(10)),
+        ("(`maximumMessageBytes`)", "| 16 MiB |", socket.maximumMessageBytes == 16 << 20),
+        ("(`compressesMessages`)", "| offered |", socket.compressesMessages),
     ]
 
     @Test(arguments: rows)
