@@ -1,23 +1,26 @@
-// Sends a message to a server over a WebSocket, and receives its echo.
+// Chats over a WebSocket with a server that sends each line back.
 //
-// With a URL as the argument, the program sends the lines of its standard input to this server until the input ends.
+// The program sends the lines of its standard input until it ends (^D). With a URL as the argument, it chats with this
+// server; without an argument, with a server of its own.
 
 import Bluebonnet
 import BluebonnetTesting
 
 enum Chat {
     static func run() async throws {
-        if let address = CommandLine.arguments.dropFirst().first { return try await talk(Session.default, address) }
-        // This server echoes one message of five bytes, and answers the close frame.
-        let server = try await LocalServer { router in
-            router.get("/echo") { request in
-                .script(
-                    .acceptWebSocket(request), .waitForWebSocketFrame(ofSize: 5), .webSocketMessage(.text("hello")),
-                    .waitForWebSocketFrame(ofSize: 2), .webSocketClose(.normalClosure))
-            }
-        }
         let session = Session()
-        try await greet(session, "ws://127.0.0.1:\(server.port)/echo")
+        if let address = CommandLine.arguments.dropFirst().first {
+            try await talk(session, address)
+        } else {
+            // snippet.server
+            let server = try await LocalServer { router in
+                router.webSocket("/echo")
+            }
+            // snippet.end
+            let url = "ws://127.0.0.1:\(server.port)/echo"
+            try await greet(session, url)
+            try await talk(session, url)
+        }
         await session.shutdown()
     }
 
@@ -33,12 +36,18 @@ enum Chat {
         // snippet.end
     }
 
-    static func talk(_ session: Session, _ url: String) async throws {
+    // The main actor waits for lines, and the messages are printed elsewhere.
+    @MainActor static func talk(_ session: Session, _ url: String) async throws {
         // snippet.chat
-        let task = session.webSocket(url).webSocketTask()
-        let reader = Task {
-            for try await message in task.messages { print("<", message) }
+        let task = session.webSocket(url, configuration: .init(pingInterval: .seconds(30))).webSocketTask()
+        let reader = Task { @concurrent in
+            for try await message in task.messages {
+                if case .text(let text) = message { print("<", text) }
+            }
+            print("closed with", task.closeCode?.rawValue ?? 0, task.closeReason ?? "")
         }
+        let latency = try await task.ping()
+        print("connected, a ping takes \(latency); enter lines, and ^D to leave")
         while let line = readLine() { try await task.send(line) }
         try await task.close(reason: "good night")
         try await reader.value

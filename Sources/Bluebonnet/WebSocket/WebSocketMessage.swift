@@ -6,6 +6,14 @@ public enum WebSocketMessage: Hashable, Sendable {
     case text(String)
     /// Bytes.
     case binary(Data)
+
+    /// The bytes of the message; the ones of a text are UTF-8.
+    package var data: Data {
+        switch self {
+        case .text(let text): Data(text.utf8)
+        case .binary(let data): data
+        }
+    }
 }
 
 /// The type of a message.

@@ -215,13 +215,8 @@ public struct WebSocketTask: Sendable {
             /// - Throws: The error of the request, or the error of a message that cannot be decoded.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Value? {
                 guard let message = try await iterator.next(isolation: actor) else { return nil }
-                let data =
-                    switch message {
-                    case .text(let text): Data(text.utf8)
-                    case .binary(let data): data
-                    }
                 do {
-                    return try decoder.decode(Value.self, from: data)
+                    return try decoder.decode(Value.self, from: message.data)
                 } catch {
                     throw RequestError(.serialization(.decodingFailed), underlying: error)
                 }

@@ -45,6 +45,7 @@ extension LocalServer {
                 case close
                 case stall
                 case serve
+                case answerWebSocket(WebSocketScript)
             }
 
             let kind: Kind
@@ -181,6 +182,10 @@ struct ScriptCursor {
     private var progress = 0
     /// The request whose head has been read, and whether the request was already recorded without its body.
     private var request: (head: RequestHead, body: Data, isRecorded: Bool)?
+    /// The WebSocket of the current step.
+    private var socket: Locked<WebSocketServerSide>?
+    /// Whether a message of the WebSocket is being answered, and whether the last bytes for it were not sent yet.
+    private var (isAnswering, isSending) = (false, false)
 
     init(_ steps: [LocalServer.Script.Step]) {
         self.steps = steps
@@ -193,6 +198,8 @@ struct ScriptCursor {
     var waitsForBytes: Bool {
         switch step {
         case .waitForHead, .waitForRequest, .waitForBytes, .waitForClose: true
+        // The client waits while a message is answered.
+        case .answerWebSocket: !isAnswering && !isSending
         default: false
         }
     }
@@ -233,6 +240,30 @@ struct ScriptCursor {
         case .close, nil: return .closeAfterReading
         case .stall: return awaited
         case .serve: return .serve
+        case .answerWebSocket(let script):
+            guard isSent, !isAnswering || isSatisfied else { return .nothing }
+            return answerWebSocket(script, reading: &parser) ?? awaited
+        }
+    }
+
+    /// Returns the next action of a WebSocket; returns `nil` if more bytes are needed.
+    private mutating func answerWebSocket(_ script: WebSocketScript, reading parser: inout RequestParser) -> Action? {
+        let socket = self.socket ?? Locked(WebSocketServerSide(script))
+        self.socket = socket
+        (isAnswering, isSending, isSatisfied) = (false, false, false)
+        let bytes = parser.takeRawBytes(.max)
+        switch socket.withLock({ $0.next(adding: bytes) }) {
+        case .send(let bytes):
+            isSending = true
+            return .send(bytes, thenPause: nil)
+        case .reply(let message):
+            isAnswering = true
+            return .wait {
+                let replies = await script.replies(to: message)
+                socket.withLock { $0.answer(replies) }
+            }
+        case .end: return advanced(.nextStep)
+        case nil: return nil
         }
     }
 
@@ -267,7 +298,7 @@ struct ScriptCursor {
     /// Moves to the next step and returns an action.
     private mutating func advanced(_ action: Action) -> Action {
         index += 1
-        (hasBegun, isSatisfied, progress) = (false, false, 0)
+        (hasBegun, isSatisfied, progress, socket) = (false, false, 0, nil)
         return action
     }
 }

@@ -165,7 +165,7 @@ public final class StubTransport: Transport {
             observer: observer, pausesBody: options.pausesBody,
             answer: { [self] in
                 if let error = await readBody(of: request, for: observer) {
-                    return ExchangeOutcome(response: nil, error: error)
+                    return (ExchangeOutcome(response: nil, error: error), nil)
                 }
                 return await answer(to: request, limit: options.maximumResponseBytes)
             },
@@ -224,14 +224,16 @@ public final class StubTransport: Transport {
         }
     }
 
-    private func answer(to request: HTTPRequest, limit: Int64?) async -> ExchangeOutcome {
+    private func answer(to request: HTTPRequest, limit: Int64?) async -> StubExchange.Answer {
         let begin = ContinuousClock.now
         var metrics = TransferMetrics()
         metrics.bytesSent = request.body?.length ?? 0
         var answer: (response: HTTPResponse, body: Data)?
+        var socket: WebSocketScript?
         var failure: RequestError?
         do {
-            let (response, body) = try await response(to: request)
+            let (response, body, script) = try await response(to: request)
+            socket = script
             metrics.bytesReceived = Int64(body.count)
             metrics.httpVersion = response.httpVersion
             answer = (response, body)
@@ -247,14 +249,15 @@ public final class StubTransport: Transport {
             failure = RequestError(.connection(.failed), detail: "the stub threw", underlying: error)
         }
         metrics.total = ContinuousClock.now - begin
-        return ExchangeOutcome(
+        let outcome = ExchangeOutcome(
             response: answer?.response, body: answer?.body ?? Data(), error: failure, metrics: metrics)
+        return (outcome, socket)
     }
 
     /// Returns the response after its delay.
     ///
     /// For ``Response/never``, this method waits until the task is cancelled.
-    private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data) {
+    private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data, WebSocketScript?) {
         let answer = state.change { $0.table.answer(to: request) }
         var storage = try await answer.response(to: request).storage
         while true {
@@ -269,8 +272,14 @@ public final class StubTransport: Transport {
                     storedCookies?.received(Array(field.utf8), from: request.url)
                 }
                 return (
-                    HTTPResponse(url: request.url, statusCode: status, httpVersion: version, headers: headers), body
+                    HTTPResponse(url: request.url, statusCode: status, httpVersion: version, headers: headers), body,
+                    nil
                 )
+            case .webSocket(let script):
+                let (status, headers) = script.handshake(request.headers)
+                let response = HTTPResponse(
+                    url: request.url, statusCode: status, httpVersion: .http1_1, headers: headers)
+                return (response, Data(), status == 101 ? script : nil)
             }
         }
     }
@@ -284,6 +293,7 @@ extension StubTransport {
             case failure(RequestError)
             case delayed(Duration, Storage)
             case never
+            case webSocket(WebSocketScript)
         }
 
         let storage: Storage

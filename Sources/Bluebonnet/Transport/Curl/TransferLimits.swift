@@ -41,7 +41,7 @@ struct TransferLimits: Equatable {
     private let pool: Int64?
     private let connect: Int64?
     private var idle: Int64?
-    private let total: Int64?
+    private var total: Int64?
 
     /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
     init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
@@ -104,8 +104,8 @@ struct TransferLimits: Equatable {
     /// Whether the transfer waits for a free connection.
     var isWaiting: Bool { if case .waiting = phase { true } else { false } }
 
-    /// Called when the connection was upgraded, and has another idle limit from now on.
-    mutating func upgraded(idleTimeout: Duration?) { idle = idleTimeout?.nanoseconds }
+    /// Called when the connection was upgraded: it has another idle limit from now on, and no end of its own.
+    mutating func upgraded(idleTimeout: Duration?) { (idle, total) = (idleTimeout?.nanoseconds, nil) }
 
     /// Called when the connection is ready and the request is about to be sent.
     mutating func requestBegan() { phase = .sent }
