@@ -130,7 +130,7 @@ final class StubExchange: Exchange {
             return outcome.body
         }
         observer.exchangeDidReceiveHead(response)
-        try await wait { $0.isReleased || outcome.body.isEmpty ? () : nil }
+        try await wait { $0.isReleased || (outcome.body.isEmpty && socket == nil) ? () : nil }
         guard state.read({ $0.receiver != nil }) else { return outcome.body }
         var received: Int64 = 0
         guard let socket else { return try await deliver(outcome.body, received: &received) }

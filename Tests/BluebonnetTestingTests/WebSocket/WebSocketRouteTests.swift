@@ -125,17 +125,17 @@ import Testing
 
     @Test func `messages wait in the server's socket while a message is answered`() async throws {
         let (asked, mayAnswer) = (Gate(), Gate())
-        let count = Mutex(0)
+        let running = Atomic(0)
         try await Self.with(.server) { message in
+            #expect(running.wrappingAdd(1, ordering: .relaxed).oldValue == 0)
+            defer { running.wrappingSubtract(1, ordering: .relaxed) }
             asked.open()
             await mayAnswer.wait()
-            count.withLock { $0 += 1 }
             return [.message(message)]
         } _: { session, url in
             let task = session.webSocket(url).webSocketTask()
             for number in 0..<100 { try await task.send("\(number)") }
             await asked.wait()
-            #expect(count.withLock(\.self) == 0)
             mayAnswer.open()
             var messages = task.messages.makeAsyncIterator()
             for number in 0..<100 { #expect(try await messages.next() == .text("\(number)")) }
