@@ -46,4 +46,54 @@ extension Session {
             convertible, protocols: protocols, configuration: configuration, context: context,
             interceptor: interceptor)
     }
+
+    /// Creates a WebSocket that connects again when its connection is lost.
+    ///
+    /// The socket connects when a loop over its ``ReconnectingWebSocket/events`` begins. Each connection is a request
+    /// as of ``webSocket(_:protocols:headers:configuration:interceptor:requestModifier:)``, so adapters run again and
+    /// can renew credentials.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The scheme
+    ///     is `ws`, `wss`, `http` or `https`.
+    ///   - protocols: The subprotocols that the server may choose from, the preferred one first; none by default.
+    ///   - headers: Header fields of the handshake, which replace the session's fields of the same name.
+    ///   - configuration: The settings of each connection.
+    ///   - reconnection: The settings that decide when and how long the socket waits before it connects again.
+    ///   - interceptor: An interceptor that adapts the handshakes and decides about retries; `nil` by default.
+    ///   - requestModifier: A closure that changes the request before the fields of the handshake are set. The closure
+    ///     runs on the global executor, once for each attempt.
+    /// - Returns: A socket whose events you read in a loop.
+    public nonisolated func reconnectingWebSocket(
+        _ convertible: any URLConvertible, protocols: [String] = [], headers: HTTPHeaders? = nil,
+        configuration: WebSocketRequest.Configuration = WebSocketRequest.Configuration(),
+        reconnection: WebSocketReconnection = WebSocketReconnection(),
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> ReconnectingWebSocket {
+        reconnectingWebSocket(
+            ComposedRequest(
+                url: convertible, method: .get, headers: headers, requestModifier: requestModifier, encode: nil),
+            protocols: protocols, configuration: configuration, reconnection: reconnection, interceptor: interceptor)
+    }
+
+    /// Creates a WebSocket that connects again when its connection is lost, from an ``HTTPRequest`` or your own request
+    /// type.
+    ///
+    /// - Parameters:
+    ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type, which is converted once for
+    ///     each attempt.
+    ///   - protocols: The subprotocols that the server may choose from, the preferred one first; none by default.
+    ///   - configuration: The settings of each connection.
+    ///   - reconnection: The settings that decide when and how long the socket waits before it connects again.
+    ///   - interceptor: An interceptor that adapts the handshakes and decides about retries; `nil` by default.
+    /// - Returns: A socket whose events you read in a loop.
+    public nonisolated func reconnectingWebSocket(
+        _ convertible: any HTTPRequestConvertible, protocols: [String] = [],
+        configuration: WebSocketRequest.Configuration = WebSocketRequest.Configuration(),
+        reconnection: WebSocketReconnection = WebSocketReconnection(), interceptor: (any RequestInterceptor)? = nil
+    ) -> ReconnectingWebSocket {
+        ReconnectingWebSocket(reconnection, timing: EventSource.Timing(sleep: context.sleep)) { [self] in
+            webSocket(convertible, protocols: protocols, configuration: configuration, interceptor: interceptor)
+        }
+    }
 }

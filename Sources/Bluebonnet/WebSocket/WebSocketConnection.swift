@@ -19,7 +19,10 @@ final class WebSocketConnection: Sendable {
         self.configuration = configuration
         sleep = context.sleep
         let session = context.configuration
-        state = Locked(WebSocketQueues(high: session.bodyHighWatermark, low: session.bodyLowWatermark))
+        state = Locked(
+            WebSocketQueues(
+                high: session.bodyHighWatermark, low: session.bodyLowWatermark,
+                maximumMessageSize: configuration.maximumMessageBytes))
     }
 
     /// The settings of the exchange.
@@ -27,6 +30,7 @@ final class WebSocketConnection: Sendable {
 
     var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen } }
     var negotiatedProtocol: String? { agreement.withLock { $0?.negotiatedProtocol } }
+    var isCloseRequested: Bool { state.withLock { $0.isCloseRequested } }
     var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
 
     // MARK: The request
@@ -59,10 +63,10 @@ final class WebSocketConnection: Sendable {
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = agreement.withLock { $0?.deflate }
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
-        let (exchange, limit) = (core.machine.withLock { $0.exchange }, configuration.maximumMessageBytes)
+        let exchange = core.machine.withLock { $0.exchange }
         state.withLock { state in
             state.exchange = exchange
-            state.receiver = WebSocketReceiver(maximumMessageSize: limit, deflate: deflate)
+            state.receiver = WebSocketReceiver(deflate: deflate)
         }
         startKeepAlive()
         core.accept(response)?.receiveBody(with: self)
@@ -143,13 +147,24 @@ final class WebSocketConnection: Sendable {
 
     /// Waits for the next message; returns `nil` at the end.
     func next() async throws(RequestError) -> WebSocketMessage? {
+        try await next(.message) { $0.takeMessage() }
+    }
+
+    /// Waits for the next piece of a message; returns `nil` at the end.
+    func nextPiece() async throws(RequestError) -> WebSocketPiece? {
+        try await next(.piece) { $0.takePiece() }
+    }
+
+    private func next<Value>(
+        _ event: WebSocketQueues.Event, take: (inout WebSocketQueues) -> WebSocketQueues.Read<Value>
+    ) async throws(RequestError) -> Value? {
         while true {
-            switch change({ $0.takeMessage() }) {
-            case .message(let message): return message
+            switch change(take) {
+            case .value(let value): return value
             case .end(let error):
                 if let error { throw error }
                 return nil
-            case .wait: guard await wait(for: .message) else { throw RequestError(.cancelled) }
+            case .wait: guard await wait(for: event) else { throw RequestError(.cancelled) }
             }
         }
     }
@@ -158,17 +173,48 @@ final class WebSocketConnection: Sendable {
     func send(_ kind: WebSocketMessageKind, _ payload: Data) async throws(RequestError) {
         guard await wait(for: .turn) else { throw RequestError(.cancelled) }
         defer { change { $0.turnEnded() } }
-        var rest = payload
+        try await write(kind, payload, isFinal: true)
+    }
+
+    /// Sends the pieces of a message when all earlier messages are sent and there is room.
+    func send<Pieces: AsyncSequence>(_ kind: WebSocketMessageKind, _ pieces: Pieces) async throws(RequestError)
+    where Pieces.Element: DataProtocol {
+        guard await wait(for: .turn) else { throw RequestError(.cancelled) }
+        defer { change { $0.turnEnded() } }
+        var reader = SequenceReader(pieces)
         while true {
-            let frame = writer.withLock { $0?.frame(kind, &rest) ?? Data() }
-            if let error = change({ $0.enqueued(frame) }) { throw error }
-            if rest.isEmpty { return }
-            guard await wait(for: .room) else {
-                // The rest of the message will not follow, so nothing else can.
-                close(WebSocketClose(code: .goingAway))
-                throw RequestError(.cancelled)
+            let piece: Data?
+            do {
+                piece = try await reader.next()
+            } catch {
+                // Even a `RequestError` is wrapped, because it may be the error of another request.
+                let isCancelled = Task.isCancelled || error is CancellationError
+                throw broken(isCancelled ? .cancelled : .requestBody(.sequenceFailed), by: error)
             }
+            guard let piece else { return try await write(kind, Data(), isFinal: true) }
+            try await write(kind, piece, isFinal: false)
         }
+    }
+
+    /// Writes the next bytes of the message whose turn it is, and waits until more may follow.
+    private func write(_ kind: WebSocketMessageKind, _ bytes: Data, isFinal: Bool) async throws(RequestError) {
+        var rest = bytes
+        while true {
+            let frame = writer.withLock { $0?.frame(kind, &rest, isFinal: isFinal) ?? Data() }
+            if let error = change({ $0.enqueued(frame) }) { throw error }
+            if rest.isEmpty, isFinal { return }
+            guard await wait(for: .room) else { throw broken(.cancelled) }
+            if rest.isEmpty { return }
+        }
+    }
+
+    /// Returns the error of a message that cannot be completed; closes the connection if the message has begun.
+    private func broken(_ kind: RequestError.Kind, by error: (any Error)? = nil) -> RequestError {
+        guard writer.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
+        // The rest of the message will not follow, so nothing else can.
+        change { $0.perform($0.phase.closeRequested(WebSocketClose(valid: .goingAway))) }
+        let detail = "the message is incomplete, so the WebSocket was closed"
+        return RequestError(kind, detail: detail, underlying: error)
     }
 
     /// Sends a ping; returns the time until its answer.

@@ -16,15 +16,31 @@ public enum WebSocketMessage: Hashable, Sendable {
     }
 }
 
+/// A piece of a message of a WebSocket connection.
+///
+/// The pieces need not be the fragments that the server has sent. The last piece of a message is marked, and only this
+/// piece may be empty.
+public enum WebSocketPiece: Hashable, Sendable {
+    /// A piece of a text, which does not divide a Unicode scalar.
+    case text(String, isFinal: Bool)
+    /// A piece of a binary message.
+    case binary(Data, isFinal: Bool)
+
+    /// The number of bytes.
+    var size: Int {
+        switch self {
+        case .text(let text, _): text.utf8.count
+        case .binary(let data, _): data.count
+        }
+    }
+}
+
 /// The type of a message.
 enum WebSocketMessageKind: Hashable, Sendable { case text, binary }
 
 /// The next thing that was received.
 enum WebSocketEvent: Equatable {
-    /// A piece of a text, which consists of whole characters; it is empty only at the end of the message.
-    case text(String, isFinal: Bool)
-    /// A piece of a binary message; it is empty only at the end of the message.
-    case binary(Data, isFinal: Bool)
+    case piece(WebSocketPiece)
     case ping(Data)
     case pong(Data)
     /// A close frame, after which there are no more events.
@@ -33,14 +49,19 @@ enum WebSocketEvent: Equatable {
     case violation(WebSocketViolation)
 }
 
-/// Joins the pieces of messages; ``WebSocketReceiver`` limits their size.
+/// Joins the pieces of messages, and limits their size.
 struct WebSocketMessageCollector {
+    /// The maximum number of bytes of a message after decoding.
+    let maximumSize: Int
     private var text = ""
     private var data = Data()
 
+    init(maximumSize: Int = .max) { self.maximumSize = maximumSize }
+
     /// Adds a piece, and returns the message if it is complete.
-    mutating func collect(_ event: WebSocketEvent) -> WebSocketMessage? {
-        switch event {
+    mutating func collect(_ piece: WebSocketPiece) throws(WebSocketViolation) -> WebSocketMessage? {
+        try check(piece.size + text.utf8.count + data.count)
+        switch piece {
         case .text(let piece, let isFinal):
             text += piece
             guard isFinal else { return nil }
@@ -52,7 +73,12 @@ struct WebSocketMessageCollector {
             guard isFinal else { return nil }
             defer { data = Data() }
             return .binary(data)
-        case .ping, .pong, .close, .violation: return nil
         }
+    }
+
+    /// Refuses a message that has at least this number of bytes, if it is too big.
+    func check(_ size: Int) throws(WebSocketViolation) {
+        guard size > maximumSize else { return }
+        throw WebSocketViolation(code: .messageTooBig, reason: "a message is longer than \(maximumSize) bytes")
     }
 }

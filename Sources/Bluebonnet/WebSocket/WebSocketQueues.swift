@@ -7,6 +7,8 @@ struct WebSocketQueues: ~Copyable {
     /// What a task waits for.
     enum Event: Hashable, Sendable {
         /// A piece of a message, or the end.
+        case piece
+        /// The same, or the head of a message that is too big.
         case message
         /// The end of the message that another task sends.
         case turn
@@ -36,8 +38,8 @@ struct WebSocketQueues: ~Copyable {
         var answers: [(Resumption<Duration?>, Duration?)] = []
     }
 
-    enum Read: Sendable {
-        case message(WebSocketMessage)
+    enum Read<Value: Sendable>: Sendable {
+        case value(Value)
         case end(RequestError?)
         case wait
     }
@@ -55,20 +57,22 @@ struct WebSocketQueues: ~Copyable {
     private var lastID: UInt64 = 0
     private var effects = Effects()
     private var isCloseLimited = false
-    /// Whether this side has begun to close.
-    private var isCloseRequested = false
+    /// Whether the user has closed the connection before the peer.
+    private(set) var isCloseRequested = false
     private var isFinished = false
     private var error: RequestError?
 
     /// The bytes that were not parsed yet.
     private var input: ArraySlice<Data> = []
-    private var pieces: ArraySlice<WebSocketEvent> = []
+    private var pieces: ArraySlice<WebSocketPiece> = []
     private var pieceBytes = 0
+    /// The number of bytes that a piece counts in addition, so that the number of empty messages is limited, too.
+    private static let pieceOverhead = 64
     /// Whether the transport waits until more of the received pieces were read.
     private var isPaused = false
     /// Whether messages are dropped, because no loop reads them.
     private var isDiscarding = false
-    private var collector = WebSocketMessageCollector()
+    private var collector: WebSocketMessageCollector
 
     private var frames: [Data] = []
     /// Whether a thread passes frames to the exchange.
@@ -77,7 +81,10 @@ struct WebSocketQueues: ~Copyable {
     private var isSending = false
     private var pings: [(id: UInt64, number: UInt64, start: Int64, Resumption<Duration?>)] = []
 
-    init(high: Int, low: Int) { (self.high, self.low) = (high, low) }
+    init(high: Int, low: Int, maximumMessageSize: Int) {
+        (self.high, self.low) = (high, low)
+        collector = WebSocketMessageCollector(maximumSize: maximumMessageSize)
+    }
 
     mutating func nextID() -> UInt64 {
         lastID += 1
@@ -91,7 +98,9 @@ struct WebSocketQueues: ~Copyable {
         let isOver = isFinished || !phase.isOpen
         let hasRoom = enqueuedBytes - sent < Int64(isWaiting ? max(1, low) : high)
         switch event {
-        case .message: return !pieces.isEmpty || isFinished
+        case .piece: return !pieces.isEmpty || isFinished
+        case .message:
+            return !pieces.isEmpty || isFinished || (receiver?.messageSize ?? 0) > collector.maximumSize
         case .turn:
             guard !isOver else { return true }
             guard !isSending, hasRoom else { return false }
@@ -170,9 +179,7 @@ struct WebSocketQueues: ~Copyable {
     mutating func connectionEnded(_ failure: RequestError?) -> RequestError? {
         _ = phase.connectionEnded()
         guard let closure = phase.closure else { return failure }
-        if let violation = closure.violation {
-            return RequestError(.webSocket(.violation(violation.code)), detail: violation.reason)
-        }
+        if let violation = closure.violation { return Self.error(of: violation) }
         if closure.isPingUnanswered { return RequestError(.webSocket(.pingUnanswered)) }
         guard closure.isClean else {
             return failure.flatMap { $0.isCancellation ? nil : $0 } ?? RequestError(.webSocket(.closed(closure.code)))
@@ -186,9 +193,13 @@ struct WebSocketQueues: ~Copyable {
         RequestError(.webSocket(.closed(closure.code)), detail: closure.reason.isEmpty ? nil : closure.reason)
     }
 
+    private static func error(of violation: WebSocketViolation) -> RequestError {
+        RequestError(.webSocket(.violation(violation.code)), detail: violation.reason)
+    }
+
     /// The error of an action that needs an open connection.
     var closedError: RequestError {
-        error ?? phase.closure.map(Self.error) ?? RequestError(.webSocket(.closed(.abnormalClosure)))
+        error ?? phase.closure.map { Self.error(of: $0) } ?? RequestError(.webSocket(.closed(.abnormalClosure)))
     }
 
     /// Called when the request has ended.
@@ -224,17 +235,13 @@ struct WebSocketQueues: ~Copyable {
                 receiver?.append(bytes)
                 continue
             }
-            let size: Int
-            switch event {
-            case .text(let piece, _): size = piece.utf8.count
-            case .binary(let piece, _): size = piece.count
-            case .ping, .pong, .close, .violation:
+            guard case .piece(let piece) = event else {
                 perform(phase.received(event))
                 continue
             }
             guard phase.mayRead, !isDiscarding else { continue }
-            pieces.append(event)
-            pieceBytes += size
+            pieces.append(piece)
+            pieceBytes += piece.size + Self.pieceOverhead
             guard pieceBytes >= high else { continue }
             guard phase.isOpen else {
                 // No loop reads. The answer to the close frame may follow.
@@ -251,18 +258,35 @@ struct WebSocketQueues: ~Copyable {
         if !isPaused { effects.readsMore = true }
     }
 
-    /// Takes the next message, if it is complete.
-    mutating func takeMessage() -> Read {
-        while let piece = pieces.popFirst() {
-            switch piece {
-            case .text(let text, _): pieceBytes -= text.utf8.count
-            case .binary(let data, _): pieceBytes -= data.count
-            default: break
+    /// Takes the next piece.
+    mutating func takePiece() -> Read<WebSocketPiece> {
+        popPiece().map { .value($0) } ?? (isFinished ? .end(error) : .wait)
+    }
+
+    /// Takes the next message, if it is complete; a message that is too big ends the connection.
+    mutating func takeMessage() -> Read<WebSocketMessage> {
+        do throws(WebSocketViolation) {
+            while let piece = popPiece() {
+                if let message = try collector.collect(piece) { return .value(message) }
             }
-            if isPaused, pieceBytes <= low { resumeReading() }
-            if let message = collector.collect(piece) { return .message(message) }
+            // There are no more pieces, so the unfinished message is the collected one.
+            try collector.check(receiver?.messageSize ?? 0)
+            return isFinished ? .end(error) : .wait
+        } catch {
+            collector = WebSocketMessageCollector(maximumSize: collector.maximumSize)
+            (isDiscarding, pieces, pieceBytes) = (true, [], 0)
+            receiver?.end()
+            perform(phase.received(.violation(error)))
+            if isPaused { resumeReading() }
+            return isFinished ? .end(self.error ?? Self.error(of: error)) : .wait
         }
-        return isFinished ? .end(error) : .wait
+    }
+
+    private mutating func popPiece() -> WebSocketPiece? {
+        guard let piece = pieces.popFirst() else { return nil }
+        pieceBytes -= piece.size + Self.pieceOverhead
+        if isPaused, pieceBytes <= low { resumeReading() }
+        return piece
     }
 
     // MARK: Sending

@@ -9,13 +9,12 @@ struct WebSocketReceiver: ~Copyable {
     private struct Message {
         let kind: WebSocketMessageKind
         let isCompressed: Bool
-        /// The number of bytes so far, after decoding.
+        /// The number of bytes up to the end of the current frame; 0 if the message is compressed.
         var size = 0
         /// The beginning of a character at the end of the text so far.
         var incomplete = Data()
     }
 
-    private let maximumMessageSize: Int
     private let pieceSize: Int
     private let deflate: WebSocketDeflateParameters?
     /// The parser; `nil` after the last event.
@@ -28,17 +27,18 @@ struct WebSocketReceiver: ~Copyable {
     /// Creates a receiver.
     ///
     /// - Parameters:
-    ///   - maximumMessageSize: The maximum number of bytes of a message after decoding.
     ///   - pieceSize: The maximum number of bytes that are decoded at once.
     ///   - deflate: The parameters of the compression; `nil` if it was not negotiated.
-    init(maximumMessageSize: Int = .max, pieceSize: Int = 64 * 1024, deflate: WebSocketDeflateParameters? = nil) {
-        self.maximumMessageSize = maximumMessageSize
+    init(pieceSize: Int = 64 * 1024, deflate: WebSocketDeflateParameters? = nil) {
         self.pieceSize = pieceSize
         self.deflate = deflate
     }
 
     /// Whether a message has begun and not ended.
     var isInMessage: Bool { message != nil }
+
+    /// The number of bytes that the unfinished message has at least, which is known when a head has arrived.
+    var messageSize: Int { message?.size ?? 0 }
 
     /// Adds received bytes, which are ignored after the last event.
     mutating func append(_ bytes: Data) { parser?.append(bytes) }
@@ -82,14 +82,8 @@ struct WebSocketReceiver: ~Copyable {
             compressed = (isFinal ? part.payload + WebSocketDeflateParameters.flushMark : part.payload, isFinal)
             return nil
         }
-        // A frame that is too long is refused before its bytes arrive.
-        if part.isFirst { try checkSize(adding: head.length) }
+        if part.isFirst, let size = message?.size { message?.size = size + min(head.length, .max - size) }
         return try delivered(part.payload, isFinal: isFinal)
-    }
-
-    private func checkSize(adding count: Int) throws(WebSocketViolation) {
-        guard let message, count > maximumMessageSize - message.size else { return }
-        throw WebSocketViolation(code: .messageTooBig, reason: "a message is longer than \(maximumMessageSize) bytes")
     }
 
     /// Decodes the next piece of a compressed message.
@@ -102,7 +96,6 @@ struct WebSocketReceiver: ~Copyable {
         guard let output = inflater.decode(&input.bytes, upTo: pieceSize) else {
             throw .invalidPayload("the data of a message cannot be decompressed")
         }
-        try checkSize(adding: output.count)
         let isDone = output.count < pieceSize
         compressed = isDone ? nil : input
         let isFinal = isDone && input.isFinal
@@ -116,20 +109,19 @@ struct WebSocketReceiver: ~Copyable {
     /// Returns the event for a piece of a message, unless there is nothing to tell.
     private mutating func delivered(_ bytes: Data, isFinal: Bool) throws(WebSocketViolation) -> WebSocketEvent? {
         guard isFinal || !bytes.isEmpty, var message else { return nil }
-        message.size += bytes.count
         defer { self.message = isFinal ? nil : message }
-        guard message.kind == .text else { return .binary(Data(bytes), isFinal: isFinal) }
+        guard message.kind == .text else { return .piece(.binary(Data(bytes), isFinal: isFinal)) }
         let bytes = message.incomplete.isEmpty ? bytes : message.incomplete + bytes
         let rest = isFinal ? 0 : UTF8Tail.length(of: bytes)
         guard let text = String(validating: bytes.dropLast(rest), as: UTF8.self) else {
             throw .invalidPayload("a text is not UTF-8")
         }
         message.incomplete = Data(bytes.suffix(rest))
-        return text.isEmpty && !isFinal ? nil : .text(text, isFinal: isFinal)
+        return text.isEmpty && !isFinal ? nil : .piece(.text(text, isFinal: isFinal))
     }
 
-    /// Releases the memory.
-    private mutating func end() {
+    /// Releases the memory, and ignores all later bytes.
+    mutating func end() {
         parser = nil
         message = nil
         compressed = nil

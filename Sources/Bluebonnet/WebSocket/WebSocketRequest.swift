@@ -71,9 +71,11 @@ public actor WebSocketRequest: Request {
         /// The limit for the closing handshake, after which the connection is ended; 10 seconds by default.
         public var closeTimeout: Duration
 
-        /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
+        /// The maximum size in bytes of a message that ``WebSocketTask/messages`` collects; 16 MiB by default.
         ///
-        /// A larger message closes the WebSocket with ``WebSocketCloseCode/messageTooBig``.
+        /// The size is that after decompression. A larger message closes the WebSocket with
+        /// ``WebSocketCloseCode/messageTooBig``, as soon as its size is known. The limit does not apply to
+        /// ``WebSocketTask/pieces``.
         public var maximumMessageBytes: Int
 
         /// Whether compression of messages is offered to the server (RFC 7692); `true` by default.

@@ -130,7 +130,12 @@ enum WebSocketState: Equatable {
             return .sendClose(close)
         case (.closing(let sent, _), .violation(let violation)):
             return ended(WebSocketClosure(sent: sent, violation: violation))
-        case (.draining, _), (.closed, _), (_, .text), (_, .binary): return .none
+        case (.draining(var closure), .violation(let violation)):
+            // A message is read after the close frame that followed it, and is too big.
+            closure.violation = closure.violation ?? violation
+            self = .draining(closure)
+            return .none
+        case (.draining, _), (.closed, _), (_, .piece): return .none
         }
     }
 

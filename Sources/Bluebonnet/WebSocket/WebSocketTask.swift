@@ -99,6 +99,35 @@ public struct WebSocketTask: Sendable {
     /// - Throws: The same errors as for other messages.
     public func send(_ data: Data) async throws(RequestError) { try await send(.binary(data)) }
 
+    /// Sends one binary message, whose bytes come from a sequence.
+    ///
+    /// The sequence is read in the calling task, as fast as the server accepts the bytes. Each piece is sent at once,
+    /// in one or more fragments (RFC 6455 §5.4). Pings may be sent between the fragments, but other messages wait for
+    /// the end of this one.
+    ///
+    /// If the sequence throws an error or the Swift task is cancelled, the message cannot be completed. If a part of it
+    /// was already sent, the WebSocket is closed with ``WebSocketCloseCode/goingAway``, and ``RequestError/detail``
+    /// says so. If the WebSocket is closed meanwhile, the method throws when the sequence returns its next piece.
+    ///
+    /// - Parameter pieces: The bytes, in pieces of any size.
+    /// - Throws: `.requestBody(.sequenceFailed)` with the error of the sequence in ``RequestError/underlying``;
+    ///   otherwise, the same errors as ``send(_:)-(WebSocketMessage)``.
+    public func send<Source: AsyncSequence>(binary pieces: Source) async throws(RequestError)
+    where Source.Element: DataProtocol & Sendable {
+        if !connection.isOpen { _ = try await request.opened() }
+        try await connection.send(.binary, pieces)
+    }
+
+    /// Sends one text message, whose text comes from a sequence; see ``send(binary:)``.
+    ///
+    /// - Parameter pieces: The text, in pieces of any size.
+    /// - Throws: The same errors as ``send(binary:)``.
+    public func send<Source: AsyncSequence>(text pieces: Source) async throws(RequestError)
+    where Source.Element: StringProtocol & Sendable {
+        if !connection.isOpen { _ = try await request.opened() }
+        try await connection.send(.text, pieces.map { Data(String($0).utf8) })
+    }
+
     /// Sends a value as JSON in a text message.
     ///
     /// - Parameters:
@@ -138,6 +167,16 @@ public struct WebSocketTask: Sendable {
     /// ``WebSocketCloseCode/goingAway`` or no code, and when you close it. Otherwise, the loop throws the error of the
     /// request. Each message is delivered to one loop.
     public var messages: Messages { Messages(request: request, lifetime: lifetime) }
+
+    /// The received messages in pieces, for messages that need not be in memory as a whole.
+    ///
+    /// A piece is delivered as soon as it has arrived. The size of a message is not limited; at most
+    /// ``Session/Configuration/bodyHighWatermark`` bytes wait for the loop. The sequence ends as ``messages`` does. If
+    /// the connection is lost within a message, the loop throws an error after the pieces that have arrived.
+    ///
+    /// Read either messages or pieces: after a loop that was left within a message, the next loop continues with the
+    /// rest of this message.
+    public var pieces: Pieces { Pieces(request: request, lifetime: lifetime) }
 
     /// Returns a sequence of the values in the received messages.
     ///
@@ -182,6 +221,37 @@ public struct WebSocketTask: Sendable {
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> WebSocketMessage? { try await reader.next() }
+        }
+    }
+
+    /// The received messages of a WebSocket in pieces.
+    public struct Pieces: AsyncSequence, Sendable {
+        fileprivate let request: WebSocketRequest
+        fileprivate let lifetime: Lifetime
+
+        /// Creates an iterator.
+        ///
+        /// - Returns: The iterator.
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: Reader(request, lifetime)) }
+
+        /// The iterator of the pieces.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let reader: Reader
+
+            /// Waits for the next piece, and starts the request if necessary.
+            ///
+            /// - Returns: The next piece, or `nil` at the end.
+            /// - Throws: The error of the request, or `.cancelled` if the Swift task is cancelled.
+            public mutating func next() async throws(RequestError) -> WebSocketPiece? { try await reader.nextPiece() }
+
+            /// Waits for the next piece, and starts the request if necessary.
+            ///
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next piece, or `nil` at the end.
+            /// - Throws: The error of the request, or `.cancelled` if the Swift task is cancelled.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(RequestError) -> WebSocketPiece? { try await reader.nextPiece() }
         }
     }
 
@@ -234,8 +304,17 @@ public struct WebSocketTask: Sendable {
         deinit { lifetime.end() }
 
         func next() async throws(RequestError) -> WebSocketMessage? {
-            if !request.connection.isOpen, request.response == nil { _ = try await request.opened() }
+            try await open()
             return try await request.connection.next()
+        }
+
+        func nextPiece() async throws(RequestError) -> WebSocketPiece? {
+            try await open()
+            return try await request.connection.nextPiece()
+        }
+
+        private func open() async throws(RequestError) {
+            if !request.connection.isOpen, request.response == nil { _ = try await request.opened() }
         }
     }
 

@@ -124,7 +124,7 @@ import Testing
                     #expect(frame.first & 0x40 == (isCompressed ? 0x40 : 0))
                     isFirst = false
                     receiver.append(Data(frame.unmasked))
-                    while let event = receiver.next() { received = collector.collect(event) }
+                    while case .piece(let piece) = receiver.next() { received = try collector.collect(piece) }
                 } while !payload.isEmpty
                 #expect(received == .binary(Data(message)))
             }
@@ -167,19 +167,21 @@ import Testing
         var zeros = Data(count: 20_000_000)
         let frame = Data(try ClientFrame(writer.frame(.binary, &zeros)).unmasked)
         #expect(frame.count < 100_000)
-        var receiver = WebSocketReceiver(maximumMessageSize: 1_000_000, deflate: Parameters())
+        var receiver = WebSocketReceiver(deflate: Parameters())
         receiver.append(frame)
+        var collector = WebSocketMessageCollector(maximumSize: 1_000_000)
         var size = 0
-        var last: WebSocketEvent?
-        while let event = receiver.next() {
-            last = event
-            guard case .binary(let piece, let isFinal) = event else { continue }
-            #expect(piece.count <= 65_536 && !isFinal)
-            size += piece.count
+        let violation = #expect(throws: WebSocketViolation.self) {
+            while case .piece(let piece) = receiver.next() {
+                #expect(piece.size <= 65_536)
+                size += piece.size
+                let message = try collector.collect(piece)
+                #expect(message == nil)
+            }
         }
-        #expect(size <= 1_000_000)
+        #expect((1_000_000...1_065_536).contains(size))
         let reason = "a message is longer than 1000000 bytes"
-        #expect(last == .violation(WebSocketViolation(code: .messageTooBig, reason: reason)))
+        #expect(violation == WebSocketViolation(code: .messageTooBig, reason: reason))
     }
 
     @Test(arguments: [99, 100, 101, 199, 200, 201])
@@ -191,7 +193,11 @@ import Testing
         var events: [WebSocketEvent] = []
         while let event = receiver.next() { events.append(event) }
         let sizes = events.map { event in
-            if case .text(let text, let isFinal) = event { isFinal ? text.utf8.count : -text.utf8.count } else { -1 }
+            if case .piece(.text(let text, let isFinal)) = event {
+                isFinal ? text.utf8.count : -text.utf8.count
+            } else {
+                -1
+            }
         }
         #expect(sizes == Array(repeating: -100, count: count / 100) + [count % 100])
     }

@@ -51,26 +51,39 @@ struct WebSocketRow: Sendable, CustomTestStringConvertible {
     }
 
     private func outcomes(of chunks: [Data]) -> [WebSocketOutcome] {
-        var receiver = WebSocketReceiver(maximumMessageSize: maximumMessageSize, pieceSize: 100, deflate: deflate)
-        var collector = WebSocketMessageCollector()
+        var receiver = WebSocketReceiver(pieceSize: 100, deflate: deflate)
+        var collector = WebSocketMessageCollector(maximumSize: maximumMessageSize)
         var outcomes: [WebSocketOutcome] = []
-        for chunk in chunks {
-            receiver.append(chunk)
-            while let event = receiver.next() { outcomes += WebSocketOutcome(event, &collector).map { [$0] } ?? [] }
+        do throws(WebSocketViolation) {
+            for chunk in chunks {
+                receiver.append(chunk)
+                while let event = receiver.next() {
+                    outcomes += try WebSocketOutcome(event, &collector).map { [$0] } ?? []
+                }
+                try collector.check(receiver.messageSize)
+            }
+        } catch {
+            outcomes.append(.fail(error.code.rawValue))
         }
         return outcomes
     }
 }
 
+extension WebSocketEvent {
+    static func text(_ text: String, isFinal: Bool) -> Self { .piece(.text(text, isFinal: isFinal)) }
+
+    static func binary(_ data: Data, isFinal: Bool) -> Self { .piece(.binary(data, isFinal: isFinal)) }
+}
+
 extension WebSocketOutcome {
-    init?(_ event: WebSocketEvent, _ collector: inout WebSocketMessageCollector) {
+    init?(_ event: WebSocketEvent, _ collector: inout WebSocketMessageCollector) throws(WebSocketViolation) {
         switch event {
         case .ping(let payload): self = .ping(Array(payload))
         case .pong(let payload): self = .pong(Array(payload))
         case .close(let close): self = .close(close.code?.rawValue, close.reason)
         case .violation(let violation): self = .fail(violation.code.rawValue)
-        case .text, .binary:
-            switch collector.collect(event) {
+        case .piece(let piece):
+            switch try collector.collect(piece) {
             case .text(let text): self = .text(text)
             case .binary(let data): self = .binary(Array(data))
             case nil: return nil

@@ -251,7 +251,7 @@ import Testing
         receiver.append(Data(ServerFrame.ping("a") + ServerFrame.binary([1, 2]) + ServerFrame.pong("b")))
         while let event = receiver.next() {
             switch event {
-            case .ping(let data), .pong(let data), .binary(let data, _): #expect(data.startIndex == 0)
+            case .ping(let data), .pong(let data), .piece(.binary(let data, _)): #expect(data.startIndex == 0)
             default: Issue.record("unexpected: \(event)")
             }
         }

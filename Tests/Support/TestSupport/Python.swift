@@ -17,10 +17,26 @@ public enum Python {
     /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`, ``Failure`` when the program
     ///   ends with another code than 0.
     public static func run(_ program: String, _ arguments: [String]) async throws -> Data {
-        let support = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let path = support.appending(path: program).path(percentEncoded: false)
-        let outcome = try await Subprocess.run(try TestServers.variable("BLUEBONNET_PYTHON"), [path] + arguments)
+        let outcome = try await Subprocess.run(
+            try TestServers.variable("BLUEBONNET_PYTHON"), [path(of: program)] + arguments)
         guard outcome.code == 0 else { throw Failure(code: outcome.code) }
         return outcome.output
+    }
+
+    /// Starts a program of the folder `Tests/Support`, whose lines are read while it runs.
+    ///
+    /// - Parameters:
+    ///   - program: The program's path within `Tests/Support`.
+    ///   - arguments: Its arguments.
+    /// - Returns: The running program, which the caller ends.
+    /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`, or an error when the program
+    ///   cannot be started.
+    public static func start(_ program: String, _ arguments: [String]) throws -> LineOutputProgram {
+        try LineOutputProgram(command: [try TestServers.variable("BLUEBONNET_PYTHON"), path(of: program)] + arguments)
+    }
+
+    private static func path(of program: String) -> String {
+        let support = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        return support.appending(path: program).path(percentEncoded: false)
     }
 }

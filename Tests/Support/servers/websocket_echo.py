@@ -1,6 +1,6 @@
 """An echo server for WebSockets, by the package "websockets"; prints its port.
 
-Arguments: "plain", or a certificate and its key. Some texts are orders: "close" closes with code 3001, "abort" cuts the
+Arguments: "plain", or a certificate and its key; then "--port" and a port, if it is not any. Some texts are orders: "close" closes with code 3001, "abort" cuts the
 connection, "flood" sends without an end.
 """
 
@@ -29,6 +29,9 @@ async def echo(socket):
 
 
 async def main():
+    port = 0
+    if "--port" in sys.argv:
+        port = int(sys.argv[sys.argv.index("--port") + 1])
     context = None
     if sys.argv[1] != "plain":
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -38,7 +41,7 @@ async def main():
         return "chat" if "chat" in offered else None
 
     server = await serve(
-        echo, "127.0.0.1", 0, ssl=context, select_subprotocol=choose, max_size=None, ping_interval=None
+        echo, "127.0.0.1", port, ssl=context, select_subprotocol=choose, max_size=None, ping_interval=None
     )
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.Future()
