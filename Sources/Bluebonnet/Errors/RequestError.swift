@@ -197,7 +197,8 @@ extension RequestError: SecretKeeping {
     /// The failure, its details and its URL, on one line without secrets.
     package var text: String {
         var text = kind.description
-        if let detail { text += " (\(detail))" }
+        // The detail may contain text of the server.
+        if let detail { text += " (\(detail.onOneLine))" }
         if let underlying { text += ": \(Self.text(of: underlying))" }
         if let url {
             // A method that is not a token may contain a line break.

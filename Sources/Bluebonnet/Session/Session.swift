@@ -166,7 +166,8 @@ public actor Session {
     /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
     /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
-    /// way. If the calling task is cancelled, the session cancels the running requests.
+    /// way. If the calling task is cancelled, the session cancels the running requests. WebSockets are closed with
+    /// ``WebSocketCloseCode/goingAway``, and ended after ``WebSocketRequest/Configuration/closeTimeout``.
     ///
     /// The method also waits until the session's event monitors have received all earlier events. The method does not
     /// wait for the monitors if the calling task is cancelled, or if a monitor's own code calls the method.

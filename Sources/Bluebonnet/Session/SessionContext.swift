@@ -106,7 +106,11 @@ final class SessionContext: Sendable {
     func shutDown() async {
         registry.withLock { $0.shutDown() }
         // A request that was not started would otherwise wait indefinitely.
-        for request in requests { request.core.refuse() }
+        for request in requests {
+            request.core.refuse()
+            // A WebSocket has no end of its own.
+            request.core.sink.socket?.sessionShutsDown()
+        }
         await withTaskCancellationHandler {
             await drained()
         } onCancel: {

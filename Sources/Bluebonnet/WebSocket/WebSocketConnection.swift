@@ -14,6 +14,7 @@ final class WebSocketConnection: Sendable {
     private let handshake = Locked<WebSocketHandshake?>(nil)
     private let agreement = Locked<WebSocketAgreement?>(nil)
     private let keepAlive = Locked<Task<Void, Never>?>(nil)
+    private let closeLimit = Locked<Task<Void, Never>?>(nil)
 
     init(_ configuration: WebSocketRequest.Configuration, _ context: SessionContext) {
         self.configuration = configuration
@@ -69,10 +70,16 @@ final class WebSocketConnection: Sendable {
             state.receiver = WebSocketReceiver(deflate: deflate)
         }
         startKeepAlive()
+        if state.withLock({ $0.isShuttingDown }) { close(WebSocketClose(code: .goingAway)) }
         core.accept(response)?.receiveBody(with: self)
         let outcome = await core.nextOutcome()
         // If the exchange had ended before it could be accepted, its outcome contains the bytes.
         if !outcome.body.isEmpty { _ = receive(outcome.body) }
+        // Messages and a close frame may wait behind messages that a loop has not read.
+        let isPaused = change { $0.exchangeEnded(outcome.error) }
+        if isPaused, outcome.error?.isCancellation != true {
+            _ = await core.interruptible { [self] in await wait(for: .parsed) }
+        }
         let error = change { $0.connectionEnded(outcome.error) }
         return ExchangeOutcome(
             response: outcome.response, error: error, metrics: outcome.metrics, source: outcome.source)
@@ -81,6 +88,7 @@ final class WebSocketConnection: Sendable {
     /// Ends all waits, because the request has ended.
     func finish(with error: RequestError?) {
         keepAlive.withLock { exchange(&$0, with: nil) }?.cancel()
+        closeLimit.withLock { exchange(&$0, with: nil) }?.cancel()
         change { $0.finished(with: error) }
     }
 
@@ -90,7 +98,7 @@ final class WebSocketConnection: Sendable {
         guard let interval = configuration.pingInterval else { return }
         let task = Task { [weak self, sleep] in
             while (try? await sleep(interval)) != nil, let connection = self {
-                connection.change { $0.perform($0.phase.keepAliveElapsed()) }
+                connection.change { $0.keepAliveElapsed() }
             }
         }
         keepAlive.withLock { $0 = task }
@@ -98,10 +106,11 @@ final class WebSocketConnection: Sendable {
 
     private func limitClose() {
         let limit = configuration.closeTimeout
-        Task { [weak self, sleep] in
+        let task = Task { [weak self, sleep] in
             try? await sleep(limit)
             self?.change { $0.perform($0.phase.closeTimeElapsed()) }
         }
+        closeLimit.withLock { $0 = task }
     }
 
     // MARK: Effects
@@ -237,6 +246,9 @@ final class WebSocketConnection: Sendable {
         guard let close else { return }
         change { $0.closeRequested(close, isDiscarding: isDiscarding) }
     }
+
+    /// Closes the connection because the session is shut down, as soon as it is open.
+    func sessionShutsDown() { change { $0.sessionShutsDown() } }
 
     /// Waits until the request has ended, or the task is cancelled.
     func ended() async { _ = await wait(for: .end) }

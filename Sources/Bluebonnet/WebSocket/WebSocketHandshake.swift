@@ -108,8 +108,10 @@ public enum WebSocketHandshakeFailure: Error, Hashable, Sendable, Described {
         case .unacceptableStatusCode(let code): "the status code \(code) is not 101"
         case .invalidField(let name): "the field \(name) is missing or wrong"
         case .unofferedProtocol: "the server has selected a subprotocol that was not offered"
-        case .unofferedExtension(let name): "the server has selected the extension '\(name)', which was not offered"
-        case .invalidExtensionParameter(let name): "the parameter '\(name)' of the compression is invalid or missing"
+        case .unofferedExtension(let name):
+            "the server has selected the extension '\(String(name.prefix(100)).onOneLine)', which was not offered"
+        case .invalidExtensionParameter(let name):
+            "the parameter '\(String(name.prefix(100)).onOneLine)' of the compression is invalid or missing"
         }
     }
 }

@@ -14,6 +14,8 @@ struct WebSocketQueues: ~Copyable {
         case turn
         /// Room for more bytes to send.
         case room
+        /// Room for all messages that were received.
+        case parsed
         /// The end of the request.
         case end
     }
@@ -59,17 +61,24 @@ struct WebSocketQueues: ~Copyable {
     private var isCloseLimited = false
     /// Whether the user has closed the connection before the peer.
     private(set) var isCloseRequested = false
+    /// Whether nothing more can be sent.
+    private var hasExchangeEnded = false
+    /// Whether the session is shut down, so that a connection is closed as soon as it is open.
+    private(set) var isShuttingDown = false
     private var isFinished = false
     private var error: RequestError?
 
     /// The bytes that were not parsed yet.
-    private var input: ArraySlice<Data> = []
-    private var pieces: ArraySlice<WebSocketPiece> = []
+    private var input: [Data] = []
+    private var pieces = UnreadPieces()
+    /// The memory of the pieces: their bytes, and ``pieceOverhead`` for each.
     private var pieceBytes = 0
     /// The number of bytes that a piece counts in addition, so that the number of empty messages is limited, too.
     private static let pieceOverhead = 64
     /// Whether the transport waits until more of the received pieces were read.
     private var isPaused = false
+    /// Whether reading was paused since the last keep-alive ping was due.
+    private var wasPaused = false
     /// Whether messages are dropped, because no loop reads them.
     private var isDiscarding = false
     private var collector: WebSocketMessageCollector
@@ -95,7 +104,7 @@ struct WebSocketQueues: ~Copyable {
 
     /// Whether a task need not wait for an event; a turn is taken with this call.
     mutating func allows(_ event: Event, isWaiting: Bool) -> Bool {
-        let isOver = isFinished || !phase.isOpen
+        let isOver = hasExchangeEnded || isFinished || !phase.isOpen
         let hasRoom = enqueuedBytes - sent < Int64(isWaiting ? max(1, low) : high)
         switch event {
         case .piece: return !pieces.isEmpty || isFinished
@@ -103,10 +112,14 @@ struct WebSocketQueues: ~Copyable {
             return !pieces.isEmpty || isFinished || (receiver?.messageSize ?? 0) > collector.maximumSize
         case .turn:
             guard !isOver else { return true }
-            guard !isSending, hasRoom else { return false }
+            // A later message does not overtake the messages that wait.
+            guard !isSending, hasRoom, isWaiting || !waiters.contains(where: { $0.event == .turn }) else {
+                return false
+            }
             isSending = true
             return true
         case .room: return isOver || hasRoom
+        case .parsed: return !isPaused || isFinished
         case .end: return isFinished
         }
     }
@@ -175,7 +188,16 @@ struct WebSocketQueues: ~Copyable {
         enqueuedBytes += Int64(frame.count)
     }
 
-    /// Called when the exchange has ended; returns the error that the end stands for.
+    /// Called when the exchange has ended; returns whether received bytes wait until a loop has read messages.
+    mutating func exchangeEnded(_ failure: RequestError?) -> Bool {
+        hasExchangeEnded = true
+        if failure?.isCancellation == false { error = failure }
+        for ping in pings { effects.answers.append((ping.3, nil)) }
+        pings = []
+        return isPaused
+    }
+
+    /// Called when the exchange has ended and its bytes were parsed; returns the error that the end stands for.
     mutating func connectionEnded(_ failure: RequestError?) -> RequestError? {
         _ = phase.connectionEnded()
         guard let closure = phase.closure else { return failure }
@@ -215,8 +237,29 @@ struct WebSocketQueues: ~Copyable {
     mutating func closeRequested(_ close: WebSocketClose, isDiscarding: Bool) {
         isCloseRequested = isCloseRequested || phase.isOpen
         perform(phase.closeRequested(close))
-        if isDiscarding { (self.isDiscarding, pieces, pieceBytes) = (true, [], 0) }
+        if isDiscarding {
+            discard()
+            (pieces, pieceBytes) = (UnreadPieces(), 0)
+        }
         if isPaused { resumeReading() }
+    }
+
+    /// Closes the connection because the session is shut down, now or when it is open.
+    mutating func sessionShutsDown() {
+        isShuttingDown = true
+        if exchange != nil { closeRequested(WebSocketClose(valid: .goingAway), isDiscarding: false) }
+    }
+
+    /// Called when a keep-alive ping is due; while the own reader pauses the connection, no answer can arrive.
+    mutating func keepAliveElapsed() {
+        defer { wasPaused = isPaused }
+        if !isPaused, !wasPaused { perform(phase.keepAliveElapsed()) }
+    }
+
+    /// Drops the messages that are received from now on.
+    private mutating func discard() {
+        isDiscarding = true
+        receiver?.discardMessages()
     }
 
     // MARK: Receiving
@@ -231,8 +274,8 @@ struct WebSocketQueues: ~Copyable {
     private mutating func parse() {
         while receiver != nil {
             guard let event = receiver?.next() else {
-                guard let bytes = input.popFirst() else { return isPaused = false }
-                receiver?.append(bytes)
+                guard !input.isEmpty else { return isPaused = false }
+                receiver?.append(input.removeFirst())
                 continue
             }
             guard case .piece(let piece) = event else {
@@ -244,16 +287,17 @@ struct WebSocketQueues: ~Copyable {
             pieceBytes += piece.size + Self.pieceOverhead
             guard pieceBytes >= high else { continue }
             guard phase.isOpen else {
-                // No loop reads. The answer to the close frame may follow.
-                (isDiscarding, pieces, pieceBytes) = (true, [], 0)
+                // The answer to the close frame may follow, and does not wait for a loop.
+                discard()
                 continue
             }
+            wasPaused = true
             return isPaused = true
         }
     }
 
     private mutating func resumeReading() {
-        if pieceBytes >= high, !phase.isOpen { (isDiscarding, pieces, pieceBytes) = (true, [], 0) }
+        if pieceBytes >= high, !phase.isOpen { discard() }
         parse()
         if !isPaused { effects.readsMore = true }
     }
@@ -274,7 +318,7 @@ struct WebSocketQueues: ~Copyable {
             return isFinished ? .end(error) : .wait
         } catch {
             collector = WebSocketMessageCollector(maximumSize: collector.maximumSize)
-            (isDiscarding, pieces, pieceBytes) = (true, [], 0)
+            (isDiscarding, pieces, pieceBytes) = (true, UnreadPieces(), 0)
             receiver?.end()
             perform(phase.received(.violation(error)))
             if isPaused { resumeReading() }
@@ -293,7 +337,7 @@ struct WebSocketQueues: ~Copyable {
 
     /// Adds a frame of the message whose turn it is; returns the error if the connection is not open.
     mutating func enqueued(_ frame: Data) -> RequestError? {
-        guard phase.isOpen, !isFinished else { return closedError }
+        guard phase.isOpen, !hasExchangeEnded, !isFinished else { return closedError }
         add(frame)
         return nil
     }
@@ -302,7 +346,9 @@ struct WebSocketQueues: ~Copyable {
 
     /// Sends a ping; returns whether an answer may follow.
     mutating func pinged(_ id: UInt64, _ resumption: Resumption<Duration?>?) -> Bool {
-        guard let resumption, case .sendPing(let number) = phase.pingRequested() else { return false }
+        guard !hasExchangeEnded, let resumption, case .sendPing(let number) = phase.pingRequested() else {
+            return false
+        }
         pings.append((id, number, MonotonicClock.now(), resumption))
         perform(.sendPing(id: number))
         return true
@@ -310,5 +356,24 @@ struct WebSocketQueues: ~Copyable {
 
     mutating func takePing(_ id: UInt64) -> Resumption<Duration?>? {
         pings.firstIndex { $0.id == id }.map { pings.remove(at: $0).3 }
+    }
+}
+
+/// A queue of the unread pieces, which are released when they are removed.
+private struct UnreadPieces {
+    private var added: [WebSocketPiece] = []
+    /// The oldest pieces, of which the last is the first to be removed.
+    private var oldest: [WebSocketPiece] = []
+
+    var isEmpty: Bool { added.isEmpty && oldest.isEmpty }
+
+    mutating func append(_ piece: WebSocketPiece) { added.append(piece) }
+
+    mutating func popFirst() -> WebSocketPiece? {
+        if oldest.isEmpty {
+            oldest = added.reversed()
+            added = []
+        }
+        return oldest.popLast()
     }
 }

@@ -23,6 +23,8 @@ struct WebSocketReceiver: ~Copyable {
     /// Compressed bytes that are not decoded yet, and whether they end the message.
     private var compressed: (bytes: Data, isFinal: Bool)?
     private var inflater: Inflater?
+    /// Whether messages are skipped without decoding and without checks.
+    private var isDiscarding = false
 
     /// Creates a receiver.
     ///
@@ -39,6 +41,14 @@ struct WebSocketReceiver: ~Copyable {
 
     /// The number of bytes that the unfinished message has at least, which is known when a head has arrived.
     var messageSize: Int { message?.size ?? 0 }
+
+    /// Skips the messages that are received from now on; control frames still become events.
+    mutating func discardMessages() {
+        isDiscarding = true
+        if compressed?.isFinal == true { message = nil }
+        compressed = nil
+        inflater = nil
+    }
 
     /// Adds received bytes, which are ignored after the last event.
     mutating func append(_ bytes: Data) { parser?.append(bytes) }
@@ -78,6 +88,10 @@ struct WebSocketReceiver: ~Copyable {
             guard !head.isCompressed else { throw .protocolError("a continuation frame is marked as compressed") }
         }
         let isFinal = part.isLast && head.isFinal
+        guard !isDiscarding else {
+            if isFinal { message = nil }
+            return nil
+        }
         if message?.isCompressed == true {
             compressed = (isFinal ? part.payload + WebSocketDeflateParameters.flushMark : part.payload, isFinal)
             return nil

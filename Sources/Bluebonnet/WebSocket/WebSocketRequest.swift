@@ -18,8 +18,8 @@ import FoundationEssentials
 /// HTTP/2 (RFC 8441) are not supported.
 ///
 /// ``Request/suspend()`` stops sending and receiving. ``Request/cancel()`` ends the connection without the closing
-/// handshake; ``WebSocketTask/close(code:reason:)`` performs it. The request finishes when the connection has ended. A WebSocket
-/// has no end of its own, so close or cancel it before ``Session/shutdown()``, which waits for it.
+/// handshake; ``WebSocketTask/close(code:reason:)`` performs it. The request finishes when the connection has ended.
+/// ``Session/shutdown()`` closes WebSockets with ``WebSocketCloseCode/goingAway``.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately.
 public actor WebSocketRequest: Request {
@@ -59,7 +59,7 @@ public actor WebSocketRequest: Request {
         /// The interval between keep-alive pings; `nil`, the default, for no such pings.
         ///
         /// If the answer to a ping has not arrived when the next ping is due, the request fails with
-        /// `.webSocket(.pingUnanswered)`. The answer may wait behind messages that your loop has not read.
+        /// `.webSocket(.pingUnanswered)`. The limit does not apply while your loop is too slow to read the messages.
         public var pingInterval: Duration?
 
         /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for

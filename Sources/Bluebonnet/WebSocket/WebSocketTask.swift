@@ -52,8 +52,9 @@ public struct WebSocketTask: Sendable {
     /// Closes the WebSocket, and waits until the connection has ended.
     ///
     /// Messages that other tasks wait to send are not sent. A loop over the messages receives the messages that arrive
-    /// before the close frame of the server, and then ends. If the WebSocket is not open yet, the request is cancelled.
-    /// If the Swift task is cancelled, the method returns at once, and the closing handshake continues.
+    /// before the close frame of the server, up to ``Session/Configuration/bodyHighWatermark`` bytes, and then ends. If
+    /// the WebSocket is not open yet, the request is cancelled. If the Swift task is cancelled, the method returns at
+    /// once, and the closing handshake continues.
     ///
     /// - Parameters:
     ///   - code: The close code; ``WebSocketCloseCode/normalClosure`` by default.

@@ -149,7 +149,8 @@ struct ResponseBuffer {
             lines = []
             self.head = head
             latest.insert(.end)
-            if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
+            // After 101, the bytes are those of another protocol.
+            if hasCoding, decodesContent, head.statusCode != 101 { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
             lines.removeAll(keepingCapacity: true)
         case .ignore:

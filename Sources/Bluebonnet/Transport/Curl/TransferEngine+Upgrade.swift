@@ -23,6 +23,8 @@ extension TransferEngine {
     /// The numbers of bytes to receive with one call, and in one turn.
     private static let receiveSize = 64 * 1024
     private static let turnLimit = 512 * 1024
+    /// The maximum number of bytes that are received after the peer has closed the connection.
+    private static let restLimit = 16 << 20
 
     /// The multi handle of a transfer that opens a connection of its own.
     ///
@@ -112,8 +114,29 @@ extension TransferEngine {
             // The peer may have sent a response before it closed the connection, and reading tells.
             upgrade.isOutputClosed = true
             upgrade.output = UpgradeOutput()
+            // If the reader does not read, only the end of the exchange can end the waits of the senders.
+            if !upgrade.unread.isEmpty { return finishWithRest(transfer, upgrade) }
         }
         align(transfer, upgrade)
+    }
+
+    /// Passes the bytes that have arrived to the receiver, even if it does not want them yet, and ends the exchange.
+    ///
+    /// The peer sends no more bytes, so there are at most as many as the system keeps for a socket.
+    private func finishWithRest(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
+        guard let easy = transfer.easy else { return }
+        transfer.deliverPiece()
+        var buffer = [UInt8](repeating: 0, count: Self.receiveSize)
+        var budget = Self.restLimit
+        while budget > 0 {
+            let (code, count) = unsafe buffer.withUnsafeMutableBytes { unsafe easy.receive(into: $0) }
+            guard code == CURLE_OK, count > 0 else { break }
+            upgrade.unread += buffer[..<count]
+            budget -= count
+        }
+        upgrade.receivedBytes += Int64(upgrade.unread.count)
+        _ = transfer.receiver?.receive(Data(upgrade.unread))
+        finish(transfer, with: error(.connection(.lost), "the connection was closed", of: transfer))
     }
 
     // MARK: Receiving
@@ -197,8 +220,9 @@ extension TransferEngine {
                     unsafe transfer.receivedHead(UnsafeRawBufferPointer(rebasing: rest[..<count]))
                     || exchange(&transfer.needsResend, with: false)
                 upgrade.framing.consumed(part, of: span)
+                upgrade.headBytes += count
                 let limit = options.configuration.maximumResponseHeadBytes
-                guard isAccepted, upgrade.framing.lineLength <= limit else {
+                guard isAccepted, upgrade.headBytes <= limit else {
                     let reason = isAccepted ? RequestError.InvalidResponseReason.headTooLarge(limit: limit) : .malformed
                     return finish(transfer, with: RequestError(.invalidResponse(reason)))
                 }

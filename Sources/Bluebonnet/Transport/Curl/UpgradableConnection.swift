@@ -14,6 +14,8 @@ final class UpgradableConnection {
     var authorization: String?
 
     var framing = ResponseFraming()
+    /// The number of bytes of all heads so far, of which there may be many.
+    var headBytes = 0
     /// The received bytes that the transfer does not take yet.
     var unread: [UInt8] = []
     var output = UpgradeOutput()
@@ -39,7 +41,7 @@ final class UpgradableConnection {
 
     /// Forgets the connection, because the request is sent again on a new one.
     func reset() {
-        (socket, framing, unread, isOutputClosed) = (nil, ResponseFraming(), [], false)
+        (socket, framing, headBytes, unread, isOutputClosed) = (nil, ResponseFraming(), 0, [], false)
         output = UpgradeOutput()
     }
 

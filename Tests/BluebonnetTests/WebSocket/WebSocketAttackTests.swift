@@ -1,0 +1,297 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Servers that try to use memory, to block the event loop, or to make the client wait for ever.
+@Suite(.timeLimit(.minutes(1))) struct WebSocketAttackTests {
+    private typealias Fixture = WebSocketFixture
+
+    // MARK: Memory
+
+    @Test(arguments: [[0x81, 0], [0x82, 0], [0x81, 1, 0x61], [0x82, 1, 0x61], [0x02, 0, 0x80, 0], [0x02, 1, 7]])
+    func `messages without bytes, and pieces of few bytes, fill the queue as well`(frame: [UInt8]) {
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
+        queues.receiver = WebSocketReceiver()
+        var frame = frame
+        if frame[0] == 0x02, frame.count == 3 {
+            // The first fragment of a message without an end.
+            _ = queues.received(Data(frame))
+            frame[0] = 0x00
+        }
+        var messages = 0
+        for _ in 0..<200 {
+            let isReading = queues.received(Data((0..<1000).flatMap { _ in frame }))
+            messages += 1000
+            if !isReading { break }
+        }
+        #expect(messages <= 3000)
+    }
+
+    @Test func `pieces that were read are released`() {
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
+        queues.receiver = WebSocketReceiver()
+        let released = Locked(0)
+        for _ in 0..<100 {
+            let frame = Fixture.frame(0x82, Array(repeating: 1, count: 100))
+            let memory = UnsafeMutableRawPointer.allocate(byteCount: frame.count, alignment: 1)
+            unsafe memory.copyMemory(from: frame, byteCount: frame.count)
+            let bytes = unsafe Data(
+                bytesNoCopy: memory, count: frame.count,
+                deallocator: .custom { pointer, _ in
+                    unsafe pointer.deallocate()
+                    released.withLock { $0 += 1 }
+                })
+            _ = queues.received(bytes)
+        }
+        #expect(released.withLock { $0 } == 100)
+    }
+
+    @Test func `a socket that nobody reads does not decode`() {
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
+        queues.receiver = WebSocketReceiver(maximumMessageSize: .max, deflate: .init())
+        queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: true)
+        // This is no compressed data. The close frame behind it is still found.
+        let frames = Fixture.frame(0xc2, Array(repeating: 0xff, count: 200)) + [0x88, 2, 0x03, 0xe8]
+        _ = queues.received(Data(frames))
+        let closure = queues.phase.closure
+        #expect(closure?.received?.code == .normalClosure)
+        #expect(closure?.violation == nil)
+    }
+
+    @Test func `a message that is discarded in its midst does not disturb the next`() {
+        var queues = WebSocketQueues(high: 100_000, low: 16 * 1024)
+        queues.receiver = WebSocketReceiver(deflate: .init())
+        // Two messages of 200,000 zeros, of which the first one has been received and is not decoded completely.
+        let zeros = Deflater(windowBits: -15)?.compress(Data(count: 200_000), flushes: true).dropLast(4) ?? Data()
+        let frame = Data(Fixture.frame(0xc2, Array(zeros)))
+        let isReading = queues.received(frame)
+        #expect(!isReading)
+        queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: false)
+        _ = queues.received(frame + [0x88, 2, 0x03, 0xe8])
+        let closure = queues.phase.closure
+        #expect(closure?.received?.code == .normalClosure)
+        #expect(closure?.violation == nil)
+    }
+
+    // MARK: Waits
+
+    @Test func `a later send does not overtake a send that waits for room`() async {
+        let (waiting, effects) = (Locked<WebSocketQueues.Waiter?>(nil), Locked(0))
+        let waiter = Task {
+            await withResumption { resumption in
+                waiting.withLock { $0 = WebSocketQueues.Waiter(id: 1, event: .turn, resumption: resumption) }
+            }
+        }
+        while waiting.withLock({ $0 == nil }) { await Task.yield() }
+        var queues = WebSocketQueues(high: 100, low: 10)
+        _ = queues.enqueued(Data(count: 150))
+        let mayAtFirst = queues.allows(.turn, isWaiting: false)
+        #expect(!mayAtFirst)
+        if let first = waiting.withLock({ $0 }) { queues.waiters.append(first) }
+        // There is some room, but the first send waits for more of it.
+        queues.sent = 100
+        let ready = queues.takeEffects().ready
+        #expect(ready.isEmpty)
+        let mayOvertake = queues.allows(.turn, isWaiting: false)
+        #expect(!mayOvertake)
+        queues.sent = 145
+        for resumption in queues.takeEffects().ready {
+            resumption.resume(returning: true)
+            effects.withLock { $0 += 1 }
+        }
+        #expect(await waiter.value)
+        #expect(effects.withLock { $0 } == 1)
+    }
+
+    @Test func `a send fails if the connection is lost while messages wait for their reader`() async throws {
+        let mayReset = Gate()
+        let frames = Data((0..<64).flatMap { _ in Fixture.frame(0x82, Array(repeating: 5, count: 60_000)) })
+        let server = try await Fixture.server(.bytes(frames), .wait { await mayReset.wait() }, .reset)
+        let session = TestHarness.session {
+            $0.bodyHighWatermark = 64 * 1024
+            $0.bodyLowWatermark = 16 * 1024
+        }
+        let task = Fixture.request(session, server).webSocketTask()
+        _ = try await task.response
+        let sender = Task { () async -> RequestError? in
+            do throws(RequestError) {
+                while true { try await task.send(Data(count: 30_000)) }
+            } catch { return error }
+        }
+        _ = try await server.waitForQuiet()
+        mayReset.open()
+        await server.closeConnections(resetting: true)
+        #expect(await sender.value?.kind == .connection(.lost))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "\r\n", "\n"])
+    func `a handshake does not wait through endless informational responses or empty lines`(text: String) async throws {
+        let endless = String(repeating: text, count: 400_000 / text.utf8.count)
+        let server = try await LocalServer.scripted(.waitForRequest, .text(endless), .waitForClose)
+        let session = TestHarness.session { $0.maximumResponseHeadBytes = 10_000 }
+        let (_, error) = await Fixture.messages(Fixture.request(session, server).webSocketTask())
+        #expect(error?.kind == .invalidResponse(.headTooLarge(limit: 10_000)))
+        try await TestHarness.end(session, server)
+    }
+
+    // MARK: Meanings
+
+    @Test func `the messages are not decoded by a content coding of the handshake's response`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/socket") {
+                .script(
+                    Fixture.accept($0, ["Content-Encoding": "gzip"]), Fixture.text("a"), Fixture.close(1000),
+                    Fixture.received(2))
+            }
+        }
+        let session = TestHarness.session()
+        let (messages, error) = await Fixture.messages(Fixture.request(session, server).webSocketTask())
+        #expect(messages == [.text("a")])
+        #expect(error == nil)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a reason with control characters does not begin a line of a log`() async throws {
+        let server = try await Fixture.server(Fixture.close(1011, "a\r\nERROR\u{1b}[2J\u{2028}b"), Fixture.received(2))
+        let session = TestHarness.session()
+        let task = Fixture.request(session, server).webSocketTask()
+        let (_, error) = await Fixture.messages(task)
+        #expect(task.closeReason == "a\r\nERROR\u{1b}[2J\u{2028}b")
+        let text = error?.description ?? ""
+        #expect(text.contains("ERROR"))
+        #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0 == "\u{2028}" })
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `an extension of the server is not shown with control characters, nor in full length`() async throws {
+        let name = "a\u{1b}[2J" + String(repeating: "b", count: 5000)
+        let server = try await LocalServer { router in
+            router.get("/socket") {
+                .script(Fixture.accept($0, ["Sec-WebSocket-Extensions": name]), .waitForClose)
+            }
+        }
+        let session = TestHarness.session()
+        let (_, error) = await Fixture.messages(Fixture.request(session, server).webSocketTask())
+        let text = error?.description ?? ""
+        #expect(text.utf8.count < 500)
+        #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control })
+        try await TestHarness.end(session, server)
+    }
+
+    // MARK: Closing
+
+    @Test func `a loop still receives the messages that waited when another task closed the socket`() async throws {
+        let frames = Data((0..<20).flatMap { _ in Fixture.frame(0x82, Array(repeating: 5, count: 10_000)) })
+        let server = try await Fixture.server(
+            .bytes(frames), Fixture.received(2), Fixture.close(1000))
+        let session = TestHarness.session {
+            $0.bodyHighWatermark = 64 * 1024
+            $0.bodyLowWatermark = 16 * 1024
+        }
+        let task = Fixture.request(session, server).webSocketTask()
+        var iterator = task.messages.makeAsyncIterator()
+        #expect(try await iterator.next() != nil)
+        _ = try await server.waitForQuiet()
+        try await task.close()
+        var count = 0
+        while try await iterator.next() != nil { count += 1 }
+        #expect(count >= 5)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: [0, 1])
+    func `what arrived before the end of the connection is read behind the bound of the queue`(seen: Int) async throws {
+        let frames = Data((0..<20).flatMap { _ in Fixture.frame(0x82, Array(repeating: 5, count: 10_000)) })
+        // The server does not wait for the answer to its close frame.
+        let server = try await Fixture.server(.bytes(frames + [0x88, 2, 0x03, 0xe8]))
+        let session = TestHarness.session {
+            $0.bodyHighWatermark = 64 * 1024
+            $0.bodyLowWatermark = 16 * 1024
+        }
+        let task = Fixture.request(session, server).webSocketTask()
+        _ = try await task.response
+        var iterator = task.messages.makeAsyncIterator()
+        for _ in 0..<seen { #expect(try await iterator.next() != nil) }
+        try await server.waitForOpenConnections(atMost: 0)
+        await TestHarness.performEarlierCommands(of: session)
+        if seen > 0 {
+            await #expect(throws: RequestError.self) { while true { try await task.send(Data(count: 50_000)) } }
+        }
+        for _ in seen..<20 { #expect(try await iterator.next() == .binary(Data(repeating: 5, count: 10_000))) }
+        #expect(try await iterator.next() == nil)
+        #expect(task.closeCode == .normalClosure)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: [false, true])
+    func `a socket that ended with unread messages ends when it is closed or cancelled`(cancels: Bool) async throws {
+        let frames = Data((0..<20).flatMap { _ in Fixture.frame(0x82, Array(repeating: 5, count: 10_000)) })
+        let server = try await Fixture.server(.bytes(frames))
+        let session = TestHarness.session { $0.bodyHighWatermark = 64 * 1024 }
+        let task = Fixture.request(session, server).webSocketTask()
+        _ = try await task.response
+        try await server.waitForOpenConnections(atMost: 0)
+        if cancels { task.request.cancel() } else { try await task.close() }
+        let (messages, error) = await Fixture.messages(task)
+        #expect(messages.count < 20)
+        #expect(cancels ? error?.kind == .cancelled : error?.kind == .webSocket(.closed(.abnormalClosure)))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `shutting down closes an open socket with 1001, and ends its loop`() async throws {
+        let server = try await Fixture.server(
+            Fixture.text("a"), Fixture.received(2), Fixture.text("b"), Fixture.close(1001))
+        let session = TestHarness.session()
+        let task = Fixture.request(session, server).webSocketTask()
+        var iterator = task.messages.makeAsyncIterator()
+        #expect(try await iterator.next() == .text("a"))
+        await session.shutdown()
+        #expect(try await iterator.next() == .text("b"))
+        #expect(try await iterator.next() == nil)
+        #expect(task.request.state == .finished)
+        #expect(task.request.error == nil)
+        await server.stop()
+    }
+
+    @Test func `shutting down does not wait longer than the close limit`() async throws {
+        let server = try await Fixture.server(.stall)
+        let session = TestHarness.session()
+        let request = session.webSocket(
+            "ws://127.0.0.1:\(server.port)/socket", configuration: .init(closeTimeout: .milliseconds(50)))
+        let task = request.webSocketTask()
+        _ = try await task.response
+        request.suspend()
+        await session.shutdown()
+        #expect(request.error?.kind == .webSocket(.closed(.abnormalClosure)))
+        await server.stop()
+    }
+
+    @Test func `shutting down closes a socket whose handshake is not complete yet`() async throws {
+        let (mayAccept, isShuttingDown) = (Gate(), Gate())
+        let server = try await LocalServer { router in
+            router.get("/socket") {
+                .script(
+                    .wait { await mayAccept.wait() }, Fixture.accept($0), Fixture.received(2), Fixture.close(1000))
+            }
+        }
+        let session = TestHarness.session()
+        let task = Fixture.request(session, server).webSocketTask()
+        let reader = Task { await Fixture.messages(task) }
+        _ = try await server.nextRequest()
+        let shutdown = Task {
+            isShuttingDown.open()
+            await session.shutdown()
+        }
+        await isShuttingDown.wait()
+        // A request that is refused shows that the shutdown has begun.
+        while await session.request(server.url("/")).serializingData().response.error?.kind != .sessionShutDown {}
+        mayAccept.open()
+        await shutdown.value
+        #expect(await reader.value.1 == nil)
+        await server.stop()
+    }
+}
