@@ -13,7 +13,7 @@ import Testing
 
     @Test(arguments: [[0x81, 0], [0x82, 0], [0x81, 1, 0x61], [0x82, 1, 0x61], [0x02, 0, 0x80, 0], [0x02, 1, 7]])
     func `messages without bytes, and pieces of few bytes, fill the queue as well`(frame: [UInt8]) {
-        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
         queues.receiver = WebSocketReceiver()
         var frame = frame
         if frame[0] == 0x02, frame.count == 3 {
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `pieces that were read are released`() {
-        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
         queues.receiver = WebSocketReceiver()
         let released = Locked(0)
         for _ in 0..<100 {
@@ -50,8 +50,8 @@ import Testing
     }
 
     @Test func `a socket that nobody reads does not decode`() {
-        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024)
-        queues.receiver = WebSocketReceiver(maximumMessageSize: .max, deflate: .init())
+        var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver(deflate: .init())
         queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: true)
         // This is no compressed data. The close frame behind it is still found.
         let frames = Fixture.frame(0xc2, Array(repeating: 0xff, count: 200)) + [0x88, 2, 0x03, 0xe8]
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `a message that is discarded in its midst does not disturb the next`() {
-        var queues = WebSocketQueues(high: 100_000, low: 16 * 1024)
+        var queues = WebSocketQueues(high: 100_000, low: 16 * 1024, maximumMessageSize: .max)
         queues.receiver = WebSocketReceiver(deflate: .init())
         // Two messages of 200,000 zeros, of which the first one has been received and is not decoded completely.
         let zeros = Deflater(windowBits: -15)?.compress(Data(count: 200_000), flushes: true).dropLast(4) ?? Data()
@@ -86,7 +86,7 @@ import Testing
             }
         }
         while waiting.withLock({ $0 == nil }) { await Task.yield() }
-        var queues = WebSocketQueues(high: 100, low: 10)
+        var queues = WebSocketQueues(high: 100, low: 10, maximumMessageSize: .max)
         _ = queues.enqueued(Data(count: 150))
         let mayAtFirst = queues.allows(.turn, isWaiting: false)
         #expect(!mayAtFirst)
