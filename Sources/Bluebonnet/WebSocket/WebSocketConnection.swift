@@ -70,7 +70,7 @@ final class WebSocketConnection: Sendable {
             state.receiver = WebSocketReceiver(deflate: deflate)
         }
         startKeepAlive()
-        if state.withLock({ $0.isShuttingDown }) { close(WebSocketClose(code: .goingAway)) }
+        if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }
         core.accept(response)?.receiveBody(with: self)
         let outcome = await core.nextOutcome()
         // If the exchange had ended before it could be accepted, its outcome contains the bytes.

@@ -247,7 +247,9 @@ struct WebSocketQueues: ~Copyable {
     /// Closes the connection because the session is shut down, now or when it is open.
     mutating func sessionShutsDown() {
         isShuttingDown = true
-        if exchange != nil { closeRequested(WebSocketClose(valid: .goingAway), isDiscarding: false) }
+        guard exchange != nil else { return }
+        perform(phase.closeRequested(WebSocketClose(valid: .goingAway)))
+        if isPaused { resumeReading() }
     }
 
     /// Called when a keep-alive ping is due; while the own reader pauses the connection, no answer can arrive.

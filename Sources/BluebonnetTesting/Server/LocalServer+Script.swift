@@ -40,6 +40,7 @@ extension LocalServer {
                 case waitForRequest
                 case waitForBytes(Int)
                 case waitForClose
+                case read(@Sendable (_ bytes: [UInt8], _ isEnd: Bool) -> Bool)
                 case halfClose
                 case reset
                 case close
@@ -130,6 +131,16 @@ extension LocalServer.Script.Step {
     /// A step that reads and discards bytes until the client has closed its sending side.
     public static let waitForClose = Self(kind: .waitForClose)
 
+    /// Creates a step that passes the bytes of the client to a closure.
+    ///
+    /// - Parameter receive: The closure, which receives the next bytes, and whether the client has closed its sending
+    ///   side. It returns whether the step is done. It runs on the server's thread, so it must not block. The step is
+    ///   also done when the client has closed its sending side.
+    /// - Returns: The new step.
+    package static func read(_ receive: @escaping @Sendable (_ bytes: [UInt8], _ isEnd: Bool) -> Bool) -> Self {
+        Self(kind: .read(receive))
+    }
+
     /// A step that closes the sending side of the server (`FIN`); later steps can still read.
     public static let halfClose = Self(kind: .halfClose)
 
@@ -197,7 +208,7 @@ struct ScriptCursor {
     /// Whether the current step needs bytes from the client to continue.
     var waitsForBytes: Bool {
         switch step {
-        case .waitForHead, .waitForRequest, .waitForBytes, .waitForClose: true
+        case .waitForHead, .waitForRequest, .waitForBytes, .waitForClose, .read: true
         // The client waits while a message is answered.
         case .answerWebSocket: !isAnswering && !isSending
         default: false
@@ -235,6 +246,9 @@ struct ScriptCursor {
         case .waitForClose:
             _ = parser.takeRawBytes(.max)
             return peerHasEnded ? advanced(.nextStep) : .nothing
+        case .read(let receive):
+            let isDone = receive(Array(parser.takeRawBytes(.max)), peerHasEnded)
+            return isDone || peerHasEnded ? advanced(.nextStep) : .nothing
         case .halfClose: return advanced(.halfClose)
         case .reset: return .reset
         case .close, nil: return .closeAfterReading

@@ -5,14 +5,14 @@ import Testing
 
 /// Close frames, in the order of the Autobahn suite's chapter 7.
 @Suite struct WebSocketCloseTests {
-    private static let validCodes: [UInt16] =
+    static let validCodes: [UInt16] =
         [1000, 1001, 1002, 1003] + [1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014]
         + [3000, 3001, 3999, 4000, 4001, 4999]
-    private static let invalidCodes: [UInt16] =
+    static let invalidCodes: [UInt16] =
         [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100] + [1999, 2000, 2999, 5000, 5001, 32_768, 65_535]
     private static let longReason = [UInt8](repeating: 0x2a, count: 123)
 
-    private static let frames: [WebSocketRow] = [
+    static let frames: [WebSocketRow] = [
         WebSocketRow(
             "7.1.1 a message before", [ServerFrame.text("a"), ServerFrame.close(1000)], [.text("a"), .close(1000, "")]),
         WebSocketRow("7.1.2 two close frames", [ServerFrame.close(1000), ServerFrame.close(1001)], [.close(1000, "")]),

@@ -5,15 +5,15 @@ import Testing
 
 /// Compressed messages, as in the Autobahn suite's chapters 12 and 13, and the negotiation (RFC 7692).
 @Suite struct WebSocketDeflateTests {
-    private typealias Parameters = WebSocketDeflateParameters
+    typealias Parameters = WebSocketDeflateParameters
 
     private static let hello = ServerFrame.hex("f248cdc9c90700")
-    private static let plain = Parameters()
+    static let plain = Parameters()
     private static let alone = Parameters(serverNoContextTakeover: true)
 
     private static func compressed(_ hex: String) -> [UInt8] { ServerFrame.raw(0xc1, ServerFrame.hex(hex)) }
 
-    private static let frames: [WebSocketRow] = [
+    static let frames: [WebSocketRow] = [
         // RFC 7692 §7.2.3.
         WebSocketRow("§7.2.3.1 one block", [compressed("f248cdc9c90700")], [.text("Hello")], deflate: plain),
         WebSocketRow(
@@ -85,7 +85,7 @@ import Testing
     func `compressed frames lead to the right messages and codes`(_ row: WebSocketRow) { row.check() }
 
     /// Messages that compress well, badly and not at all.
-    private static func messages() -> [[UInt8]] {
+    static func messages() -> [[UInt8]] {
         var state: UInt32 = 1
         let noise = (0..<100_000).map { _ -> UInt8 in
             state = state &* 1_664_525 &+ 1_013_904_223
@@ -221,11 +221,11 @@ import Testing
         #expect(offer.offer == text)
     }
 
-    private static let bounded = Parameters(serverMaxWindowBits: 10, clientMaxWindowBits: 12)
-    private static let forgetful = Parameters(serverNoContextTakeover: true, clientNoContextTakeover: true)
+    static let bounded = Parameters(serverMaxWindowBits: 10, clientMaxWindowBits: 12)
+    static let forgetful = Parameters(serverNoContextTakeover: true, clientNoContextTakeover: true)
 
-    @Test(
-        arguments: [
+    static let fitting: [(WebSocketDeflateParameters, String, WebSocketDeflateParameters)] =
+        [
             (plain, "permessage-deflate", plain), (plain, "Permessage-Deflate", plain),
             (plain, "permessage-deflate; server_no_context_takeover", alone),
             (plain, "permessage-deflate;client_no_context_takeover", Parameters(clientNoContextTakeover: true)),
@@ -244,7 +244,9 @@ import Testing
             (bounded, "permessage-deflate; client_max_window_bits=12; server_max_window_bits=10", bounded),
             (forgetful, "permessage-deflate; server_no_context_takeover", forgetful),
             (forgetful, "permessage-deflate; client_no_context_takeover; server_no_context_takeover", forgetful),
-        ] as [(WebSocketDeflateParameters, String, WebSocketDeflateParameters)])
+        ]
+
+    @Test(arguments: fitting)
     fileprivate func `parameters that fit the offer are accepted`(
         _ offer: WebSocketDeflateParameters, element: String, agreed: WebSocketDeflateParameters
     ) throws {
@@ -253,8 +255,8 @@ import Testing
 
     private static func invalid(_ name: String) -> WebSocketHandshakeFailure { .invalidExtensionParameter(name) }
 
-    @Test(
-        arguments: [
+    static let unfitting: [(WebSocketDeflateParameters, String, String)] =
+        [
             (plain, "server_no_context_takeover=1", "server_no_context_takeover"),
             (plain, "server_no_context_takeover=\"\"", "server_no_context_takeover"),
             (plain, "client_no_context_takeover=true", "client_no_context_takeover"),
@@ -283,7 +285,9 @@ import Testing
             (bounded, "client_no_context_takeover", "server_max_window_bits"),
             (bounded, "server_max_window_bits=10; client_max_window_bits=13", "client_max_window_bits"),
             (forgetful, "client_no_context_takeover", "server_no_context_takeover"),
-        ] as [(WebSocketDeflateParameters, String, String)])
+        ]
+
+    @Test(arguments: unfitting)
     fileprivate func `parameters that do not fit the offer are refused`(
         _ offer: WebSocketDeflateParameters, parameters: String, name: String
     ) {

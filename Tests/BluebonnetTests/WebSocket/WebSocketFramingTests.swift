@@ -11,7 +11,7 @@ import Testing
     // Chapters 1 and 9.
     private static let lengths = [0, 1, 2, 124, 125, 126, 127, 128, 65_535, 65_536, 65_537, 200_000]
 
-    private static let framing: [Row] =
+    static let framing: [WebSocketRow] =
         lengths.map { count in
             let text = String(repeating: "*", count: count)
             return Row("text of \(count) bytes", [ServerFrame.text(text)], [.text(text)])
@@ -21,7 +21,7 @@ import Testing
             return Row("\(count) bytes", [ServerFrame.binary(bytes)], [.binary(bytes)])
         }
 
-    private static let forms: [Row] =
+    static let forms: [WebSocketRow] =
         [0, 1, 125].map { count in
             Row(
                 "16-bit length \(count)", [[0x82, 126, 0, UInt8(count)], .init(repeating: 0, count: count)],
@@ -43,7 +43,7 @@ import Testing
         ]
 
     // Chapter 2.
-    private static let pings: [Row] = [
+    static let pings: [WebSocketRow] = [
         Row("2.1 empty", [ServerFrame.ping()], [.ping([])]),
         Row("2.2 text", [ServerFrame.ping("Hello")], [.ping(Array("Hello".utf8))]),
         Row("2.3 binary", [ServerFrame.raw(0x89, [0, 0xff, 0xfe, 0x80])], [.ping([0, 0xff, 0xfe, 0x80])]),
@@ -63,7 +63,7 @@ import Testing
     ]
 
     // Chapter 3.
-    private static let reservedBits: [Row] = (1...7).flatMap { bits in
+    static let reservedBits: [WebSocketRow] = (1...7).flatMap { bits in
         [0x80, 0x81, 0x82, 0x88, 0x89, 0x8a].flatMap { first -> [Row] in
             let name = "reserved bits \(bits) of a frame \(first & 0x0f)"
             let bad = ServerFrame.raw(UInt8(first | bits << 4))
@@ -78,7 +78,7 @@ import Testing
     }
 
     // Chapter 4.
-    private static let opcodes: [Row] = [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].flatMap { (opcode: UInt8) -> [Row] in
+    static let opcodes: [WebSocketRow] = [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].flatMap { (opcode: UInt8) -> [Row] in
         let frame = ServerFrame.raw(0x80 | opcode)
         return [
             Row("opcode \(opcode)", [frame], [.fail(1002)]),
@@ -93,7 +93,7 @@ import Testing
     }
 
     // Chapter 5.
-    private static let fragments: [Row] = [
+    static let fragments: [WebSocketRow] = [
         Row("5.1 ping", [ServerFrame.raw(0x09, [1]), ServerFrame.raw(0x80, [2])], [.fail(1002)]),
         Row("5.2 pong", [ServerFrame.raw(0x0a, [1]), ServerFrame.raw(0x80, [2])], [.fail(1002)]),
         Row("close", [ServerFrame.raw(0x08, [3, 0xe8])], [.fail(1002)]),
@@ -169,7 +169,7 @@ import Testing
     ]
 
     // Chapter 9.
-    private static let limits: [Row] = [
+    static let limits: [WebSocketRow] = [
         Row("as long as the limit", [ServerFrame.text("12345678")], [.text("12345678")], maximum: 8),
         Row("longer than the limit", [ServerFrame.text("123456789")], [.fail(1009)], maximum: 8),
         Row("a head above the limit", [[0x82, 9]], [.fail(1009)], maximum: 8),
@@ -196,7 +196,7 @@ import Testing
     ]
 
     // Chapter 10.
-    private static let masks: [Row] = [0x80, 0x81, 0x82, 0x88, 0x89, 0x8a].map { (first: UInt8) in
+    static let masks: [WebSocketRow] = [0x80, 0x81, 0x82, 0x88, 0x89, 0x8a].map { (first: UInt8) in
         let start = first == 0x80 ? [ServerFrame.text("", final: false)] : []
         return Row(
             "a masked frame \(first & 0x0f)", start + [[first, 0x82, 1, 2, 3, 4, 0x02, 0xea]], [.fail(1002)])

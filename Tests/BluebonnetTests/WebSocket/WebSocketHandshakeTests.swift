@@ -6,12 +6,12 @@ import Testing
 @Suite struct WebSocketHandshakeTests {
     // The example of RFC 6455 §1.3.
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
-    private static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+    static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
     private static let good = [
         ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept),
     ]
 
-    private static func headers(_ changes: [(String, String?)]) -> HTTPHeaders {
+    static func headers(_ changes: [(String, String?)]) -> HTTPHeaders {
         var fields = good.filter { field in !changes.contains { $0.0 == field.0 } }
         for (name, value) in changes { if let value { fields.append((name, value)) } }
         return HTTPHeaders(fields.map { HTTPHeader(name: $0.0, value: $0.1) })
@@ -51,8 +51,8 @@ import Testing
 
     private static let deflate = WebSocketDeflateParameters()
 
-    @Test(
-        arguments: [
+    static let accepted: [([(String, String?)], String?, WebSocketDeflateParameters?)] =
+        [
             ([], nil, nil), ([("Upgrade", "WebSocket")], nil, nil), ([("Connection", "upgrade")], nil, nil),
             ([("Connection", "keep-alive, Upgrade")], nil, nil),
             ([("Connection", "keep-alive"), ("Connection", "UPGRADE")], nil, nil),
@@ -65,7 +65,9 @@ import Testing
                 [("Sec-WebSocket-Protocol", "chat"), ("Sec-WebSocket-Extensions", ", permessage-deflate,")], "chat",
                 deflate
             ),
-        ] as [([(String, String?)], String?, WebSocketDeflateParameters?)])
+        ]
+
+    @Test(arguments: accepted)
     fileprivate func `a response with the right fields is accepted`(
         _ changes: [(String, String?)], selected: String?, deflate: WebSocketDeflateParameters?
     ) throws {
@@ -73,8 +75,8 @@ import Testing
         #expect(agreement == WebSocketAgreement(negotiatedProtocol: selected, deflate: deflate))
     }
 
-    @Test(
-        arguments: [
+    static let refused: [([(String, String?)], WebSocketHandshakeFailure)] =
+        [
             ([("Upgrade", nil)], .invalidField("Upgrade")), ([("Upgrade", "")], .invalidField("Upgrade")),
             ([("Upgrade", "h2c")], .invalidField("Upgrade")),
             ([("Upgrade", "websocket, h2c")], .invalidField("Upgrade")),
@@ -106,7 +108,9 @@ import Testing
                 .unofferedExtension("foo")
             ),
             ([("Sec-WebSocket-Extensions", "permessage-deflate; x")], .invalidExtensionParameter("x")),
-        ] as [([(String, String?)], WebSocketHandshakeFailure)])
+        ]
+
+    @Test(arguments: refused)
     fileprivate func `a response with wrong fields is refused`(
         _ changes: [(String, String?)], failure: WebSocketHandshakeFailure
     ) throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// UTF-8 in messages, in the order of the Autobahn suite's chapter 6.
 @Suite struct WebSocketTextTests {
-    private static let valid: [String] = [
+    static let valid: [String] = [
         "48656c6c6f2dc2b540c39fc3b6c3a4c3bcc3a0c3a12d5554462d382121",  // 6.2
         "cebae1bdb9cf83cebcceb5",  // 6.5
         "ce ba", "ceba e1bdb9", "cebae1bdb9cf83", "cebae1bdb9cf83cebc",  // 6.6
@@ -17,7 +17,7 @@ import Testing
     ]
 
     // 6.22: the last two characters of each plane are valid, although Unicode has no characters there.
-    private static let noncharacters: [String] = (0...16).flatMap { plane -> [String] in
+    static let noncharacters: [String] = (0...16).flatMap { plane -> [String] in
         [0xfffe, 0xffff].compactMap { last in
             UnicodeScalar(UInt32(plane << 16 | last)).map { scalar in
                 String(Character(scalar)).utf8.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    private static let invalid: [String] = [
+    static let invalid: [String] = [
         "cebae1bdb9cf83cebcceb5eda080656469746564",  // 6.3
         "ce", "cebae1", "cebae1bd", "cebae1bdb9cf", "cebae1bdb9cf83ce", "cebae1bdb9cf83cebcce",  // 6.6
         "f888808080", "fc8480808080",  // 6.8
@@ -84,12 +84,14 @@ import Testing
         WebSocketRow(hex, frames, [.text("κόσμε"), .fail(1007)]).check()
     }
 
-    @Test(
-        arguments: [
-            ("cebae1bdb9cf83cebcceb5", "f4 90"),  // 6.4: above U+10FFFF
-            ("", "80"), ("", "c0"), ("", "c1"), ("", "f5"), ("", "ff"), ("61", "e0 9f"), ("61", "ed a0"),
-            ("61", "f0 8f"), ("61", "c2 20"), ("61", "e1 80 c0"), ("61", "f1 80 80 20"),
-        ])
+    /// The characters of a text, and bytes that cannot follow them.
+    static let early: [(valid: String, invalid: String)] = [
+        ("cebae1bdb9cf83cebcceb5", "f4 90"),  // 6.4: above U+10FFFF
+        ("", "80"), ("", "c0"), ("", "c1"), ("", "f5"), ("", "ff"), ("61", "e0 9f"), ("61", "ed a0"),
+        ("61", "f0 8f"), ("61", "c2 20"), ("61", "e1 80 c0"), ("61", "f1 80 80 20"),
+    ]
+
+    @Test(arguments: early)
     func `invalid text is a violation at the first byte that cannot follow`(_ valid: String, invalid: String) {
         let (valid, invalid) = (ServerFrame.hex(valid), ServerFrame.hex(invalid))
         var receiver = WebSocketReceiver()

@@ -35,8 +35,12 @@ public enum Python {
         try LineOutputProgram(command: [try TestServers.variable("BLUEBONNET_PYTHON"), path(of: program)] + arguments)
     }
 
-    private static func path(of program: String) -> String {
+    /// Returns the path of a file of the folder `Tests/Support`.
+    ///
+    /// - Parameter file: The file's path within `Tests/Support`.
+    /// - Returns: The absolute path.
+    public static func path(of file: String) -> String {
         let support = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        return support.appending(path: program).path(percentEncoded: false)
+        return support.appending(path: file).path(percentEncoded: false)
     }
 }

@@ -7,9 +7,7 @@ public let raceMultiplier = max(1, (try? TestServers.variable("BLUEBONNET_RACE_M
 public func race(
     groups: Int = 100, of size: Int = 100, _ body: @escaping @Sendable (_ iteration: Int) async throws -> Void
 ) async throws {
-    for group
-        in 0..<max(1, groups * raceMultiplier / ((try? TestServers.variable("RACE_DIVISOR")).flatMap { Int($0) } ?? 1))
-    {
+    for group in 0..<groups * raceMultiplier {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for member in 0..<size { tasks.addTask { try await body(group * size + member) } }
             try await tasks.waitForAll()

@@ -131,7 +131,8 @@ struct RedirectDecision {
     /// Decides by the status code and the values of the `Location` fields.
     func outcome(statusCode: Int, locations: [String]) -> RedirectChain.Action {
         guard Self.redirects(statusCode) else { return .deliver }
-        switch RedirectLocation.read(locations, of: request.url) {
+        let isWebSocket = request.headers["Upgrade"] == "websocket"
+        switch RedirectLocation.read(locations, of: request.url, isWebSocket: isWebSocket) {
         case .absent: return .deliver
         case .invalid(let text): return .refuse(.invalidLocation(text))
         case .url(let url): return .follow(redirected(to: url, statusCode: statusCode))

@@ -18,13 +18,19 @@ struct RedirectLocation {
     /// Parses the `Location` fields of a response.
     ///
     /// Several fields with different values are invalid, because an attacker may have injected one of them.
-    static func read(_ values: [String], of base: URL) -> ParsedLocation {
+    ///
+    /// - Parameters:
+    ///   - values: The values of the fields.
+    ///   - base: The URL of the request.
+    ///   - isWebSocket: Whether the request asks for a WebSocket, so that `ws` and `wss` stand for `http` and `https`.
+    /// - Returns: The target.
+    static func read(_ values: [String], of base: URL, isWebSocket: Bool = false) -> ParsedLocation {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
         guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {
             return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
         }
-        guard let url = RedirectLocation(base: base).resolve(value) else {
+        guard let url = RedirectLocation(base: base, isWebSocket: isWebSocket).resolve(value) else {
             return .invalid(redactedURL(String(decoding: value, as: UTF8.self)))
         }
         return .url(url)
@@ -37,8 +43,10 @@ struct RedirectLocation {
     private let path: ArraySlice<UInt8>
     private let query: ArraySlice<UInt8>?
     private let fragment: ArraySlice<UInt8>?
+    private let isWebSocket: Bool
 
-    private init(base: URL) {
+    private init(base: URL, isWebSocket: Bool) {
+        self.isWebSocket = isWebSocket
         let bytes = Array(base.absoluteString.utf8)
         let syntax = URLSyntax(bytes.span)
         scheme = bytes[syntax.scheme].map { FieldSyntax.lowercased($0) }
@@ -82,7 +90,8 @@ struct RedirectLocation {
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {
-            let scheme = rest[..<colon].map { FieldSyntax.lowercased($0) }
+            var scheme = rest[..<colon].map { FieldSyntax.lowercased($0) }
+            if isWebSocket, scheme.starts(with: Array("ws".utf8)) { scheme.replaceSubrange(..<2, with: "http".utf8) }
             guard scheme == Array("http".utf8) || scheme == Array("https".utf8) else { return nil }
             rest = rest[(colon + 1)...]
             let slashes = rest.prefix { $0 == 0x2f }.count

@@ -250,8 +250,9 @@ extension Transfer {
         guard let easy, let multi else { return true }
         connectionIsLeft()
         guard let ends else {
-            // All connections to a Unix domain socket have the same endpoints, so they are not reused.
-            if IdleConnections.readsUnsolicitedBytes { forbidReuse() }
+            // All connections to a Unix domain socket have the same endpoints, so they are not reused. A connection for
+            // another protocol is never reused, and libcurl would close it before it can be used.
+            if IdleConnections.readsUnsolicitedBytes, upgrade == nil { forbidReuse() }
             return true
         }
         var suspect: Int32?
