@@ -112,7 +112,7 @@ let package = Package(
             name: "BluebonnetBench",
             dependencies: [
                 "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchCallbacks", "BenchLibcurl", "BenchURLSession",
-                "BenchLateServer", "BenchCommand", "BenchSink",
+                "BenchLateServer", "BenchCommand", "BenchSink", "BenchSocketServer",
             ], path: "Tests/Benchmarks/BluebonnetBench", swiftSettings: settings),
         .executableTarget(
             name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
@@ -136,6 +136,9 @@ let package = Package(
             name: "BenchCommand", path: "Tests/Benchmarks/BenchCommand", cSettings: [.treatAllWarnings(as: .error)]),
         .executableTarget(
             name: "BenchSink", path: "Tests/Benchmarks/BenchSink", cSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "BenchSocketServer", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/BenchSocketServer",
+            cSettings: [.treatAllWarnings(as: .error)]),
         .target(
             name: "BenchSupport", dependencies: ["CBenchMeter"], path: "Tests/Benchmarks/BenchSupport",
             swiftSettings: settings),

@@ -136,7 +136,9 @@ final class WebSocketConnection: Sendable {
 
     /// Waits until the state allows something; returns `false` if the task is cancelled.
     private func wait(for event: WebSocketQueues.Event) async -> Bool {
-        let id = state.withLock { $0.nextID() }
+        // Most events are allowed at once.
+        if Task.isCancelled { return false }
+        guard let id = state.withLock({ $0.allows(event, isWaiting: false) ? nil : $0.nextID() }) else { return true }
         return await withTaskCancellationHandler {
             await withResumption { resumption in
                 let answer: Bool? = state.withLock { state in
@@ -181,7 +183,6 @@ final class WebSocketConnection: Sendable {
     /// Sends a message when all earlier messages are sent and there is room.
     func send(_ kind: WebSocketMessageKind, _ payload: Data) async throws(RequestError) {
         guard await wait(for: .turn) else { throw RequestError(.cancelled) }
-        defer { change { $0.turnEnded() } }
         try await write(kind, payload, isFinal: true)
     }
 
@@ -189,7 +190,6 @@ final class WebSocketConnection: Sendable {
     func send<Pieces: AsyncSequence>(_ kind: WebSocketMessageKind, _ pieces: Pieces) async throws(RequestError)
     where Pieces.Element: DataProtocol {
         guard await wait(for: .turn) else { throw RequestError(.cancelled) }
-        defer { change { $0.turnEnded() } }
         var reader = SequenceReader(pieces)
         while true {
             let piece: Data?
@@ -206,19 +206,25 @@ final class WebSocketConnection: Sendable {
     }
 
     /// Writes the next bytes of the message whose turn it is, and waits until more may follow.
+    ///
+    /// The end of the message and an error end the turn.
     private func write(_ kind: WebSocketMessageKind, _ bytes: Data, isFinal: Bool) async throws(RequestError) {
         var rest = bytes
         while true {
             let frame = writer.withLock { $0?.frame(kind, &rest, isFinal: isFinal) ?? Data() }
-            if let error = change({ $0.enqueued(frame) }) { throw error }
-            if rest.isEmpty, isFinal { return }
+            let isLast = rest.isEmpty && isFinal
+            if let error = change({ $0.enqueued(frame, isLast: isLast) }) { throw error }
+            if isLast { return }
             guard await wait(for: .room) else { throw broken(.cancelled) }
             if rest.isEmpty { return }
         }
     }
 
-    /// Returns the error of a message that cannot be completed; closes the connection if the message has begun.
+    /// Ends the turn of a message that cannot be completed; returns its error.
+    ///
+    /// The connection is closed if the message has begun.
     private func broken(_ kind: RequestError.Kind, by error: (any Error)? = nil) -> RequestError {
+        defer { change { $0.turnEnded() } }
         guard writer.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
         // The rest of the message will not follow, so nothing else can.
         change { $0.perform($0.phase.closeRequested(WebSocketClose(valid: .goingAway))) }

@@ -87,8 +87,10 @@ struct WebSocketFrameParser {
 
     @discardableResult
     private mutating func take(_ count: Int) -> Data {
-        let taken = buffer.prefix(count)
-        buffer = buffer.count > count ? buffer.dropFirst(count) : Data()
+        guard count < buffer.count else { return exchange(&buffer, with: Data()) }
+        let end = buffer.startIndex + count
+        let taken = buffer[..<end]
+        buffer = buffer[end...]
         return taken
     }
 }

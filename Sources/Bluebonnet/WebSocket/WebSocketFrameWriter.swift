@@ -20,7 +20,7 @@ struct WebSocketFrameWriter: ~Copyable {
     ///   - makeKey: Returns the key of a mask, which must be unpredictable (RFC 6455 §5.3).
     init(
         deflate: WebSocketDeflateParameters? = nil, fragmentSize: Int = 64 * 1024, minimumCompressedSize: Int = 128,
-        makeKey: @escaping @Sendable () -> UInt32 = { .random(in: .min ... .max) }
+        makeKey: @escaping @Sendable () -> UInt32 = WebSocketMask.key
     ) {
         self.deflate = deflate
         self.fragmentSize = fragmentSize
@@ -38,8 +38,13 @@ struct WebSocketFrameWriter: ~Copyable {
     ///   - isFinal: Whether the payload is the end of the message.
     /// - Returns: The bytes of the frame.
     mutating func frame(_ kind: WebSocketMessageKind, _ payload: inout Data, isFinal: Bool = true) -> Data {
-        var bytes = payload.prefix(fragmentSize)
-        payload = payload.dropFirst(bytes.count)
+        var bytes = payload
+        if payload.count <= fragmentSize {
+            payload = Data()
+        } else {
+            bytes = payload.prefix(fragmentSize)
+            payload = payload.dropFirst(fragmentSize)
+        }
         let isLast = isFinal && payload.isEmpty
         var first: UInt8 = isLast ? 0x80 : 0
         if !isInMessage {
@@ -84,16 +89,7 @@ struct WebSocketFrameWriter: ~Copyable {
     }
 
     private func frame(_ first: UInt8, _ payload: Data) -> Data {
-        let count = payload.count
-        let key = makeKey()
-        var head: [UInt8] = [first, 0x80 | (count < 126 ? UInt8(count) : count <= 0xffff ? 126 : 127)]
-        if count >= 126 { head.append(bigEndian: UInt64(count), size: count <= 0xffff ? 2 : 8) }
-        head.append(bigEndian: UInt64(key), size: 4)
-        var frame = Data(capacity: head.count + count)
-        frame.append(contentsOf: head)
-        frame.append(payload)
-        WebSocketMask.apply(key, to: &frame, from: head.count)
-        return frame
+        WebSocketMask.frame(first, payload, key: makeKey())
     }
 }
 

@@ -69,7 +69,13 @@ struct WebSocketMessageCollector {
             return .text(text)
         case .binary(let piece, let isFinal):
             // The only piece of a message is not copied.
-            if data.isEmpty { data = piece } else { data.append(piece) }
+            if data.isEmpty {
+                data = piece
+            } else if let joined = RecycledBuffers.frames.joined(data, piece) {
+                data = joined
+            } else {
+                data.append(piece)
+            }
             guard isFinal else { return nil }
             defer { data = Data() }
             return .binary(data)

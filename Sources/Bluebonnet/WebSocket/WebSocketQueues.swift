@@ -69,8 +69,8 @@ struct WebSocketQueues: ~Copyable {
     private var error: RequestError?
 
     /// The bytes that were not parsed yet.
-    private var input: [Data] = []
-    private var pieces = UnreadPieces()
+    private var input = ElementQueue<Data>()
+    private var pieces = ElementQueue<WebSocketPiece>()
     /// The memory of the pieces: their bytes, and ``pieceOverhead`` for each.
     private var pieceBytes = 0
     /// The number of bytes that a piece counts in addition, so that the number of empty messages is limited, too.
@@ -130,16 +130,13 @@ struct WebSocketQueues: ~Copyable {
 
     /// Returns the effects of the last changes.
     mutating func takeEffects() -> Effects {
-        if !waiters.isEmpty {
-            var waiting: [Waiter] = []
-            for waiter in waiters {
-                if allows(waiter.event, isWaiting: true) {
-                    effects.ready.append(waiter.resumption)
-                } else {
-                    waiting.append(waiter)
-                }
+        var index = 0
+        while index < waiters.count {
+            if allows(waiters[index].event, isWaiting: true) {
+                effects.ready.append(waiters.remove(at: index).resumption)
+            } else {
+                index += 1
             }
-            waiters = waiting
         }
         if !phase.isOpen, !isCloseLimited {
             isCloseLimited = true
@@ -147,11 +144,13 @@ struct WebSocketQueues: ~Copyable {
         }
         var taken = Effects()
         swap(&taken, &effects)
-        taken.exchange = exchange
-        if !isDelivering, exchange != nil {
-            isDelivering = !frames.isEmpty
-            taken.frames = frames
-            frames = []
+        guard let exchange else { return taken }
+        if !isDelivering, !frames.isEmpty {
+            isDelivering = true
+            swap(&taken.frames, &frames)
+            taken.exchange = exchange
+        } else if taken.isEnding || taken.readsMore {
+            taken.exchange = exchange
         }
         return taken
     }
@@ -230,7 +229,7 @@ struct WebSocketQueues: ~Copyable {
         _ = phase.connectionEnded()
         for ping in pings { effects.answers.append((ping.3, nil)) }
         effects.released = exchange
-        (pings, frames, exchange, input) = ([], [], nil, [])
+        (pings, frames, exchange, input) = ([], [], nil, ElementQueue())
         receiver = nil
     }
 
@@ -239,7 +238,7 @@ struct WebSocketQueues: ~Copyable {
         perform(phase.closeRequested(close))
         if isDiscarding {
             discard()
-            (pieces, pieceBytes) = (UnreadPieces(), 0)
+            (pieces, pieceBytes) = (ElementQueue(), 0)
         }
         if isPaused { resumeReading() }
     }
@@ -268,16 +267,20 @@ struct WebSocketQueues: ~Copyable {
 
     /// Called with bytes of the connection; returns whether more may follow.
     mutating func received(_ bytes: Data) -> Bool {
-        input.append(bytes)
-        parse()
+        if isPaused {
+            input.append(bytes)
+        } else {
+            receiver?.append(bytes)
+            parse()
+        }
         return !isPaused
     }
 
     private mutating func parse() {
         while receiver != nil {
             guard let event = receiver?.next() else {
-                guard !input.isEmpty else { return isPaused = false }
-                receiver?.append(input.removeFirst())
+                guard let bytes = input.popFirst() else { return isPaused = false }
+                receiver?.append(bytes)
                 continue
             }
             guard case .piece(let piece) = event else {
@@ -320,7 +323,7 @@ struct WebSocketQueues: ~Copyable {
             return isFinished ? .end(error) : .wait
         } catch {
             collector = WebSocketMessageCollector(maximumSize: collector.maximumSize)
-            (isDiscarding, pieces, pieceBytes) = (true, UnreadPieces(), 0)
+            (isDiscarding, pieces, pieceBytes) = (true, ElementQueue(), 0)
             receiver?.end()
             perform(phase.received(.violation(error)))
             if isPaused { resumeReading() }
@@ -338,8 +341,14 @@ struct WebSocketQueues: ~Copyable {
     // MARK: Sending
 
     /// Adds a frame of the message whose turn it is; returns the error if the connection is not open.
-    mutating func enqueued(_ frame: Data) -> RequestError? {
-        guard phase.isOpen, !hasExchangeEnded, !isFinished else { return closedError }
+    ///
+    /// The last frame and an error end the turn.
+    mutating func enqueued(_ frame: Data, isLast: Bool) -> RequestError? {
+        if isLast { isSending = false }
+        guard phase.isOpen, !hasExchangeEnded, !isFinished else {
+            isSending = false
+            return closedError
+        }
         add(frame)
         return nil
     }
@@ -361,21 +370,29 @@ struct WebSocketQueues: ~Copyable {
     }
 }
 
-/// A queue of the unread pieces, which are released when they are removed.
-private struct UnreadPieces {
-    private var added: [WebSocketPiece] = []
-    /// The oldest pieces, of which the last is the first to be removed.
-    private var oldest: [WebSocketPiece] = []
+/// Elements in the order in which they were added; their memory is used again.
+struct ElementQueue<Element> {
+    private var elements: [Element?] = []
+    /// The index of the first element; the ones before it are `nil`.
+    private var first = 0
 
-    var isEmpty: Bool { added.isEmpty && oldest.isEmpty }
+    var isEmpty: Bool { elements.isEmpty }
 
-    mutating func append(_ piece: WebSocketPiece) { added.append(piece) }
+    mutating func append(_ element: Element) { elements.append(element) }
 
-    mutating func popFirst() -> WebSocketPiece? {
-        if oldest.isEmpty {
-            oldest = added.reversed()
-            added = []
+    mutating func popFirst() -> Element? {
+        guard !isEmpty else { return nil }
+        let element = elements[first].take()
+        first += 1
+        // The rest is moved when half of the array is unused, which costs at most one move per element on average.
+        if first * 2 >= elements.count {
+            if first == elements.count {
+                elements.removeAll(keepingCapacity: first <= 16)
+            } else {
+                elements.removeFirst(first)
+            }
+            first = 0
         }
-        return oldest.popLast()
+        return element
     }
 }

@@ -15,6 +15,9 @@ struct WebSocketReceiver: ~Copyable {
         var incomplete = Data()
     }
 
+    /// The size from which a piece is not copied.
+    private static let keptSize = 32 * 1024
+
     private let pieceSize: Int
     private let deflate: WebSocketDeflateParameters?
     /// The parser; `nil` after the last event.
@@ -124,7 +127,10 @@ struct WebSocketReceiver: ~Copyable {
     private mutating func delivered(_ bytes: Data, isFinal: Bool) throws(WebSocketViolation) -> WebSocketEvent? {
         guard isFinal || !bytes.isEmpty, var message else { return nil }
         defer { self.message = isFinal ? nil : message }
-        guard message.kind == .text else { return .piece(.binary(Data(bytes), isFinal: isFinal)) }
+        guard message.kind == .text else {
+            // A small piece must not keep all the bytes that arrived with it.
+            return .piece(.binary(bytes.count < Self.keptSize ? Data(bytes) : bytes, isFinal: isFinal))
+        }
         let bytes = message.incomplete.isEmpty ? bytes : message.incomplete + bytes
         let rest = isFinal ? 0 : UTF8Tail.length(of: bytes)
         guard let text = String(validating: bytes.dropLast(rest), as: UTF8.self) else {

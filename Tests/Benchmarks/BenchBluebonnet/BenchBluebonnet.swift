@@ -51,6 +51,7 @@ struct BenchBluebonnet {
     private static let cookie = Cookie(name: "a", value: "1", domain: "127.0.0.1")
 
     private static func run(_ client: BenchClient, _ session: Session) async throws {
+        if client.workload.usesSockets { return try await SocketWorkloads(client, session).run() }
         guard client.workload == .requests else { return try await BodyWorkloads(client, session).run() }
         try await client.run { url in
             if client.decodesJSON {

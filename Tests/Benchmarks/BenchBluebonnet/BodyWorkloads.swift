@@ -20,7 +20,7 @@ struct BodyWorkloads {
         case .uploadSequence: try await client.runJobs { try await uploadSequence($0) }
         case .lines: try await client.runJobs { try await decode($0) }
         case .linesInMemory: try await client.decodeLinesInMemory()
-        case .requests: throw BenchFailure("requests are not for here")
+        default: throw BenchFailure("\(client.workload) is not for here")
         }
     }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "CBenchMeter.h"
+#include "sockets.h"
 
 // One request in flight: a handle and the body that it receives.
 typedef struct {
@@ -32,10 +33,14 @@ typedef struct {
     FILE *file;
 } transfer;
 
-enum workload { whole_bodies, download_chunks, download_file, upload_file, upload_sequence, lines };
+// The last ones are those of sockets.h, in the same order.
+enum workload {
+    whole_bodies, download_chunks, download_file, upload_file, upload_sequence, lines, sockets
+};
 
 static const char *const workload_names[] = {
-    "requests", "download-chunks", "download-file", "upload-file", "upload-sequence", "lines"};
+    "requests", "download-chunks", "download-file", "upload-file", "upload-sequence", "lines",
+    "websocket-echo", "websocket-send", "websocket-receive", "websocket-idle"};
 
 static enum workload workload;
 static const char *url, *warmup_url, *ca_file, *path, *warmup_path;
@@ -44,6 +49,7 @@ static bool is_warming_up;
 static long requests, concurrency, warmup, warmup_concurrency, expected_length;
 static bool http2, http3, handshakes;
 static size_t kept_length;
+static long open_sockets, shared_sockets = 1;
 
 static CURLM *multi;
 static int epoll_descriptor;
@@ -279,6 +285,8 @@ static void parse(int count, char **arguments) {
         else if (strcmp(name, "length") == 0) expected_length = atol(value);
         else if (strcmp(name, "handshakes") == 0) handshakes = atol(value) != 0;
         else if (strcmp(name, "keep") == 0) kept_length = (size_t)atol(value);
+        else if (strcmp(name, "sockets") == 0) open_sockets = atol(value);
+        else if (strcmp(name, "shared") == 0) shared_sockets = atol(value);
         else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
         else if (strcmp(name, "http3") == 0) http3 = atol(value) != 0;
         else if (strcmp(name, "warmup-length") == 0) warmup_length = atol(value);
@@ -292,6 +300,12 @@ static void parse(int count, char **arguments) {
 int main(int count, char **arguments) {
     parse(count, arguments);
     curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (workload >= sockets) {
+        socket_job job = {(enum socket_workload)(workload - sockets), url, requests, warmup, expected_length,
+            open_sockets, concurrency, shared_sockets};
+        run_sockets(&job);
+        return 0;
+    }
     fields = curl_slist_append(fields, "User-Agent: BenchLibcurl/1.0 (Linux)");
     fields = curl_slist_append(fields, "Accept-Language: en;q=1.0");
     if (handshakes) fields = curl_slist_append(fields, "Connection: close");

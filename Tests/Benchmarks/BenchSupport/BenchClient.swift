@@ -47,10 +47,21 @@ public struct BenchClient: Sendable {
     /// The workload.
     public let workload: Workload
 
+    /// The number of WebSockets to open; `sockets=0`, which stands for one for each request in flight.
+    public let sockets: Int
+    /// Whether WebSockets send texts; `text=1`.
+    public let sendsText: Bool
+    /// The number of requests to measure.
+    public let requests: Int
+    /// The number of requests before them.
+    public let warmup: Int
+    /// The URL of the requests.
+    public var url: URL { job.url }
+    /// The length of a right body or message.
+    public var length: Int { job.length }
+
     private let job: Job
     private let warmupJob: Job
-    private let requests: Int
-    private let warmup: Int
     private let warmupConcurrency: Int
 
     /// Reads the `name=value` arguments that the harness gives to every client.
@@ -92,6 +103,8 @@ public struct BenchClient: Sendable {
         makesHandshakes = values["handshakes"] == "1"
         isBare = values["bare"] == "1"
         hasMetrics = values["metrics"] == "1"
+        sockets = values["sockets"] == nil ? 0 : try number("sockets")
+        sendsText = values["text"] == "1"
         loops = values["loops"] == nil ? 1 : try number("loops")
     }
 
@@ -112,6 +125,20 @@ public struct BenchClient: Sendable {
         bench_meter_start()
         try await repeating(requests, job, width: concurrency, perform)
         bench_meter_finish(requests)
+    }
+
+    /// Measures work that warms up by itself, and writes the measurements to standard output.
+    ///
+    /// - Parameters:
+    ///   - requests: The number of requests that the work makes.
+    ///   - work: The work.
+    /// - Returns: The result of the work.
+    /// - Throws: The error of the work.
+    public func measure<Result>(_ requests: Int, _ work: () async throws -> Result) async throws -> Result {
+        bench_meter_start()
+        let result = try await work()
+        bench_meter_finish(requests)
+        return result
     }
 
     /// Like ``run(_:)``, for a client with completion handlers; each handler starts the next request.

@@ -16,6 +16,17 @@ public enum Workload: String, Sendable {
     case lines
     /// The same with lines that are in memory already, each an element of an array.
     case linesInMemory = "lines-in-memory"
+    /// Sends messages on WebSockets, each when the one before has come back.
+    case socketEcho = "websocket-echo"
+    /// Sends binary messages of 64 KiB on one WebSocket.
+    case socketSend = "websocket-send"
+    /// Receives such messages.
+    case socketReceive = "websocket-receive"
+    /// Opens WebSockets, and leaves them open.
+    case socketIdle = "websocket-idle"
+
+    /// Whether the workload uses WebSockets.
+    public var usesSockets: Bool { rawValue.hasPrefix("websocket") }
 }
 
 /// One request of a client.

@@ -30,7 +30,7 @@ struct BodyWorkloads {
             }
         case .linesInMemory:
             try await client.decodeLinesInMemory()
-        case .requests, .uploadSequence:
+        default:
             throw BenchFailure("URLSession has no \(client.workload.rawValue)")
         }
     }

@@ -17,12 +17,20 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case old
     /// Bluebonnet with two event loops; `bluebonnet` is the yardstick.
     case twoLoops = "two-loops"
+    /// Bluebonnet with tasks that prefer the executor of the session.
+    case executor
+    /// Bluebonnet with texts instead of bytes.
+    case text
+    /// A message on one of 10 or 10,000 WebSockets.
+    case tenSockets = "ten-sockets"
+    case manySockets = "many-sockets"
 
     /// The name of the program, which is in the same directory as this program.
     var program: String {
         switch self {
         case .libcurl, .libcurlKeeping: "BenchLibcurl"
-        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops, .old: "BenchBluebonnet"
+        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops, .old, .executor, .text, .tenSockets, .manySockets:
+            "BenchBluebonnet"
         case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
         case .curl: "BenchCommand"
@@ -36,6 +44,10 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         case .bare: ["bare=1"]
         case .twoLoops: ["loops=2"]
         case .libcurlKeeping: ["keep=262144"]
+        case .executor: ["executor=1"]
+        case .text: ["text=1"]
+        case .tenSockets: ["sockets=10"]
+        case .manySockets: ["sockets=\(BenchmarkCase.manySockets)"]
         default: []
         }
     }
@@ -60,6 +72,8 @@ struct BenchmarkCase {
         case late
         /// The sink, which reads bodies and forgets them.
         case sink
+        /// The server of WebSockets.
+        case sockets
     }
 
     let name: String
@@ -121,7 +135,7 @@ struct BenchmarkCase {
             BenchmarkCase(
                 name: "late-10000", origin: .late, path: "/late/10000", concurrency: 10_000, requests: 10_000,
                 warmup: 64, warmupPath: "/now", clients: [.libcurl, .bluebonnet]),
-        ] + bodies
+        ] + bodies + sockets
 
     /// Bodies of 1 GiB, and of 1,000,000 lines; each round is one transfer.
     private static let bodies = [
@@ -139,6 +153,35 @@ struct BenchmarkCase {
             .lines, path: "/files/lines", length: BenchmarkFiles.lineCount,
             clients: [.memory, .libcurl, .bluebonnet, .urlsession], yardstick: .memory),
     ]
+
+    /// The number of WebSockets of an application with many of them.
+    static let manySockets = 10_000
+
+    /// WebSockets: messages that come back, 1 GiB each way, and many that are idle.
+    private static let sockets =
+        [(16, 1), (16, 64), (65_536, 1), (65_536, 64)].map { (length: Int, sockets: Int) in
+            BenchmarkCase(
+                name: "websocket-echo-\(length)-\(sockets)", origin: .sockets, path: "/echo", workload: .socketEcho,
+                length: length, concurrency: sockets, divisor: length > 16 ? 8 : 1,
+                clients: [.libcurl, .bluebonnet, .executor, .text])
+        } + [
+            BenchmarkCase(
+                name: "websocket-send", origin: .sockets, path: "/discard", workload: .socketSend,
+                length: BenchmarkFiles.largeLength, concurrency: 1, requests: 1,
+                clients: [.libcurl, .bluebonnet, .executor]),
+            BenchmarkCase(
+                name: "websocket-receive", origin: .sockets, path: "/send/\(BenchmarkFiles.largeLength)",
+                workload: .socketReceive, length: BenchmarkFiles.largeLength, concurrency: 1, requests: 1,
+                clients: [.libcurl, .bluebonnet, .executor]),
+            // Before libcurl 8.9, a multi handle of its own for each socket would need 30,000 descriptors.
+            BenchmarkCase(
+                name: "websocket-idle", origin: .sockets, path: "/echo", workload: .socketIdle, length: 16,
+                concurrency: manySockets, requests: manySockets, warmup: 16, clients: [.libcurl, .bluebonnet],
+                arguments: ["sockets=\(manySockets + 16)", "shared=16"]),
+            BenchmarkCase(
+                name: "websocket-one-of-many", origin: .sockets, path: "/echo", workload: .socketEcho, length: 16,
+                concurrency: 1, clients: [.tenSockets, .manySockets], yardstick: .tenSockets),
+        ]
 
     private static func body(
         _ workload: Workload, name: String? = nil, path: String = "/files/large",

@@ -29,7 +29,7 @@ struct BenchmarkFiles {
     /// Creates the missing files of a case.
     func prepare(for workload: Workload) throws {
         switch workload {
-        case .requests: break
+        case .requests, .socketEcho, .socketSend, .socketReceive, .socketIdle: break
         case .lines, .linesInMemory:
             try makeLines("warmup-lines", Self.smallLineCount)
             try makeLines("lines", Self.lineCount)
@@ -55,6 +55,7 @@ struct BenchmarkFiles {
         let names = ["workload=\(workload.rawValue)"]
         switch workload {
         case .requests: return []
+        case .socketEcho, .socketSend, .socketReceive, .socketIdle: return names
         case .lines, .linesInMemory:
             return names + ["warmup-length=\(Self.smallLineCount)", "file=\(served.appending(path: "lines").path)"]
         case .downloadFile:

@@ -44,7 +44,8 @@ struct BenchmarkReport {
                 peakKiB: median { Double($0.peakKiB) },
                 kibPerRequestInFlight: median { Double($0.peakKiB - $0.startKiB) / Double(concurrency) },
                 connections: median { Double($0.connections) },
-                bytesPerSecond: perSecond(.downloadChunks, .downloadFile, .uploadFile, .uploadSequence),
+                bytesPerSecond: perSecond(
+                    .downloadChunks, .downloadFile, .uploadFile, .uploadSequence, .socketSend, .socketReceive),
                 linesPerSecond: perSecond(.lines), cpuSeconds: median { $0.cpuSeconds },
                 yardstick: benchmark.yardstick, rates: samples.map { Double($0.requests) / $0.seconds },
                 cpuTimes: samples.map { $0.cpuSeconds / Double($0.requests) * 1e6 }))

@@ -2,7 +2,8 @@ import BenchSupport
 import CBenchMeter
 import Foundation
 
-/// The servers that the clients ask: nginx with and without TLS, the one that answers late, and the sink of uploads.
+/// The servers that the clients ask: nginx with and without TLS, the one that answers late, the sink of uploads,
+/// and the one of WebSockets.
 ///
 /// nginx is one process. The machine is shared by client and server: so the server takes one core at most, and is not
 /// itself what varies.
@@ -30,6 +31,7 @@ final class BenchmarkServers {
             try startNginx()
             bases[.late] = try start("BenchLateServer", [Person.json])
             bases[.sink] = try start("BenchSink", [])
+            bases[.sockets] = try start("BenchSocketServer", [])
         } catch {
             stop()
             throw error

@@ -20,7 +20,8 @@ struct Count {
     func run() throws {
         let servers = try BenchmarkServers()
         defer { servers.stop() }
-        for benchmark in options.cases where benchmark.workload == .requests && benchmark.requests == nil {
+        for benchmark in options.cases
+        where [.requests, .socketEcho].contains(benchmark.workload) && benchmark.requests == nil {
             for client in options.clients where benchmark.clients.contains(client) && client != .urlsession {
                 let program = try ReleaseBuild.staticProgram(client.program)
                 let concurrency = benchmark.concurrency ?? options.concurrency

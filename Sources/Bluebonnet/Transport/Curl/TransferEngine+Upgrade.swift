@@ -10,8 +10,9 @@ struct UpgradeQueues {
     var unsent: [Transfer] = []
     /// The transfers that have reached their limit for the turn.
     var waiting: [Transfer] = []
-    /// The memory into which bytes are received.
-    var buffer: [UInt8] = []
+    /// The multi handle for the next connections, and the number of connections that were opened with it.
+    weak var multi: MultiHandle?
+    var multiUses = 0
 }
 
 /// Runs the connections of requests that ask for another protocol; see ``UpgradableConnection``.
@@ -20,21 +21,35 @@ struct UpgradeQueues {
 /// suspensions work alike.
 // Safety: buffers are used only within the calls that provide them.
 extension TransferEngine {
-    /// The numbers of bytes to receive with one call, and in one turn.
-    private static let receiveSize = 64 * 1024
+    /// The number of bytes to receive in one turn.
     private static let turnLimit = 512 * 1024
     /// The maximum number of bytes that are received after the peer has closed the connection.
     private static let restLimit = 16 << 20
+    /// The number of bytes after which more are likely to wait.
+    private static let largeSize = 16 * 1024
+    /// The least number of bytes for which a buffer is used further.
+    private static let leastRoom = 4 * 1024
+
+    /// The number of connections that share a multi handle.
+    ///
+    /// A multi handle takes about 40 KB, and up to two descriptors with libcurl before 8.9.0.
+    private static let connectionsPerMulti = 16
 
     /// The multi handle of a transfer that opens a connection of its own.
     ///
-    /// Libcurl searches all connections of a multi handle for each call that sends or receives bytes, closes such
-    /// connections to make room for others, and counts them in the limits for requests.
+    /// It is not the one for requests. Libcurl searches all connections of a multi handle for each call that sends or
+    /// receives bytes, closes such connections to make room for others, and counts them in the limits for requests.
     func ownMulti(of transfer: Transfer) -> MultiHandle? {
-        transfer.multi
-            ?? MultiHandle(
-                loop: loop, limits: Session.Configuration.ConnectionLimits(), isMultiplexing: false,
-                reportedBytes: shared.reportedBytes)
+        if let multi = transfer.multi { return multi }
+        if upgrades.multiUses < Self.connectionsPerMulti, let multi = upgrades.multi {
+            upgrades.multiUses += 1
+            return multi
+        }
+        let multi = MultiHandle(
+            loop: loop, limits: Session.Configuration.ConnectionLimits(), isMultiplexing: false,
+            reportedBytes: shared.reportedBytes)
+        (upgrades.multi, upgrades.multiUses) = (multi, 1)
+        return multi
     }
 
     /// Called when a transfer's options are set, and its connection is about to be opened.
@@ -65,6 +80,9 @@ extension TransferEngine {
         upgrades.opening[transfer.id] = nil
         if let socket = upgrade.socket, loop.isWatching(socket, for: ObjectIdentifier(upgrade)) { loop.unwatch(socket) }
         upgrade.reset()
+        guard !upgrade.pieces.isEmpty else { return }
+        deliverPieces(upgrade, of: transfer)
+        reportProgress(of: transfer)
     }
 
     private func head(of transfer: Transfer, _ upgrade: UpgradableConnection) -> Data {
@@ -90,9 +108,8 @@ extension TransferEngine {
     /// Sends the bytes of the commands that were just performed.
     func sendUpgraded() {
         guard !upgrades.unsent.isEmpty else { return }
-        for transfer in exchange(&upgrades.unsent, with: []) where transfers[transfer.id] != nil {
-            sendUpgraded(transfer)
-        }
+        // A transfer that has ended has no open connection.
+        for transfer in exchange(&upgrades.unsent, with: []) { sendUpgraded(transfer) }
     }
 
     private func sendUpgraded(_ transfer: Transfer) {
@@ -126,16 +143,17 @@ extension TransferEngine {
     private func finishWithRest(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
         guard let easy = transfer.easy else { return }
         transfer.deliverPiece()
-        var buffer = [UInt8](repeating: 0, count: Self.receiveSize)
-        var budget = Self.restLimit
-        while budget > 0 {
-            let (code, count) = unsafe buffer.withUnsafeMutableBytes { unsafe easy.receive(into: $0) }
-            guard code == CURLE_OK, count > 0 else { break }
-            upgrade.unread += buffer[..<count]
-            budget -= count
+        deliverPieces(upgrade, of: transfer)
+        var rest = exchange(&upgrade.unread, with: Data())
+        while rest.count < Self.restLimit {
+            let buffer = shared.buffers.take()
+            _ = fill(buffer, of: transfer, easy)
+            let piece = shared.buffers.piece(of: buffer)
+            guard !piece.isEmpty else { break }
+            rest += piece
         }
-        upgrade.receivedBytes += Int64(upgrade.unread.count)
-        _ = transfer.receiver?.receive(Data(upgrade.unread))
+        upgrade.receivedBytes += Int64(rest.count)
+        _ = transfer.receiver?.receive(rest)
         finish(transfer, with: error(.connection(.lost), "the connection was closed", of: transfer))
     }
 
@@ -169,29 +187,47 @@ extension TransferEngine {
     /// Receives bytes until there are none, since TLS may keep bytes that the system does not report.
     private func receive(on transfer: Transfer) {
         guard let upgrade = transfer.upgrade, let easy = transfer.easy, let multi = transfer.multi else { return }
-        let kept = exchange(&upgrade.unread, with: [])
-        if !kept.isEmpty { unsafe kept.withUnsafeBytes { unsafe received($0, on: transfer, upgrade) } }
-        var buffer = exchange(&upgrades.buffer, with: [])
-        defer { upgrades.buffer = buffer }
-        if buffer.isEmpty { buffer = Array(repeating: 0, count: Self.receiveSize) }
+        let kept = exchange(&upgrade.unread, with: Data())
+        if !kept.isEmpty { received(kept, on: transfer, upgrade) }
         var budget = Self.turnLimit
-        while transfers[transfer.id] != nil, upgrade.isOpen, upgrade.unread.isEmpty, !upgrade.isWaiting,
-            !transfer.responseBuffer.state.isSuspended
-        {
-            var (code, count) = (CURLE_OK, 0)
-            unsafe buffer.withUnsafeMutableBytes { bytes in
-                unsafe (code, count) = easy.receive(into: bytes)
-                guard code == CURLE_OK, count > 0 else { return }
-                unsafe received(UnsafeRawBufferPointer(rebasing: bytes[..<count]), on: transfer, upgrade)
-            }
+        while upgrade.isOpen, upgrade.unread.isEmpty, !upgrade.isWaiting, !transfer.responseBuffer.state.isSuspended {
+            // A message of 64 KiB fills most of the first buffer, so it is not copied. If there is more, larger pieces
+            // take less time.
+            let pool = budget == Self.turnLimit ? RecycledBuffers.frames : shared.buffers
+            let buffer = pool.take()
+            let code = fill(buffer, of: transfer, easy)
+            let piece = pool.piece(of: buffer)
+            if !piece.isEmpty { received(piece, on: transfer, upgrade) }
             if code == CURLE_AGAIN { break }
-            if code != CURLE_OK || count == 0 { return connectionEnded(transfer, upgrade, code, multi) }
-            budget -= count
+            if let code {
+                guard upgrade.isOpen, upgrade.unread.isEmpty else { break }
+                return connectionEnded(transfer, upgrade, code, multi)
+            }
+            budget -= piece.count
             guard budget <= 0 else { continue }
             upgrade.isWaiting = true
             upgrades.waiting.append(transfer)
         }
-        if transfers[transfer.id] != nil { align(transfer, upgrade) }
+        align(transfer, upgrade)
+    }
+
+    /// Receives bytes into a buffer; returns `nil` if it is full.
+    ///
+    /// Otherwise, the result is `CURLE_AGAIN` if no more bytes have arrived, or the code with which the connection has
+    /// ended.
+    private func fill(_ buffer: RecycledBuffer, of transfer: Transfer, _ easy: EasyHandle) -> CURLcode? {
+        // Without TLS, libcurl keeps no bytes back, and the system reports the bytes that arrive after a few.
+        let isPlain = !transfer.isSecure && !transfer.isProxied
+        while buffer.room >= Self.leastRoom {
+            var (code, count) = (CURLE_OK, 0)
+            unsafe buffer.fill(upTo: .max) { room in
+                unsafe (code, count) = easy.receive(into: room)
+                return code == CURLE_OK ? count : 0
+            }
+            guard code == CURLE_OK, count > 0 else { return code }
+            if isPlain, count < Self.largeSize { return CURLE_AGAIN }
+        }
+        return nil
     }
 
     private func connectionEnded(
@@ -204,22 +240,21 @@ extension TransferEngine {
     }
 
     /// Passes bytes to the transfer, and keeps the bytes that it does not take.
-    private func received(_ bytes: UnsafeRawBufferPointer, on transfer: Transfer, _ upgrade: UpgradableConnection) {
+    private func received(_ bytes: Data, on transfer: Transfer, _ upgrade: UpgradableConnection) {
         transfer.responseBuffer.lastActivity = shared.now
         upgrade.receivedBytes += Int64(bytes.count)
-        var rest = unsafe bytes
-        while rest.count > 0, upgrade.isOpen, transfers[transfer.id] != nil {
-            let span = unsafe rest.assumingMemoryBound(to: UInt8.self).span
-            let part = upgrade.framing.part(of: span)
+        var rest = bytes
+        while !rest.isEmpty, upgrade.isOpen {
+            let part = upgrade.framing.part(of: rest.span)
             let count: Int
             switch part {
             case .head(let length, let isEnd):
                 count = length
                 // Of a challenge, libcurl would be stopped before it answers with a scheme that it does not implement.
                 let isAccepted =
-                    unsafe transfer.receivedHead(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                    unsafe rest.prefix(count).withUnsafeBytes { unsafe transfer.receivedHead($0) }
                     || exchange(&transfer.needsResend, with: false)
-                upgrade.framing.consumed(part, of: span)
+                upgrade.framing.consumed(part, of: rest.span)
                 upgrade.headBytes += count
                 let limit = options.configuration.maximumResponseHeadBytes
                 guard isAccepted, upgrade.headBytes <= limit else {
@@ -229,22 +264,56 @@ extension TransferEngine {
                 if isEnd, !headEnded(transfer, upgrade) { return }
             case .body(let length):
                 count = length
-                switch unsafe transfer.receivedBody(UnsafeRawBufferPointer(rebasing: rest[..<count])) {
-                case .accept: upgrade.framing.consumed(part, of: span)
+                switch receivedBody(count < rest.count ? rest.prefix(count) : rest, on: transfer, upgrade) {
+                case .accept: upgrade.framing.consumed(part, of: rest.span)
                 case .pause:
                     upgrade.receivedBytes -= Int64(rest.count)
-                    return unsafe upgrade.unread = Array(rest)
+                    return upgrade.unread = rest
                 case .refuse: return finish(transfer, with: RequestError(.invalidResponse(.malformed)))
                 }
             case .skipped(let length):
                 count = length
-                upgrade.framing.consumed(part, of: span)
+                upgrade.framing.consumed(part, of: rest.span)
             case .end: count = rest.count
             case .malformed: return finish(transfer, with: RequestError(.invalidResponse(.malformed)))
             }
-            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            rest = count < rest.count ? rest.dropFirst(count) : Data()
         }
         if upgrade.framing.isComplete, let multi = transfer.multi { finish(transfer, with: CURLE_OK, of: multi) }
+    }
+
+    /// Receives bytes of the body or of the upgraded protocol; returns the state's decision.
+    private func receivedBody(
+        _ bytes: Data, on transfer: Transfer, _ upgrade: UpgradableConnection
+    ) -> TransferState.BodyAction {
+        guard transfer.receiver != nil, transfer.responseBuffer.decoder == nil else {
+            return unsafe bytes.withUnsafeBytes { unsafe transfer.receivedBody($0) }
+        }
+        let action = transfer.responseBuffer.state.bodyBytesReceived(bytes.count)
+        guard action == .accept else { return action }
+        transfer.noteProgress()
+        upgrade.pieces.append(bytes)
+        upgrade.pieceBytes += bytes.count
+        if upgrade.pieceBytes >= shared.buffers.size { deliverPieces(upgrade, of: transfer) }
+        return .accept
+    }
+
+    /// Passes the received bytes to the receiver.
+    ///
+    /// This is done at the end of the turn. The tasks that await the bytes of several connections are then resumed
+    /// together, and a task that awaits many bytes is resumed once.
+    func deliverPieces(_ upgrade: UpgradableConnection, of transfer: Transfer) {
+        guard let receiver = transfer.receiver else { return }
+        upgrade.pieceBytes = 0
+        var isStopped = false
+        for piece in exchange(&upgrade.pieces, with: []) where !isStopped {
+            switch receiver.receive(piece) {
+            case .proceed: break
+            case .pause: transfer.responseBuffer.state.bodyHeld()
+            case .stop: isStopped = true
+            }
+        }
+        if isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }
 
     /// Called when a head is complete; returns whether the response continues on this connection.

@@ -348,9 +348,14 @@ extension TransferEngine {
 
     /// The connections of this loop, and the transfers that wait for one.
     var connectionCounts: ConnectionCounts {
-        let own = transfers.values.compactMap { $0.upgrade == nil ? nil : $0.multi }
+        var handles = [multis.main, multis.unmultiplexed].compactMap(\.self)
+        // Several connections share a multi handle.
+        var found: Set<ObjectIdentifier> = []
+        for transfer in transfers.values where transfer.upgrade != nil {
+            if let multi = transfer.multi, found.insert(ObjectIdentifier(multi)).inserted { handles.append(multi) }
+        }
         var counts = ConnectionCounts()
-        for multi in [multis.main, multis.unmultiplexed].compactMap(\.self) + own {
+        for multi in handles {
             counts.open += multi.connectionCount - multi.idleConnections.endedCount
             counts.idle += multi.idleConnections.idleSockets.count
         }
@@ -426,6 +431,7 @@ extension TransferEngine {
 
     /// Passes received bytes to the transfer's receiver.
     private func deliver(_ transfer: Transfer) {
+        if let upgrade = transfer.upgrade { return deliverPieces(upgrade, of: transfer) }
         transfer.deliverPiece()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }

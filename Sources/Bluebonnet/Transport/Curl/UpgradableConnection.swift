@@ -17,7 +17,10 @@ final class UpgradableConnection {
     /// The number of bytes of all heads so far, of which there may be many.
     var headBytes = 0
     /// The received bytes that the transfer does not take yet.
-    var unread: [UInt8] = []
+    var unread = Data()
+    /// The received bytes that are passed to the receiver at the end of the turn, and their number.
+    var pieces: [Data] = []
+    var pieceBytes = 0
     var output = UpgradeOutput()
     /// Whether the peer no longer takes bytes.
     ///
@@ -41,7 +44,7 @@ final class UpgradableConnection {
 
     /// Forgets the connection, because the request is sent again on a new one.
     func reset() {
-        (socket, framing, headBytes, unread, isOutputClosed) = (nil, ResponseFraming(), 0, [], false)
+        (socket, framing, headBytes, unread, isOutputClosed) = (nil, ResponseFraming(), 0, Data(), false)
         output = UpgradeOutput()
     }
 
@@ -75,7 +78,7 @@ struct UpgradeOutput {
         let last = chunks.count - 1
         let mayJoin = last > 0 || (last == 0 && !isRefused && offset == 0)
         if mayJoin, chunks[last].count + bytes.count <= Self.joinedSize { return chunks[last].append(bytes) }
-        guard bytes.count < 64 else { return chunks.append(bytes) }
+        guard bytes.count < 16 else { return chunks.append(bytes) }
         // Short data is stored in the value itself, whose address changes. With TLS, the address must stay the same.
         var chunk = Data(capacity: 256)
         chunk.append(bytes)

@@ -1,0 +1,58 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(1))) struct WebSocketSharingTests {
+    @Test func `sockets that share libcurl's handles are counted once, and end alone`() async throws {
+        let server = try await WebSocketFixture.server(WebSocketFixture.received(2), WebSocketFixture.text("answer"))
+        let session = Session()
+        let tasks = (0..<40).map { _ in
+            WebSocketFixture.request(session, server).webSocketTask(automaticallyClosing: false)
+        }
+        for task in tasks { _ = try await task.response }
+        #expect(await session.connectionCounts().open == 40)
+        // The end of some leaves the others alone.
+        for task in tasks[20...] {
+            task.request.cancel()
+            await task.request.connection.ended()
+        }
+        #expect(await session.connectionCounts().open == 20)
+        for task in tasks[..<20] {
+            try await task.send("ab")
+            for try await message in task.messages {
+                #expect(message == .text("answer"))
+                break
+            }
+            task.request.cancel()
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 7, 40])
+    func `elements leave a queue in the order in which they were added`(_ step: Int) {
+        var queue = ElementQueue<Int>()
+        var (added, taken) = (0, 0)
+        for round in 0..<200 {
+            for _ in 0..<(round % step + 1) {
+                queue.append(added)
+                added += 1
+            }
+            for _ in 0..<(round % 3) {
+                guard let element = queue.popFirst() else { break }
+                #expect(element == taken)
+                taken += 1
+            }
+        }
+        while let element = queue.popFirst() {
+            #expect(element == taken)
+            taken += 1
+        }
+        #expect(taken == added)
+        #expect(queue.isEmpty)
+    }
+
+    @Test func `keys of masks differ`() {
+        #expect(Set((0..<200).map { _ in WebSocketMask.key() }).count > 190)
+    }
+}
