@@ -87,7 +87,7 @@ import Testing
         }
         while waiting.withLock({ $0 == nil }) { await Task.yield() }
         var queues = WebSocketQueues(high: 100, low: 10, maximumMessageSize: .max)
-        _ = queues.enqueued(Data(count: 150))
+        _ = queues.enqueued(Data(count: 150), isLast: true)
         let mayAtFirst = queues.allows(.turn, isWaiting: false)
         #expect(!mayAtFirst)
         if let first = waiting.withLock({ $0 }) { queues.waiters.append(first) }

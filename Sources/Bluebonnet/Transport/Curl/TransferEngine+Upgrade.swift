@@ -131,10 +131,14 @@ extension TransferEngine {
             // The peer may have sent a response before it closed the connection, and reading tells.
             upgrade.isOutputClosed = true
             upgrade.output = UpgradeOutput()
-            // If the reader does not read, only the end of the exchange can end the waits of the senders.
-            if !upgrade.unread.isEmpty { return finishWithRest(transfer, upgrade) }
+            if mustEnd(transfer, upgrade) { return finishWithRest(transfer, upgrade) }
         }
         align(transfer, upgrade)
+    }
+
+    /// Whether only the end of the exchange can end the waits of the senders, because the reader does not read.
+    private func mustEnd(_ transfer: Transfer, _ upgrade: UpgradableConnection) -> Bool {
+        upgrade.isOutputClosed && !upgrade.unread.isEmpty && transfer.receiver != nil
     }
 
     /// Passes the bytes that have arrived to the receiver, even if it does not want them yet, and ends the exchange.
@@ -172,7 +176,8 @@ extension TransferEngine {
     /// Continues after a pause or a suspension, or begins one.
     func continueUpgraded(_ transfer: Transfer) {
         receive(on: transfer)
-        if transfers[transfer.id] != nil { sendUpgraded(transfer) }
+        guard transfers[transfer.id] != nil, let upgrade = transfer.upgrade else { return }
+        if mustEnd(transfer, upgrade) { finishWithRest(transfer, upgrade) } else { sendUpgraded(transfer) }
     }
 
     /// Continues the transfers that had reached their limit for the turn.
