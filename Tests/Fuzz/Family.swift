@@ -24,6 +24,10 @@ enum Family: String, CaseIterable, Sendable {
     case caching
     case redirects
     case events
+    /// WebSockets whose handshakes and frames are right, nearly right, or wrong.
+    case sockets
+    /// Endless frames of a WebSocket that carry nothing, or hardly anything.
+    case socketflood
     /// Fields of HSTS and alternative services.
     case policies
     /// Bits, bytes and lines of an answer are changed at random.

@@ -35,6 +35,9 @@ struct Script: Sendable {
     /// Whether what it sends leaves the connection fit for others.
     var isClean: Bool
 
+    /// Whether it answers a request for a WebSocket, behind which the client sends frames.
+    var isSocket = false
+
     /// Whether it may send its own stream's bytes to other streams: then bytes cannot be assigned to a stream.
     var misdirects = false
 

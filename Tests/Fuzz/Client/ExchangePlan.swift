@@ -5,6 +5,7 @@ enum Kind: CaseIterable, Sendable {
     case download
     case uploadData, uploadFile, uploadSequence, multipart
     case eventSource
+    case socket
 
     var form: BodyForm {
         switch self {
@@ -53,10 +54,19 @@ struct ExchangePlan: Sendable {
     /// Secrets of hosts, for their cookies.
     let secrets: [String: ExchangeMark]
 
+    /// Whether the client offers the compression of messages.
+    var offersCompression: Bool { seed >> 50 & 1 == 0 }
+
     var url: String { place.origin + path }
 
     /// What the peer does for the exchange's request of a number, at a place, on a stream of HTTP/2 if there is one.
-    func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool) -> Script {
+    func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool, key: String?) -> Script {
+        var script = script(hop: hop, at: place, stream: stream, isHead: isHead, socketKey: key)
+        script.isSocket = kind == .socket
+        return script
+    }
+
+    private func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool, socketKey: String?) -> Script {
         var random = Random(seed: Random.derive(seed, 1000 + hop))
         let spec = ResponseSpec(
             form: kind.form, isHead: isHead || kind == .head, hasBody: kind.hasBody, decodes: settings.decodes,
@@ -67,7 +77,15 @@ struct ExchangePlan: Sendable {
             return HTTP2Grammar(mark: mark, families: families, isTame: place.isTame || place.isControl, stream: stream)
                 .script(&random, spec: spec)
         }
-        return HTTP1Grammar(mark: mark, families: families, isTame: place.isTame || place.isControl)
-            .script(&random, spec: spec)
+        let isTame = place.isTame || place.isControl
+        if kind == .socket, let socketKey, random.chance(85) {
+            let socket = SocketSpec(
+                key: socketKey, offersCompression: offersCompression, maximumMessage: settings.maximumBody)
+            return SocketGrammar(mark: mark, families: families, isTame: isTame, spec: socket).script(&random)
+        }
+        var script = HTTP1Grammar(mark: mark, families: families, isTame: isTame).script(&random, spec: spec)
+        // Another answer is no WebSocket, wherever a redirect leads.
+        if kind == .socket { script.expectation = script.label.contains("redirect") ? .anything : .failure }
+        return script
     }
 }

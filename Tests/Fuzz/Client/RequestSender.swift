@@ -41,6 +41,8 @@ struct RequestSender {
         case .download: return await download(request)
         case .bytes, .lines, .events: return await stream(request)
         case .eventSource: return await listen(request)
+        case .socket:
+            return await SocketClient(session: session, plan: plan).run(request) { await interfering($0, $1) }
         }
     }
 

@@ -23,7 +23,7 @@ struct Round: Sendable {
         }
         let disturbance = disturbance(&random)
         await withTaskGroup(of: Void.self) { group in
-            for plan in plans { group.addTask { await perform(plan, session) } }
+            for plan in plans { group.addTask { await perform(plan, session, besides: disturbance) } }
             group.addTask { await disturb(session, disturbance) }
             // The neighbour is asked while the others misbehave.
             if disturbance == .none, random.chance(30) {
@@ -41,6 +41,7 @@ struct Round: Sendable {
     private func plan(_ random: inout Random, seed: UInt64) -> ExchangePlan {
         let place = random.pick(peer.places.filter { !$0.isControl })
         var kind = random.pick(Kind.allCases)
+        if kind == .socket, !families.has(.sockets) { kind = .data }
         if kind == .eventSource, !families.has(.events) { kind = .data }
         let mark = ExchangeMark(value: random.next())
         var path = "/x/\(String(mark.value, radix: 16))"
@@ -120,7 +121,9 @@ struct Round: Sendable {
 
     // MARK: One exchange
 
-    private func perform(_ plan: ExchangePlan, _ session: Session) async {
+    private func perform(
+        _ plan: ExchangePlan, _ session: Session, besides disturbance: Disturbance = .none
+    ) async {
         let start = now()
         let limit = settings.longest + context.options.slack
         let table = table
@@ -129,8 +132,10 @@ struct Round: Sendable {
             "--round \(name): \(plan.kind) \(plan.url) \(plan.interference) unanswered after \(limit) ms\n"
                 + table.served(plan.mark).map { $0.text() }.joined()
         }
-        let outcome = await RequestSender(session: session, plan: plan, directory: directory).perform()
+        var outcome = await RequestSender(session: session, plan: plan, directory: directory).perform()
         context.watchdog.end(item)
+        // A shutdown closes sockets, whose readers see no error.
+        if plan.kind == .socket, case .shutdown = disturbance { outcome.wasLeft = true }
         let took = now() - start
         let scripts = table.served(plan.mark)
         let isMixed = table.isMixed(plan.mark)

@@ -78,7 +78,8 @@ struct RequestOutcomeChecker {
 
     /// The limit for the whole holds for each exchange, of which a redirect is one more.
     private func checkTime() {
-        guard plan.kind != .eventSource else { return }
+        // The limit for the whole does not hold for an open WebSocket.
+        guard plan.kind != .eventSource, plan.kind != .socket else { return }
         let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
         guard !context.watchdog.hasLagged(since: now() - milliseconds) else { return }
         context.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
@@ -89,7 +90,7 @@ struct RequestOutcomeChecker {
         // For bodies in memory alone.
         let isInMemory: Bool =
             switch plan.kind {
-            case .bytes, .lines, .events, .eventSource, .download: false
+            case .bytes, .lines, .events, .eventSource, .download, .socket: false
             default: true
             }
         if isInMemory, outcome.bytes.count > plan.settings.maximumBody {

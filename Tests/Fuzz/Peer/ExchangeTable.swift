@@ -59,7 +59,7 @@ final class ExchangeTable: Sendable {
     func remove(_ mark: ExchangeMark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
 
     /// What to answer to a request that holds these marks; `nil` when no exchange is among them.
-    func answer(marks: [ExchangeMark], at place: Place, stream: UInt32?, isHead: Bool) -> (
+    func answer(marks: [ExchangeMark], at place: Place, stream: UInt32?, isHead: Bool, key: String? = nil) -> (
         script: Script, mark: ExchangeMark
     )? {
         if let scope = registry.misplacedSecret(in: marks, scopes: [place.host, place.origin]) {
@@ -70,7 +70,7 @@ final class ExchangeTable: Sendable {
         }
         guard let known else { return nil }
         // Generated here, when the request and its place are known: the seed decides the rest.
-        let script = known.plan.script(hop: known.hop, at: place, stream: stream, isHead: isHead)
+        let script = known.plan.script(hop: known.hop, at: place, stream: stream, isHead: isHead, key: key)
         entries.withLock { $0[known.plan.mark]?.served.append(script) }
         return (script, known.plan.mark)
     }

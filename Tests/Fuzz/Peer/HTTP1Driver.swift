@@ -8,6 +8,8 @@ final class HTTP1Driver: Driver {
         case chunkHead
         case chunk(remaining: Int)
         case trailers
+        /// Frames of a WebSocket, which are not read.
+        case frames
     }
 
     private let place: Place
@@ -79,6 +81,9 @@ final class HTTP1Driver: Driver {
     /// Takes one step in what has come in; false when more has to come.
     private func advance(_ reply: inout [UInt8]) -> Bool {
         switch state {
+        case .frames:
+            buffer.removeAll()
+            return false
         case .head:
             guard let end = buffer.firstRange(of: [13, 10, 13, 10]) else { return false }
             let head = Array(buffer[..<end.upperBound])
@@ -119,7 +124,11 @@ final class HTTP1Driver: Driver {
     private func begin(_ head: [UInt8], _ reply: inout [UInt8]) {
         let text = String(decoding: head, as: UTF8.self).lowercased()
         let isHead = text.hasPrefix("head ")
-        let answer = table.answer(marks: ExchangeMark.all(in: head), at: place, stream: nil, isHead: isHead)
+        let key = text.firstRange(of: "\r\nsec-websocket-key: ").map { range in
+            let start = text.utf8.distance(from: text.startIndex, to: range.upperBound)
+            return String(decoding: head[start...].prefix { $0 != 13 }, as: UTF8.self)
+        }
+        let answer = table.answer(marks: ExchangeMark.all(in: head), at: place, stream: nil, isHead: isHead, key: key)
         let script = answer?.script
         if isUnclean, let answer, hasOpened || !runs.isEmpty || now() - lastSent < Self.flight {
             table.mix([answer.mark])
@@ -129,7 +138,10 @@ final class HTTP1Driver: Driver {
         if let answer, script?.isClean == false { mark = answer.mark }
         if text.contains("\r\nexpect: 100-continue") { reply += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
         runs.append(ScriptRun(script?.steps ?? Self.unknown, requestIsComplete: false))
-        if text.contains("\r\ntransfer-encoding: chunked") {
+        if script?.isSocket == true {
+            finish()
+            state = .frames
+        } else if text.contains("\r\ntransfer-encoding: chunked") {
             state = .chunkHead
         } else if let range = text.range(of: "\r\ncontent-length: "),
             let length = Int(text[range.upperBound...].prefix { $0.isNumber })
