@@ -90,7 +90,7 @@ public struct ReconnectingWebSocket: Sendable {
     /// - Throws: The same errors as for other messages.
     public func send(_ text: String) async throws(RequestError) { try await send(.text(text)) }
 
-    /// Closes the socket for ever, and waits until the connection has ended.
+    /// Closes the socket, which does not reconnect, and waits until the connection has ended.
     ///
     /// The loop receives the messages that arrive before the close frame of the server, and then ends. A wait for the
     /// next attempt ends at once.

@@ -108,7 +108,7 @@ public struct WebSocketTask: Sendable {
     ///
     /// If the sequence throws an error or the Swift task is cancelled, the message cannot be completed. If a part of it
     /// was already sent, the WebSocket is closed with ``WebSocketCloseCode/goingAway``, and ``RequestError/detail``
-    /// says so. If the WebSocket is closed meanwhile, the method throws when the sequence returns its next piece.
+    /// reports it. If the WebSocket is closed meanwhile, the method throws when the sequence returns its next piece.
     ///
     /// - Parameter pieces: The bytes, in pieces of any size.
     /// - Throws: `.requestBody(.sequenceFailed)` with the error of the sequence in ``RequestError/underlying``;

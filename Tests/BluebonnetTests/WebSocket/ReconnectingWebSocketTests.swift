@@ -254,7 +254,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `shutdown against reconnection never waits for ever`() async throws {
+    @Test func `shutdown against reconnection always ends`() async throws {
         for round in 0..<100 {
             let server = try await Self.server([Fixture.text("a"), .close])
             let session = Sleeps().session()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Servers that try to use memory, to block the event loop, or to make the client wait for ever.
+/// Servers that try to use memory, to block the event loop, or to make the client wait without a limit.
 @Suite(.timeLimit(.minutes(1))) struct WebSocketAttackTests {
     private typealias Fixture = WebSocketFixture
 
@@ -49,7 +49,7 @@ import Testing
         #expect(released.withLock { $0 } == 100)
     }
 
-    @Test func `a socket that nobody reads does not decode`() {
+    @Test func `a socket without a reader does not decode`() {
         var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
         queues.receiver = WebSocketReceiver(deflate: .init())
         queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: true)

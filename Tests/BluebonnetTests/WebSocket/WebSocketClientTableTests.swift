@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What a client sends: messages of all sizes, and close frames, with any answers of the server.
+/// The bytes of a client: messages of all sizes, and close frames, with any answers of the server.
 @Suite(.timeLimit(.minutes(2))) struct WebSocketClientTableTests {
     // MARK: Messages
 
@@ -82,10 +82,10 @@ import Testing
         let name: String
         var code: UInt16 = 1000
         var reason = ""
-        /// What the server sends before the close frame of the client, and after it.
+        /// The frames of the server before the close frame of the client, and after it.
         var before: [[UInt8]] = []
         var after: [[UInt8]] = [ServerFrame.close(1000)]
-        /// What the server sends after another frame of the client.
+        /// The frames of the server after another frame of the client.
         var last: [UInt8]?
         var messages: [WebSocketMessage] = []
         /// The frames that the client sends besides its close frame.

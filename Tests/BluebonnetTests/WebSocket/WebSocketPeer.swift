@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Servers for WebSockets that nobody here wrote; see `Tests/Support/servers/websocket_peer.py` for the orders.
+/// Servers for WebSockets from other projects; see `Tests/Support/servers/websocket_peer.py` for the orders.
 enum WebSocketPeer: String, CaseIterable, Sendable {
     case websockets, aiohttp
     /// Node's "ws".
