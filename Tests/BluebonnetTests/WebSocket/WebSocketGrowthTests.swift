@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized) struct WebSocketGrowthTests {
     private typealias Fixture = WebSocketFixture
 
-    /// What an endless sender sends.
+    /// The bytes of an endless sender.
     enum Flood: String, CaseIterable, Codable {
         case large, small, empty, fragments
 
