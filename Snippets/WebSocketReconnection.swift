@@ -31,12 +31,13 @@ enum Feed {
         // snippet.reconnecting
         var last = "nothing"
         let feed = session.reconnectingWebSocket(
-            url, reconnection: WebSocketReconnection(reconnectionTime: .milliseconds(100), maximumAttempts: 10))
+            url, configuration: .init(pingInterval: .seconds(20)), reconnection: WebSocketReconnection(reconnectionTime: .milliseconds(100), maximumAttempts: 10))
         for try await event in feed.events {
             switch event {
             case .opened(let task):
                 // Messages are not repeated. The server of this feed is asked for those that were missed.
-                if last != "nothing" { try await task.send("since \(last)") }
+                // If this fails, the connection was lost again, and the next event is `.disconnected`.
+                if last != "nothing" { try? await task.send("since \(last)") }
             case .message(.text(let text)):
                 print("received", text)
                 last = text

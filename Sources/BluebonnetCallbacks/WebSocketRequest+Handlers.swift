@@ -63,7 +63,7 @@ nonisolated extension WebSocketRequest {
     ) -> Self {
         handle(on: queue, handler) { [decoder = decoder ?? sessionDecoder] message in
             do {
-                return .receivedMessage(try decoder.decode(type, from: message.data))
+                return .receivedMessage(try decoder.decode(type, from: message.payload))
             } catch {
                 return .serializerFailed(AFError(RequestError(.serialization(.decodingFailed), underlying: error)))
             }

@@ -173,10 +173,13 @@ public struct RequestError: Error, Sendable {
     /// Whether the request was cancelled.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// Whether the connection was lost or could not be made; also `true` if ``Timeouts/connect`` was exceeded.
+    /// Whether the connection was lost or could not be made.
+    ///
+    /// The value is also `true` if ``Timeouts/connect`` was exceeded, and if a WebSocket ended without a close frame or
+    /// did not answer a ping.
     public var isConnectionFailure: Bool {
         switch kind {
-        case .connection, .timedOut(.connect): true
+        case .connection, .timedOut(.connect), .webSocket(.closed(.abnormalClosure)), .webSocket(.pingUnanswered): true
         default: false
         }
     }

@@ -207,7 +207,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Runs the validators on the head of a stream or a download; returns the first error.
     private func verdict(on response: HTTPResponse) -> RequestError? {
-        guard core.sink.pausesBody else { return nil }
+        guard core.sink.pausesBody, core.sink.socket == nil else { return nil }
         let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
         let isEmpty = request?.method == .head || response.announcesNoBody
         do throws(RequestError) {

@@ -114,3 +114,19 @@ final class RecycledBuffers: Sendable {
         }
     }
 }
+
+extension Data {
+    /// The same bytes with indices from 0, which are not copied if there are many.
+    // Safety: the closure keeps the owner of the memory, and no other part of the program uses these bytes of it.
+    var rebased: Data {
+        guard startIndex != 0 else { return self }
+        guard count >= 1024 else { return Data(self) }
+        return unsafe withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return Data() }
+            let start = unsafe UnsafeMutableRawPointer(mutating: base)
+            return unsafe Data(
+                bytesNoCopy: start, count: bytes.count,
+                deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+        }
+    }
+}

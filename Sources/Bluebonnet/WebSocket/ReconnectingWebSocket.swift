@@ -92,8 +92,8 @@ public struct ReconnectingWebSocket: Sendable {
 
     /// Closes the socket, which does not reconnect, and waits until the connection has ended.
     ///
-    /// The loop receives the messages that arrive before the close frame of the server, and then ends. A wait for the
-    /// next attempt ends at once.
+    /// The loop receives the messages that arrive before the close frame of the server, and then ends; it may receive
+    /// `.disconnected` before its end. A wait for the next attempt ends at once.
     ///
     /// - Parameters:
     ///   - code: The close code; ``WebSocketCloseCode/normalClosure`` by default.

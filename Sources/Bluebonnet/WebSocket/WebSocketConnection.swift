@@ -29,7 +29,7 @@ final class WebSocketConnection: Sendable {
     /// The settings of the exchange.
     var upgrade: ExchangeOptions.Upgrade { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
 
-    var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen } }
+    var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen && !$0.hasExchangeEnded } }
     var negotiatedProtocol: String? { agreement.withLock { $0?.negotiatedProtocol } }
     var isCloseRequested: Bool { state.withLock { $0.isCloseRequested } }
     var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
@@ -69,7 +69,7 @@ final class WebSocketConnection: Sendable {
             state.exchange = exchange
             state.receiver = WebSocketReceiver(deflate: deflate)
         }
-        startKeepAlive()
+        startKeepAlive(of: core)
         if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }
         core.accept(response)?.receiveBody(with: self)
         let outcome = await core.nextOutcome()
@@ -94,11 +94,12 @@ final class WebSocketConnection: Sendable {
 
     // MARK: Time
 
-    private func startKeepAlive() {
+    private func startKeepAlive(of core: RequestCore) {
         guard let interval = configuration.pingInterval else { return }
-        let task = Task { [weak self, sleep] in
+        let task = Task { [weak self, weak core, sleep] in
             while (try? await sleep(interval)) != nil, let connection = self {
-                connection.change { $0.keepAliveElapsed() }
+                let isSuspended = core?.state == .suspended
+                connection.change { $0.keepAliveElapsed(isSuspended: isSuspended) }
             }
         }
         keepAlive.withLock { $0 = task }
@@ -227,7 +228,7 @@ final class WebSocketConnection: Sendable {
         defer { change { $0.turnEnded() } }
         guard writer.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
         // The rest of the message will not follow, so nothing else can.
-        change { $0.perform($0.phase.closeRequested(WebSocketClose(valid: .goingAway))) }
+        change { $0.beginClosing() }
         let detail = "the message is incomplete, so the WebSocket was closed"
         return RequestError(kind, detail: detail, underlying: error)
     }

@@ -8,7 +8,7 @@ public enum WebSocketMessage: Hashable, Sendable {
     case binary(Data)
 
     /// The bytes of the message; the ones of a text are UTF-8.
-    package var data: Data {
+    package var payload: Data {
         switch self {
         case .text(let text): Data(text.utf8)
         case .binary(let data): data
@@ -71,7 +71,7 @@ struct WebSocketMessageCollector {
             // The only piece of a message is not copied.
             if data.isEmpty {
                 data = piece
-            } else if let joined = RecycledBuffers.frames.joined(data, piece) {
+            } else if piece.count >= data.count / 4, let joined = RecycledBuffers.frames.joined(data, piece) {
                 data = joined
             } else {
                 data.append(piece)

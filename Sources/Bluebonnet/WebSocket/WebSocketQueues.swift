@@ -30,8 +30,9 @@ struct WebSocketQueues: ~Copyable {
     struct Effects {
         var exchange: (any Exchange)?
         var frames: [Data] = []
-        /// The exchange that has ended, to be released without the lock.
+        /// The exchange that has ended and an earlier error, to be released without the lock.
         var released: (any Exchange)?
+        var releasedError: RequestError?
         var isEnding = false
         var readsMore = false
         /// Whether the close time limit begins.
@@ -62,7 +63,7 @@ struct WebSocketQueues: ~Copyable {
     /// Whether the user has closed the connection before the peer.
     private(set) var isCloseRequested = false
     /// Whether nothing more can be sent.
-    private var hasExchangeEnded = false
+    private(set) var hasExchangeEnded = false
     /// Whether the session is shut down, so that a connection is closed as soon as it is open.
     private(set) var isShuttingDown = false
     private var isFinished = false
@@ -130,17 +131,20 @@ struct WebSocketQueues: ~Copyable {
 
     /// Returns the effects of the last changes.
     mutating func takeEffects() -> Effects {
-        var index = 0
-        while index < waiters.count {
-            if allows(waiters[index].event, isWaiting: true) {
-                effects.ready.append(waiters.remove(at: index).resumption)
-            } else {
-                index += 1
+        if !waiters.isEmpty {
+            var waiting: [Waiter] = []
+            swap(&waiting, &waiters)
+            for waiter in waiting {
+                if allows(waiter.event, isWaiting: true) {
+                    effects.ready.append(waiter.resumption)
+                } else {
+                    waiters.append(waiter)
+                }
             }
         }
         if !phase.isOpen, !isCloseLimited {
             isCloseLimited = true
-            effects.closes = !isFinished
+            effects.closes = !isFinished && !hasExchangeEnded
         }
         var taken = Effects()
         swap(&taken, &effects)
@@ -225,7 +229,9 @@ struct WebSocketQueues: ~Copyable {
 
     /// Called when the request has ended.
     mutating func finished(with error: RequestError?) {
-        (isFinished, self.error) = (true, error)
+        isFinished = true
+        effects.releasedError = self.error
+        self.error = error
         _ = phase.connectionEnded()
         for ping in pings { effects.answers.append((ping.3, nil)) }
         effects.released = exchange
@@ -246,15 +252,21 @@ struct WebSocketQueues: ~Copyable {
     /// Closes the connection because the session is shut down, now or when it is open.
     mutating func sessionShutsDown() {
         isShuttingDown = true
-        guard exchange != nil else { return }
+        if exchange != nil { beginClosing() }
+    }
+
+    /// Closes the connection with ``WebSocketCloseCode/goingAway``.
+    mutating func beginClosing() {
         perform(phase.closeRequested(WebSocketClose(valid: .goingAway)))
         if isPaused { resumeReading() }
     }
 
-    /// Called when a keep-alive ping is due; while the own reader pauses the connection, no answer can arrive.
-    mutating func keepAliveElapsed() {
-        defer { wasPaused = isPaused }
-        if !isPaused, !wasPaused { perform(phase.keepAliveElapsed()) }
+    /// Called when a keep-alive ping is due; while the own reader pauses the connection or the
+    /// request is suspended, no answer can arrive.
+    mutating func keepAliveElapsed(isSuspended: Bool) {
+        let isHeld = isPaused || isSuspended
+        if !isHeld, !wasPaused { perform(phase.keepAliveElapsed()) }
+        wasPaused = isHeld
     }
 
     /// Drops the messages that are received from now on.

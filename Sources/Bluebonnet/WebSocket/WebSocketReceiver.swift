@@ -129,7 +129,7 @@ struct WebSocketReceiver: ~Copyable {
         defer { self.message = isFinal ? nil : message }
         guard message.kind == .text else {
             // A small piece must not keep all the bytes that arrived with it.
-            return .piece(.binary(bytes.count < Self.keptSize ? Data(bytes) : bytes, isFinal: isFinal))
+            return .piece(.binary(bytes.count < Self.keptSize ? Data(bytes) : bytes.rebased, isFinal: isFinal))
         }
         let bytes = message.incomplete.isEmpty ? bytes : message.incomplete + bytes
         let rest = isFinal ? 0 : UTF8Tail.length(of: bytes)

@@ -59,7 +59,8 @@ public actor WebSocketRequest: Request {
         /// The interval between keep-alive pings; `nil`, the default, for no such pings.
         ///
         /// If the answer to a ping has not arrived when the next ping is due, the request fails with
-        /// `.webSocket(.pingUnanswered)`. The limit does not apply while your loop is too slow to read the messages.
+        /// `.webSocket(.pingUnanswered)`. The limit does not apply while your loop is too slow to read the
+        /// messages, and while the request is suspended.
         public var pingInterval: Duration?
 
         /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for

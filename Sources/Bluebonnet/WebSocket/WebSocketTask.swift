@@ -287,7 +287,7 @@ public struct WebSocketTask: Sendable {
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Value? {
                 guard let message = try await iterator.next(isolation: actor) else { return nil }
                 do {
-                    return try decoder.decode(Value.self, from: message.data)
+                    return try decoder.decode(Value.self, from: message.payload)
                 } catch {
                     throw RequestError(.serialization(.decodingFailed), underlying: error)
                 }

@@ -20,7 +20,7 @@ public struct WebSocketReply: Hashable, Sendable {
     /// - Returns: The new reply.
     public static func message(_ message: WebSocketMessage) -> Self {
         let first: UInt8 = if case .text = message { 0x81 } else { 0x82 }
-        return .frame(first, message.data)
+        return .frame(first, message.payload)
     }
 
     /// Creates a text message in one frame.

@@ -248,7 +248,8 @@ import Testing
 
     @Test func `payloads have indices from 0`() {
         var receiver = WebSocketReceiver()
-        receiver.append(Data(ServerFrame.ping("a") + ServerFrame.binary([1, 2]) + ServerFrame.pong("b")))
+        let large = ServerFrame.binary([UInt8](repeating: 7, count: 65_536))
+        receiver.append(Data(ServerFrame.ping("a") + ServerFrame.binary([1, 2]) + large + ServerFrame.pong("b")))
         while let event = receiver.next() {
             switch event {
             case .ping(let data), .pong(let data), .piece(.binary(let data, _)): #expect(data.startIndex == 0)

@@ -265,4 +265,21 @@ import Testing
         }
         await session.shutdown()
     }
+
+    // MARK: Validators
+
+    @Test func `the status 101 needs no validation, and another status is refused without it`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/socket") { Self.closing($0) }
+            router.get("/other", .text("no"))
+        }
+        let session = TestHarness.session()
+        let (messages, error) = await Fixture.messages(
+            Fixture.request(session, server).validate().webSocketTask())
+        #expect(messages == [.text("a")])
+        #expect(error == nil)
+        let (_, refusal) = await Fixture.messages(Fixture.request(session, server, "/other").webSocketTask())
+        #expect(refusal?.kind == .webSocket(.handshake(.unacceptableStatusCode(200))))
+        try await TestHarness.end(session, server)
+    }
 }

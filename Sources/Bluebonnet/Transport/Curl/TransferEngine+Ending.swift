@@ -28,6 +28,7 @@ extension TransferEngine {
         }
         if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
             multi.remove(easy)
+            upgrades.opening[transfer.id] = nil
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
         }
         if isCutOff {

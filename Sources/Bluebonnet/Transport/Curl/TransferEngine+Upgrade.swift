@@ -102,6 +102,8 @@ extension TransferEngine {
     func send(_ bytes: Data, on transfer: Transfer) {
         guard let upgrade = transfer.upgrade, !upgrade.isOutputClosed, !bytes.isEmpty else { return }
         upgrade.output.append(bytes)
+        guard !upgrade.isListed else { return }
+        upgrade.isListed = true
         upgrades.unsent.append(transfer)
     }
 
@@ -109,7 +111,10 @@ extension TransferEngine {
     func sendUpgraded() {
         guard !upgrades.unsent.isEmpty else { return }
         // A transfer that has ended has no open connection.
-        for transfer in exchange(&upgrades.unsent, with: []) { sendUpgraded(transfer) }
+        for transfer in exchange(&upgrades.unsent, with: []) {
+            transfer.upgrade?.isListed = false
+            sendUpgraded(transfer)
+        }
     }
 
     private func sendUpgraded(_ transfer: Transfer) {

@@ -178,6 +178,7 @@ actor TransferEngine: EventLoopClient {
         notifyObservers()
         pool.removeAll()
         fresh.removeAll()
+        upgrades = UpgradeQueues()
         shared.forgetTransfers()
         trust?.close()
         multis = CleartextHTTP2Streams()
@@ -225,6 +226,7 @@ actor TransferEngine: EventLoopClient {
             // transfer is therefore removed.
             leaveMulti(transfer)
             transfer.multi?.remove(easy)
+            upgrades.opening[transfer.id] = nil
             return transfer.responseBuffer.state.withdrawn()
         }
         if transfer.upgrade?.isOpen == true { return continueUpgraded(transfer) }
@@ -355,9 +357,10 @@ extension TransferEngine {
             if let multi = transfer.multi, found.insert(ObjectIdentifier(multi)).inserted { handles.append(multi) }
         }
         var counts = ConnectionCounts()
-        for multi in handles {
-            counts.open += multi.connectionCount - multi.idleConnections.endedCount
-            counts.idle += multi.idleConnections.idleSockets.count
+        for multi in handles { counts.open += multi.connectionCount - multi.idleConnections.endedCount }
+        // A connection for another protocol is in use until its transfer ends.
+        for multi in [multis.main, multis.unmultiplexed] {
+            counts.idle += multi?.idleConnections.idleSockets.count ?? 0
         }
         counts.waiting = transfers.values.count { $0.limits.isWaiting && $0.multi != nil }
         return counts
@@ -431,7 +434,7 @@ extension TransferEngine {
 
     /// Passes received bytes to the transfer's receiver.
     private func deliver(_ transfer: Transfer) {
-        if let upgrade = transfer.upgrade { return deliverPieces(upgrade, of: transfer) }
+        if let upgrade = transfer.upgrade { deliverPieces(upgrade, of: transfer) }
         transfer.deliverPiece()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }

@@ -26,6 +26,8 @@ final class UpgradableConnection {
     ///
     /// The bytes that it has sent are still read.
     var isOutputClosed = false
+    /// Whether the connection is listed because of new bytes to send.
+    var isListed = false
     /// Whether the connection waits for the next turn of the loop.
     var isWaiting = false
     /// The number of bytes of the request's head that are not sent yet.
@@ -42,7 +44,7 @@ final class UpgradableConnection {
         output.begin(with: head)
     }
 
-    /// Forgets the connection, because the request is sent again on a new one.
+    /// Forgets the connection, because it has ended, or because the request is sent again on a new one.
     func reset() {
         (socket, framing, headBytes, unread, isOutputClosed) = (nil, ResponseFraming(), 0, Data(), false)
         output = UpgradeOutput()
