@@ -31,7 +31,8 @@ enum Feed {
         // snippet.reconnecting
         var last = "nothing"
         let feed = session.reconnectingWebSocket(
-            url, configuration: .init(pingInterval: .seconds(20)), reconnection: WebSocketReconnection(reconnectionTime: .milliseconds(100), maximumAttempts: 10))
+            url, configuration: .init(pingInterval: .seconds(20)),
+            reconnection: WebSocketReconnection(reconnectionTime: .milliseconds(100), maximumAttempts: 10))
         for try await event in feed.events {
             switch event {
             case .opened(let task):
