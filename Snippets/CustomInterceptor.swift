@@ -34,7 +34,7 @@ enum CustomInterceptor {
         let mirror = try await LocalServer { router in
             router.get("/tea") { request in
                 let (attempt, guest) = (request.headers["X-Attempt"] ?? "?", request.headers["X-For"] ?? "a guest")
-                let kind = request.queryItems.first?.value ?? "Assam"
+                let kind = request.query.items.first?.value ?? "Assam"
                 return .text("\(kind) for \(guest), at attempt \(attempt)")
             }
         }

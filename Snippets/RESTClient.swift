@@ -73,7 +73,7 @@ func makeServer() async throws -> LocalServer {
     try await LocalServer { router in
         router.get("/v1/notes") { request in
             guard request.headers["Authorization"] == "Bearer token-1" else { return .status(401) }
-            let first = Int(request.queryItems.first { $0.name == "after" }?.value ?? "0") ?? 0
+            let first = Int(request.query["after"] ?? "0") ?? 0
             let page = (first + 1...min(first + 4, 10)).map { Note(id: $0, text: "note \($0)") }
             let headers: HTTPHeaders = first + 4 < 10 ? ["Link": "<?after=\(first + 4)>; rel=\"next\""] : [:]
             return .json(page, headers: headers)

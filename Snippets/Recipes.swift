@@ -243,7 +243,7 @@ let server = try await LocalServer { router in
     router.get("/users/1", .json(User(id: 1, name: "Ada")))
     router.post("/users") { .data($0.body, contentType: "application/json") }
     router.delete("/users/1", .status(200))
-    router.get("/search") { request in .text(request.queryItems.map(\.value).sorted().joined(separator: ", ")) }
+    router.get("/search") { request in .text(request.query.items.map(\.value).sorted().joined(separator: ", ")) }
     router.get("/greeting") { .text($0.headers["Accept-Language"] == "de" ? "Guten Tag" : "Hello") }
     router.get("/invalid") { _ in
         .json(["title": "The name is missing."], status: 422, headers: ["Content-Type": "application/problem+json"])
@@ -259,7 +259,7 @@ let server = try await LocalServer { router in
     router.get("/lines") { _ in .text("one\ntwo\nthree\n") }
     router.get("/events") { _ in .text("data: bloom\n\ndata: [DONE]\n\n", contentType: "text/event-stream") }
     router.get("/pages") { request in
-        let page = Int(request.queryItems.first?.value ?? "1") ?? 1
+        let page = Int(request.query.items.first?.value ?? "1") ?? 1
         let headers: HTTPHeaders = page < 3 ? ["Link": "<?page=\(page + 1)>; rel=next"] : [:]
         return .json([User(id: page, name: "Page \(page)")], headers: headers)
     }

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A response in a cache, with its freshness and a digest of the request fields in its `Vary` field.
 final class StoredResponse: Sendable {
     let response: HTTPResponse
-    let body: Data
+    let body: StoredBody
     /// The time of the last request whose response created or freshened this response.
     let requestTime: Date
     /// The time at which the response was complete.
@@ -22,7 +22,7 @@ final class StoredResponse: Sendable {
     ) {
         guard let varyFields = VaryFields(response.headers) else { return nil }
         self.response = response
-        self.body = body
+        self.body = .memory(body)
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.varyFields = varyFields

@@ -94,6 +94,15 @@ public struct HTTPRequest: Sendable {
         set { parts.cachePolicy = newValue }
     }
 
+    /// Whether the request may receive the response to an equal request that is already running; `true` by default.
+    ///
+    /// The property has an effect only if the session has a ``ResponseCache``. For the conditions, see
+    /// ``ResponseCache``.
+    public var allowsCollapsing: Bool {
+        get { parts.allowsCollapsing }
+        set { parts.allowsCollapsing = newValue }
+    }
+
     /// The speed limits for the bodies of this request, in addition to the session's limits; none by default.
     public var speedLimits: SpeedLimits {
         get { parts.speedLimits ?? SpeedLimits() }
@@ -168,6 +177,7 @@ public struct HTTPRequest: Sendable {
         var httpVersion: HTTPVersionPreference?
         var credential: Credential?
         var handlesCookies = true
+        var allowsCollapsing = true
         var proxy: Session.Configuration.Proxy?
         var priority: HTTPPriority?
         var cachePolicy: CachePolicy?
@@ -245,7 +255,7 @@ extension HTTPRequest: SecretKeeping {
             "method": method.rawValue, "url": url.redactedDescription, "headers": headers, "body": body as Any,
             "timeouts": timeouts as Any, "httpVersion": httpVersion as Any, "credential": credential as Any,
             "handlesCookies": handlesCookies, "proxy": proxy as Any, "priority": priority as Any,
-            "cachePolicy": cachePolicy as Any,
+            "cachePolicy": cachePolicy as Any, "allowsCollapsing": allowsCollapsing,
         ]
     }
 }

@@ -1,9 +1,9 @@
 package import FoundationEssentials
 
-/// Limits how many requests per second are sent to each host.
+/// Limits how many requests per second are sent to each host, or with each value of a tag.
 ///
-/// The limiter is an adapter that delays a request until its turn. Each combination of the host and the port in a URL
-/// has its own queue. Requests leave a queue in the order in which they arrived. Retries also wait in the queue and
+/// The limiter is an adapter that delays a request until its turn. Each key has its own queue. The key is the host and
+/// the port of the URL by default. Requests leave a queue in the order in which they arrived. Retries also wait in the queue and
 /// count towards the limit. Redirects do not wait and do not count.
 ///
 /// Several sessions can share one limiter. The limit then applies to their requests together.
@@ -23,28 +23,35 @@ public final class RateLimiter: RequestInterceptor {
     }
 
     private let shared: Locked<LimiterState>
+    private let key: @Sendable (HTTPRequest) -> String
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async -> Void
 
     /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
+    ///   - requestsPerSecond: The average number of requests per second that may be sent with one key.
     ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
-    public convenience init(requestsPerSecond: Double, burst: Int = 1) {
+    ///   - key: Returns the key of a request, for example the value of a tag; the host and the port of the URL by
+    ///     default. The closure must return quickly.
+    public convenience init(
+        requestsPerSecond: Double, burst: Int = 1, key: (@Sendable (_ request: HTTPRequest) -> String)? = nil
+    ) {
         let clock = ContinuousClock()
         let start = clock.now
         self.init(
-            requestsPerSecond: requestsPerSecond, burst: burst, now: { start.duration(to: clock.now) },
+            requestsPerSecond: requestsPerSecond, burst: burst, key: key, now: { start.duration(to: clock.now) },
             sleep: { try? await clock.sleep(for: $0) })
     }
 
     /// Creates a limiter with a test clock.
     package init(
-        requestsPerSecond: Double, burst: Int, now: @escaping @Sendable () -> Duration,
+        requestsPerSecond: Double, burst: Int, key: (@Sendable (HTTPRequest) -> String)? = nil,
+        now: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
         shared = Locked(LimiterState(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
+        self.key = key ?? { $0.hostAndPort }
         self.now = now
         self.sleep = sleep
     }
@@ -58,7 +65,7 @@ public final class RateLimiter: RequestInterceptor {
     /// - Throws: `CancellationError` if the task is cancelled before the request's turn.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
-        try await turn(at: Self.host(of: request.url))
+        try await turn(at: key(request))
         return request
     }
 
@@ -67,11 +74,8 @@ public final class RateLimiter: RequestInterceptor {
     /// - Parameter url: A URL with the host and the port to look up.
     /// - Returns: The number of waiting requests.
     package func waitingCount(for url: URL) -> Int {
-        shared.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
-    }
-
-    private static func host(of url: URL) -> String {
-        "\(url.host?.lowercased() ?? "")\(url.port.map { ":\($0)" } ?? "")"
+        let key = key(HTTPRequest(url: url))
+        return shared.withLock { $0.state.waitingCount(for: key) }
     }
 
     private func turn(at host: String) async throws {

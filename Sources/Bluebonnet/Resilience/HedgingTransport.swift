@@ -53,7 +53,7 @@ public final class HedgingTransport: WrappingTransport {
     public let inner: any Transport
 
     private let policy: Policy
-    private let budgets = Locked<[String: RetryBudgetState]>([:])
+    private let budget: RetryBudget
 
     /// Creates a transport.
     ///
@@ -63,6 +63,7 @@ public final class HedgingTransport: WrappingTransport {
     public init(_ inner: any Transport, policy: Policy) {
         self.inner = inner
         self.policy = policy
+        budget = RetryBudget(ratio: policy.budgetRatio, reserve: policy.reserve, key: policy.key)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
@@ -80,8 +81,7 @@ public final class HedgingTransport: WrappingTransport {
         else {
             return inner.start(request, options: options, observer: observer)
         }
-        let key = policy.key(request)
-        withBudget(of: key) { $0.requestBegan() }
+        budget.deposit(for: request)
         let exchange = HedgedExchange(observer, isSuspended: options.startsSuspended) { [inner] observer in
             // A try starts suspended, so that no head arrives before its handle is recorded.
             var options = options
@@ -93,22 +93,12 @@ public final class HedgingTransport: WrappingTransport {
             Task { [self] in
                 for _ in 1...policy.extraTries {
                     guard (try? await policy.sleep(policy.delay)) != nil, exchange.mayStart,
-                        withBudget(of: key, { $0.retryWanted() })
+                        budget.withdraw(for: request)
                     else { return }
                     exchange.startTry()
                 }
             })
         return exchange
-    }
-
-    private func withBudget<Result: Sendable>(
-        of key: String, _ use: @Sendable (inout RetryBudgetState) -> Result
-    ) -> Result {
-        let full = RetryBudgetState(ratio: policy.budgetRatio, reserve: policy.reserve)
-        return budgets.withLock { budgets in
-            if budgets[key] == nil, budgets.count >= 1000, let other = budgets.keys.first { budgets[other] = nil }
-            return use(&budgets[key, default: full])
-        }
     }
 }
 

@@ -107,12 +107,14 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     }
 }
 
+extension SerializedResponse {
+    /// The source of the response, which is the network or the session's cache.
+    public var source: ResponseSource { attempt.source }
+}
+
 extension SerializedResponse where Source == DataRequest {
     /// The body after content decoding, or `nil` if no response was received.
     public var data: Data? { attempt.data }
-
-    /// The source of the response, which is the network or the session's cache.
-    public var source: ResponseSource { attempt.source }
 
     /// Creates a response, for example for a test.
     ///

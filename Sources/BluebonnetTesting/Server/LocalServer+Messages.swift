@@ -13,8 +13,8 @@ extension LocalServer {
         /// The percent-encoded path of the request target, as it was sent.
         public let path: String
 
-        /// The query of the request target as it was sent, without the question mark; `nil` if there is no query.
-        public let query: String?
+        /// The query of the request target; empty if there is no query.
+        public let query: Query
 
         /// The HTTP version of the request.
         public let httpVersion: HTTPVersion
@@ -55,28 +55,6 @@ extension LocalServer {
         /// The body as UTF-8 text; U+FFFD replaces malformed bytes.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The decoded names and values of the query.
-        ///
-        /// The query is decoded as a form, so a `+` is decoded as a space.
-        public var queryItems: [(name: String, value: String)] {
-            (query ?? "").split(separator: "&").map { item in
-                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                return (
-                    parts.first?.percentDecoded(plusIsSpace: true) ?? "",
-                    parts.count > 1 ? parts[1].percentDecoded(plusIsSpace: true) : ""
-                )
-            }
-        }
-
-        /// Returns the first value for a name in the query; see ``queryItems``.
-        ///
-        /// - Parameter name: The decoded name.
-        /// - Returns: The decoded value; an empty string if the name has no value, `nil` if the query does not contain
-        ///   the name.
-        public func queryValue(_ name: String) -> String? {
-            queryItems.first { $0.name == name }?.value
-        }
-
         /// Decodes the body as JSON.
         ///
         /// - Parameter type: The type to decode.
@@ -90,9 +68,47 @@ extension LocalServer {
 }
 
 extension LocalServer.Request {
+    /// The query of a request target, with access by name.
+    ///
+    /// ```swift
+    /// router.get("/search") { request in .text("results for \(request.query["q"] ?? "nothing")") }
+    /// ```
+    public struct Query: Hashable, Sendable, ExpressibleByStringLiteral {
+        /// The query as it was sent, without the question mark.
+        public let text: String
+
+        /// Creates a query from its percent-encoded text.
+        ///
+        /// - Parameter text: The text without the question mark.
+        public init(_ text: String) { self.text = text }
+
+        /// Creates a query from a literal.
+        ///
+        /// - Parameter value: The text without the question mark.
+        public init(stringLiteral value: String) { self.init(value) }
+
+        /// The decoded names and values, in their order.
+        ///
+        /// The query is decoded as a form, so a `+` is decoded as a space. A value is empty if its name has no value.
+        public var items: [(name: String, value: String)] {
+            text.split(separator: "&").map { item in
+                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (
+                    parts.first?.percentDecoded(plusIsSpace: true) ?? "",
+                    parts.count > 1 ? parts[1].percentDecoded(plusIsSpace: true) : ""
+                )
+            }
+        }
+
+        /// The first decoded value for a decoded name; `nil` if the query does not contain the name.
+        ///
+        /// - Parameter name: The decoded name.
+        public subscript(_ name: String) -> String? { items.first { $0.name == name }?.value }
+    }
+
     init(_ head: RequestHead, target: RequestTarget, body: Data, trailers: HTTPHeaders, connection: Int) {
         self.init(
-            method: head.method, target: head.target, path: target.path, query: target.query,
+            method: head.method, target: head.target, path: target.path, query: Query(target.query ?? ""),
             httpVersion: head.version, headers: head.headers, body: body, bodyLength: body.count,
             bodyIsChunked: head.framing == .chunked, trailers: trailers, connection: connection)
     }

@@ -12,7 +12,7 @@ import Testing
             router.get("/users/1") { _ in .json(["name": "Ada"]) }
             router.get("/fixed", .text("always"))
             router.get("/u/:id") { request in .text(request.parameters["id"] ?? "none") }
-            router.get("/query") { request in .text(request.queryValue("q") ?? "none") }
+            router.get("/query") { request in .text(request.query["q"] ?? "none") }
             router.post("/echo") { request in
                 LocalServer.Response(headers: request.headers, body: .data(request.body))
             }

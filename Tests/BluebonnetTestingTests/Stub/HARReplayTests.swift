@@ -40,9 +40,9 @@ import Testing
             router.post("/echo") { request in .data(request.body, contentType: "application/json", status: 201) }
             router.get("/from", .redirect(to: "/via?page=2&token=s3cret"))
             router.get("/via") { request in
-                request.queryValue("token") == "s3cret" ? .redirect(to: "/fields", status: 307) : .status(403)
+                request.query["token"] == "s3cret" ? .redirect(to: "/fields", status: 307) : .status(403)
             }
-            router.get("/page") { request in .text("page \(request.query ?? "")") }
+            router.get("/page") { request in .text("page \(request.query.text)") }
             router.get("/count") { request in .text("\(request.sequence)") }
             router.get("/lines") { _ in
                 .stream { writer in for number in 1...3 { try await writer.write("line \(number)\n") } }

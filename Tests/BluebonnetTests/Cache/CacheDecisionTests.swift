@@ -199,7 +199,7 @@ struct CacheDecisionTests {
         let new = try CacheFixtures.stored(["Cache-Control": "max-age=60, public"], body: "new", for: request, at: 5)
         for candidates in [[old, new], [new, old]] {
             let found = try #require(CacheDecision.newest(candidates, for: request))
-            #expect(String(decoding: found.body, as: UTF8.self) == "new")
+            #expect(String(decoding: try found.body.all(), as: UTF8.self) == "new")
         }
     }
 

@@ -107,20 +107,22 @@ extension CacheExchangeTests {
         #expect(await scene.answer("/a").source == .network)
     }
 
-    @Test func `streams do not use the cache and are not stored`() async throws {
+    @Test func `a stream uses the cache and fills it`() async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let url = try #require(URL(string: "http://stub.test/"))
-        for _ in 0..<2 {
-            for try await _ in scene.session.streamRequest(url).streamTask().bytes {}
-        }
-        #expect(scene.transport.requestCount == 2)
-        #expect(await scene.answer().source == .network)
         var request = HTTPRequest(url: url)
         request.cachePolicy = .returnCacheDontLoad
-        let task = scene.session.streamRequest(request).streamTask()
-        await #expect { for try await _ in task.bytes {} } throws: {
+        let early = scene.session.streamRequest(request).streamTask()
+        await #expect { for try await _ in early.bytes {} } throws: {
             ($0 as? RequestError)?.kind == .cache(.notStored)
         }
+        for try await _ in scene.session.streamRequest(url).streamTask().bytes {}
+        for one in [request, HTTPRequest(url: url)] {
+            let text = try await scene.session.streamRequest(one).streamTask().bytes.reduce(into: Data()) { $0 += $1 }
+            #expect(text == Data("hello".utf8))
+        }
+        #expect(await scene.answer().source == .cache)
+        #expect(scene.transport.requestCount == 1)
     }
 
     @Test func `HEAD uses the response of a GET, and updates or removes it`() async throws {

@@ -154,4 +154,55 @@ import Testing
         #expect(statistics.hits + statistics.misses == (hasDisk ? 2000 : 10_000) * raceMultiplier)
         await first.session.shutdown()
     }
+
+    @Test func `Equal requests with leaders that are cancelled or suspended all end, with the right bodies`() async throws
+    {
+        let scene = Self.scene()
+        try await race { iteration in
+            let url = try Self.url(iteration / 20)
+            let made = scene.session.request(url)
+            async let answer = made.serializingData().response
+            await dawdle(iteration)
+            switch iteration % 4 {
+            case 0: made.cancel()
+            case 1:
+                made.suspend()
+                await dawdle(iteration / 5)
+                made.resume()
+            default: break
+            }
+            Self.check(await answer, url)
+        }
+        #expect(await scene.session.withAllRequests { $0.count } == 0)
+        #expect(scene.transport.requestCount < 10_000 * raceMultiplier)
+        await scene.session.shutdown()
+    }
+
+    @Test func `Streams that fill the cache and read from it end once, with the right bodies`() async throws {
+        let body = String(repeating: "0123456789", count: 20_000)
+        let scene = CacheTestSession(memoryCapacity: 4 << 20) { request in
+            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: request.url.path() + body)
+        }
+        try await race(groups: 20) { iteration in
+            let url = try Self.url(iteration / 7)
+            let request = scene.session.streamRequest(url)
+            let task = request.streamTask()
+            async let control: Void = {
+                await dawdle(iteration)
+                if iteration % 3 == 0 { request.cancel() }
+                request.suspend()
+                await dawdle(iteration / 3)
+                request.resume()
+            }()
+            do {
+                let received = try await task.bytes.reduce(into: Data()) { $0 += $1 }
+                #expect(received == Data((url.path() + body).utf8))
+            } catch {
+                #expect((error as? RequestError)?.isCancellation == true, "\(error)")
+            }
+            await control
+        }
+        #expect(scene.cache.statistics.hits > 0)
+        await scene.session.shutdown()
+    }
 }

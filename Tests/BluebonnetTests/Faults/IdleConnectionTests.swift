@@ -170,7 +170,7 @@ import Testing
     @Test func `a status line that claims HTTP/2 does not enable sharing of the connection`() async throws {
         let server = try await LocalServer { router in
             router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
-            router.get("/echo") { request in .text(request.query ?? "") }
+            router.get("/echo") { request in .text(request.query.text) }
         }
         let session = TestHarness.session()
         for round in 1...10 {
@@ -205,7 +205,7 @@ import Testing
                 for await _ in releases { break }
                 return .text("held")
             }
-            router.get("/echo") { request in .text(request.query ?? "") }
+            router.get("/echo") { request in .text(request.query.text) }
         }
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(60), idle: .seconds(60)) }

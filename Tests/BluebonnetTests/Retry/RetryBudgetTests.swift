@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import Bluebonnet
@@ -44,12 +45,33 @@ struct RetryBudgetTests {
         #expect(state.balance == before + 1)
     }
 
-    @Test func `all policies that share a budget use it`() {
+    @Test func `all policies that share a budget use it`() throws {
+        let request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
         let budget = RetryBudget(reserve: 2)
         let policies = [RetryPolicy(budget: budget), RetryPolicy(retryLimit: 7, budget: budget)]
-        #expect(policies[0].budget?.withdraw() == true)
-        #expect(policies[1].budget?.withdraw() == true)
-        #expect(policies[0].budget?.withdraw() == false)
-        #expect(budget.balance == 0)
+        #expect(policies[0].budget?.withdraw(for: request) == true)
+        #expect(policies[1].budget?.withdraw(for: request) == true)
+        #expect(policies[0].budget?.withdraw(for: request) == false)
+        #expect(budget.balance(for: request) == 0)
+    }
+
+    @Test func `each key has its own retries`() throws {
+        let requests = try ["http://a.test/1", "http://a.test:80/2", "http://a.test:81/", "https://b.test/"].map {
+            HTTPRequest(url: try #require(URL(string: $0)))
+        }
+        let perHost = RetryBudget.perHost(reserve: 1)
+        #expect(requests.map { perHost.withdraw(for: $0) } == [true, false, true, true])
+        let perPath = RetryBudget(reserve: 1) { $0.url.path() }
+        #expect(requests.map { perPath.withdraw(for: $0) } == [true, true, true, false])
+        perPath.deposit(for: requests[3])
+        #expect(requests.map { perPath.balance(for: $0) } == [0, 0, 0, 0])
+    }
+
+    @Test func `the number of keys is bounded`() throws {
+        let budget = RetryBudget(reserve: 1) { $0.url.path() }
+        for index in 0..<3000 {
+            #expect(budget.withdraw(for: HTTPRequest(url: try #require(URL(string: "http://a.test/\(index)")))))
+        }
+        #expect(budget.keyCount == 1000)
     }
 }

@@ -296,7 +296,7 @@ import Testing
         // The reserve, and what these earned.
         #expect(server.requestCount <= 100 + 10 + 10)
         #expect(server.requestCount >= 100 + 10)
-        #expect(budget.balance == 0)
+        #expect(budget.balance(for: HTTPRequest(url: server.url("/"))) == 0)
         let before = server.requestCount
         await storm(300)
         #expect(server.requestCount - before <= 330)

@@ -17,7 +17,7 @@ import Testing
         try await LocalServer { router in
             router.get("/items") { request in
                 guard request.headers["Authorization"] == "Bearer 1" else { return .status(401) }
-                let number = Int(request.queryItems.first { $0.name == "page" }?.value ?? "1") ?? 0
+                let number = Int(request.query["page"] ?? "1") ?? 0
                 let headers: HTTPHeaders = number < 3 ? ["Link": "<?page=\(number + 1)>; rel=\"next\""] : [:]
                 return .json(
                     Page(number: number, next: number < 3 ? "/items?page=\(number + 1)" : nil), headers: headers)

@@ -112,4 +112,20 @@ import Testing
         #expect(try await task.value == "ok")
         await session.shutdown()
     }
+
+    @Test func `each value of a tag has its own queue`() async throws {
+        let limiter = RateLimiter(
+            requestsPerSecond: 1, burst: 1, key: { $0.tags[TenantTag.self] ?? "" }, now: { [clock] in clock.now },
+            sleep: { [clock] _ in await clock.sleep() })
+        let transport = StubTransport { _ in .ok }
+        let session = Session(interceptor: limiter, transport: transport)
+        var request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
+        for tenant in ["a", "b", "c"] {
+            request.tags[TenantTag.self] = tenant
+            #expect(try await session.request(request).serializingData().value.isEmpty)
+        }
+        #expect(transport.requestCount == 3)
+    }
+
+    private enum TenantTag: RequestTag { typealias Value = String }
 }

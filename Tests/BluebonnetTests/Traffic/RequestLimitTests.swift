@@ -33,7 +33,7 @@ import Testing
         try await LocalServer { router in
             router.get("/") { request in
                 await counter.handle { try? await Task.sleep(for: .milliseconds(5)) }
-                return .text(request.queryItems.first?.value ?? "none")
+                return .text(request.query.items.first?.value ?? "none")
             }
             router.get("/moved", .redirect(to: "/"))
             router.get("/first") { _ in
@@ -166,7 +166,7 @@ import Testing
         let values = await responses
         #expect(values == ["1", "2", "3", "4", "5"])
         _ = await firstResponse
-        let started = server.requests.dropFirst().map { $0.queryItems.first?.value }
+        let started = server.requests.dropFirst().map { $0.query.items.first?.value }
         #expect(started.count == 5)
         #expect(started.prefix(2) == ["3", "5"])
         // They reach the transport in any order, because their closures run on the global executor.

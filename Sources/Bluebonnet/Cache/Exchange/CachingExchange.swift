@@ -9,39 +9,55 @@ final class CachingExchange: Exchange {
     let cacheRequest: CacheRequest
     let options: ExchangeOptions
     let observer: any ExchangeObserver
-    let cache: ResponseCache
-    private let transport: any Transport
-    private let whenEnded: @Sendable (CachingExchange) -> Void
+    private let owner: CachingTransport
     let state: Locked<CachingExchangeState>
     /// The state of the exchange with the server.
     let fetch = Locked<Fetch>(Fetch())
+    /// The wait for the leader of a group.
+    private let wait = Locked<Wait?>(nil)
 
     /// The data of a running exchange with the server.
     struct Fetch: Sendable {
         var validated: StoredResponse?
         var isConditional = false
         var began = Date.distantPast
-        /// Whether the observer receives the body itself; such a response cannot be stored.
+        /// Whether the observer has received the head, and receives the body itself.
         var isForwarded = false
+        /// Whether the server failed, and the stored response replaces the response that is being cancelled.
+        var servesStale = false
+        /// The head of a response that may be stored while the observer's receiver reads its body.
+        var storable: HTTPResponse?
+        var storing: Storing?
         /// The epoch of the cache key when the fetch began.
         ///
         /// If the epoch has changed since then, the response is not stored.
         var epoch: UInt64 = 0
     }
 
+    /// A body that is written while it is read.
+    struct Storing: Sendable {
+        let writer: ResponseWriter
+        let receiver: StoringReceiver
+    }
+
+    private struct Wait: Sendable {
+        let began = ContinuousClock.now
+        var timer: Task<Void, Never>?
+    }
+
     init(
         _ request: HTTPRequest, _ cacheRequest: CacheRequest, options: ExchangeOptions, observer: any ExchangeObserver,
-        cache: ResponseCache, inner: any Transport, whenEnded: @escaping @Sendable (CachingExchange) -> Void
+        owner: CachingTransport
     ) {
         self.request = request
         self.cacheRequest = cacheRequest
         self.options = options
         self.observer = observer
-        self.cache = cache
-        self.whenEnded = whenEnded
-        transport = inner
+        self.owner = owner
         state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
     }
+
+    var cache: ResponseCache { owner.cache }
 
     /// Changes the state, and releases the values of the earlier stage outside the lock.
     func change<Result>(_ body: (inout CachingExchangeState) -> Result) -> Result {
@@ -54,14 +70,54 @@ final class CachingExchange: Exchange {
 
     // MARK: Looking up
 
-    /// Looks up a response, or fetches it.
+    /// Looks up a response, waits for the response to an equal request, or fetches the response.
     func begin() {
-        guard cacheRequest.mayBeAnswered, !options.pausesBody else {
-            return cacheRequest.isForCacheOnly ? found(notStored) : startFetch(of: request)
+        guard cacheRequest.mayBeAnswered else {
+            return cacheRequest.isForCacheOnly ? found(.notStored) : startFetch(of: request)
         }
         let decision = decision(cache.inMemory(cacheRequest.key))
+        if decision.isAnswer { return carryOut(decision) }
+        guard sharesFetch else { return lookUp(decision) }
+        // The leader looks up again, because the earlier leader may have stored a response meanwhile.
+        if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
+            lookUp(self.decision(cache.inMemory(cacheRequest.key)))
+        } else {
+            startTimer()
+        }
+        if state.withLock({ $0.isEnded }) { owner.leave(self, handsOn: true) }
+    }
+
+    /// Goes on after the leader of the group has left.
+    ///
+    /// - Parameter leads: Whether this exchange is the leader now.
+    func carryOn(leads: Bool) {
+        wait.withLock { $0?.timer }?.cancel()
+        if leads, state.withLock({ $0.isSuspended }) { owner.leave(self, handsOn: true) }
+        lookUp(decision(cache.inMemory(cacheRequest.key)))
+    }
+
+    /// Whether the request may receive the response to an equal request, and vice versa.
+    private var sharesFetch: Bool {
+        let control = cacheRequest.control
+        return cacheRequest.method == .get && request.allowsCollapsing && !options.pausesBody
+            && !options.startsSuspended && !request.hasSpeedLimits && !cacheRequest.isForCacheOnly
+            && !control.noCache && control.maxAge == nil && control.minFresh == nil
+            && cacheRequest.policy != .reloadRevalidating
+    }
+
+    /// Limits the time of the wait for another request.
+    private func startTimer() {
+        guard let limit = owner.totalLimit(of: request) else { return }
+        let timer = Task {
+            try? await Task.sleep(for: limit)
+            if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
+        }
+        wait.withLock { $0 = Wait(timer: timer) }
+    }
+
+    private func lookUp(_ decision: CacheDecision) {
         guard cache.hasDisk, !decision.hasEntry else { return carryOut(decision) }
-        Task { carryOut(self.decision(cache.onDisk(cacheRequest))) }
+        Task { carryOut(self.decision(cache.onDisk(cacheRequest, inPieces: options.pausesBody))) }
     }
 
     private func decision(_ candidates: [StoredResponse]) -> CacheDecision {
@@ -74,45 +130,93 @@ final class CachingExchange: Exchange {
         case .network: startFetch(of: request)
         case .stored(let entry):
             cache.count { $0.hits += 1 }
-            found(outcome(with: entry, at: cache.now()))
+            found(answer(with: entry, at: cache.now()))
         case .validate(let entry, let conditions):
-            var conditional = request
-            for field in conditions { conditional.headers.update(field) }
-            startFetch(of: conditional, validating: entry, isConditional: !conditions.isEmpty)
-        case .unsatisfiable: found(notStored)
+            startFetch(of: request, validating: entry, with: conditions)
+        case .unsatisfiable: found(.notStored)
         }
     }
 
-    /// Creates an outcome from a stored response.
-    func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
-        ExchangeOutcome(
+    /// Validates a stored response that was already delivered (RFC 5861 §3).
+    private func validateBehind(_ entry: StoredResponse, with conditions: HTTPHeaders) {
+        var options = ExchangeOptions(
+            maximumResponseBytes: options.maximumResponseBytes, pausesRedirects: true, willStore: options.willStore)
+        options.collectsBody = true
+        let exchange = CachingExchange(
+            request, cacheRequest, options: options, observer: SilentObserver(), owner: owner)
+        guard owner.startsBehind(exchange, .validation(cacheRequest.key, selector: entry.selector)) else { return }
+        exchange.startFetch(of: request, validating: entry, with: conditions)
+    }
+
+    /// Creates an answer from a stored response.
+    func answer(with entry: StoredResponse, at now: Date) -> HeldResponse {
+        HeldResponse(
             response: entry.response(at: now, url: request.url, keepsCoding: cacheRequest.keepsCoding),
-            body: cacheRequest.method == .head ? Data() : entry.body,
-            source: .cache)
+            body: cacheRequest.method == .head ? .memory(Data()) : entry.body, source: .cache)
     }
 
-    private var notStored: ExchangeOutcome {
-        ExchangeOutcome(response: nil, error: RequestError(.cache(.notStored)))
-    }
+    // MARK: Delivering
 
-    private func found(_ outcome: ExchangeOutcome) {
-        if change({ $0.found(outcome) }) { Task { deliver() } }
+    func found(_ answer: HeldResponse) {
+        if change({ $0.found(answer) }) { Task { deliver() } }
     }
 
     private func deliver() {
-        if let outcome = change({ $0.delivering() }) { complete(outcome) }
+        let headFirst = options.pausesBody
+        guard let answer = change({ $0.delivering(headFirst: headFirst) }) else { return }
+        if headFirst, answer.error == nil, let response = answer.response {
+            observer.exchangeDidReceiveHead(response)
+        } else {
+            complete(answer.wholeOutcome())
+        }
     }
+
+    /// Delivers the body to its receiver until the receiver pauses.
+    private func runDelivery() {
+        while true {
+            switch change({ $0.nextStep() }) {
+            case .wait: return
+            case .complete(let outcome): return complete(outcome)
+            case .read(let answer, let offset, let receiver):
+                let error: RequestError?
+                var action = ReceiveAction.proceed
+                var count = 0
+                do throws(SystemError) {
+                    let bytes = try answer.body.read(from: offset, upTo: Self.pieceSize)
+                    count = bytes.count
+                    action = receiver.receive(bytes)
+                    observer.exchangeDidReceive(
+                        Int64(offset + count), ofExpected: answer.response?.expectedContentLength)
+                    error = action == .stop ? RequestError(.cancelled) : nil
+                } catch let failure {
+                    error = RequestError(.cache(.notStored), underlying: failure)
+                }
+                change { $0.delivered(count, isPaused: action == .pause, error: error) }
+            }
+        }
+    }
+
+    /// The maximum number of bytes that are read from a file at once.
+    private static let pieceSize = 64 * 1024
 
     // MARK: Fetching
 
-    func startFetch(of request: HTTPRequest, validating entry: StoredResponse? = nil, isConditional: Bool = false) {
-        guard let isSuspended = change({ $0.willFetch() }) else { return }
-        let epoch = cache.epoch(of: cacheRequest.key)
-        let fetch = Fetch(validated: entry, isConditional: isConditional, began: cache.now(), epoch: epoch)
+    func startFetch(
+        of request: HTTPRequest, validating entry: StoredResponse? = nil, with conditions: HTTPHeaders = [:]
+    ) {
+        guard let isSuspended = change({ $0.willFetch() }) else { return owner.leave(self, handsOn: true) }
+        let fetch = Fetch(
+            validated: entry, isConditional: !conditions.isEmpty, began: cache.now(),
+            epoch: cache.epoch(of: cacheRequest.key))
         _ = self.fetch.withLock { Swift.exchange(&$0, with: fetch) }
+        var request = request
+        for field in conditions { request.headers.update(field) }
+        if let wait = wait.withLock({ $0 }), let limit = owner.totalLimit(of: request) {
+            request.timeouts.total = max(limit - (.now - wait.began), .milliseconds(1))
+        }
         var options = options
         options.startsSuspended = isSuspended
-        let exchange = transport.start(request, options: options, observer: self)
+        let exchange = owner.inner.start(request, options: options, observer: self)
         if change({ $0.exchangeStarted(exchange) }) { exchange.cancel() }
         if state.withLock({ $0.isSuspended }) != isSuspended { align() }
         handleEvents()
@@ -147,46 +251,76 @@ final class CachingExchange: Exchange {
 
     /// Delivers the outcome; the state ensures that this happens only once.
     private func complete(_ outcome: ExchangeOutcome) {
-        whenEnded(self)
+        wait.withLock { $0?.timer }?.cancel()
+        owner.ended(self)
+        // After a timeout, the followers go on together, because one after the other would take too long.
+        owner.leave(self, handsOn: outcome.error.map { !$0.isTimeout } ?? false)
         observer.exchangeDidComplete(outcome)
     }
 
-    private func stop(with error: RequestError, inTask: Bool) {
+    private func stop(with error: RequestError, isShutDown: Bool = false) {
         switch change({ $0.stopped(with: error) }) {
         case .nothing: break
-        case .cancel(let exchange): exchange.cancel()
+        // The shutdown of the inner transport ends its exchanges.
+        case .cancel(let exchange): if !isShutDown { exchange.cancel() }
         case .complete(let outcome, let interruption):
             interruption?()
-            if inTask { Task { complete(outcome) } } else { complete(outcome) }
+            if isShutDown { complete(outcome) } else { Task { complete(outcome) } }
         }
     }
 
-    func shutDown() { stop(with: RequestError(.sessionShutDown), inTask: false) }
+    func shutDown() { stop(with: RequestError(.sessionShutDown), isShutDown: true) }
 
     // MARK: Exchange
 
-    func cancel() { stop(with: RequestError(.cancelled), inTask: true) }
+    func cancel() { stop(with: RequestError(.cancelled)) }
 
     func suspend() {
         state.withLock { $0.isSuspended = true }
+        if !owner.follows(self) { owner.leave(self, handsOn: true) }
         align()
     }
 
     func resume() {
-        let isHeld = state.withLock { state in
+        let (isHeld, runs) = state.withLock { state in
             state.isSuspended = false
-            if case .held = state.stage { return true }
-            return false
+            if case .held = state.stage { return (true, false) }
+            return (false, state.resumesDelivery())
         }
         if isHeld { Task { deliver() } }
+        if runs { Task { runDelivery() } }
         align()
     }
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
-        state.withLock { $0.inner }?.receiveBody(with: receiver)
+        if let inner = state.withLock({ $0.inner }) {
+            return inner.receiveBody(with: receiver.map { storing($0, of: inner) })
+        }
+        if let receiver {
+            if change({ $0.resumesDelivery { $0.receiver = receiver } }) { Task { runDelivery() } }
+        } else if let answer = change({ $0.collected() }) {
+            Task { complete(answer.wholeOutcome()) }
+        }
     }
 
-    func receiveMore() { state.withLock { $0.inner }?.receiveMore() }
+    /// Returns a receiver that also stores the body, if the response may be stored.
+    private func storing(_ receiver: any BodyReceiver, of inner: any Exchange) -> any BodyReceiver {
+        guard let head = fetch.withLock({ $0.storable }),
+            let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength)
+        else { return receiver }
+        let storing = Storing(
+            writer: writer, receiver: StoringReceiver(receiver, writer: writer) { inner.receiveMore() })
+        fetch.withLock { $0.storing = storing }
+        return storing.receiver
+    }
+
+    func receiveMore() {
+        if let inner = state.withLock({ $0.inner }) {
+            if fetch.withLock({ $0.storing })?.receiver.readerContinues() ?? true { inner.receiveMore() }
+        } else if change({ $0.resumesDelivery { ($0.isPaused, $0.wantsMore) = (false, true) } }) {
+            Task { runDelivery() }
+        }
+    }
 }
 
 extension CacheDecision {
@@ -197,147 +331,12 @@ extension CacheDecision {
         case .network, .unsatisfiable: false
         }
     }
-}
 
-/// Decides how to handle the server's response, and applies the decision.
-extension CachingExchange: ExchangeObserver {
-    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
-        observer.exchangeDidSend(sent, ofExpected: expected)
-    }
-
-    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        observer.exchangeDidReceive(received, ofExpected: expected)
-    }
-
-    func exchangeDidReceiveHead(_ response: HTTPResponse) {
-        if state.withLock({ $0.received(.head(response)) }) { handleEvents() }
-    }
-
-    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        if state.withLock({ $0.received(.outcome(outcome)) }) { handleEvents() }
-    }
-
-    /// Handles a head whose body is held back.
-    ///
-    /// The body is held back if the request needs this, or if the response is a redirect.
-    func received(_ response: HTTPResponse) {
-        guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
-            fetch.withLock { $0.isForwarded = true }
-            return observer.exchangeDidReceiveHead(response)
+    /// Whether a stored response answers the request immediately.
+    fileprivate var isAnswer: Bool {
+        switch self {
+        case .stored: true
+        case .network, .unsatisfiable, .validate: false
         }
-        inner.receiveBody(with: nil)
-    }
-
-    /// Whether to receive the short body of a redirect in order to store the response.
-    private func isWorthCollecting(_ response: HTTPResponse) -> Bool {
-        if response.statusCode == 304 { return true }
-        guard let length = response.expectedContentLength, length <= Self.longestRedirect else { return false }
-        return Storability.allows(statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
-    }
-
-    private static let longestRedirect: Int64 = 64 * 1024
-
-    /// Handles the end of the inner exchange.
-    func completed(_ outcome: ExchangeOutcome) {
-        let fetch = fetch.withLock { $0 }
-        let now = cache.now()
-        let verdict = CacheVerdict(
-            outcome, of: cacheRequest, validating: fetch.validated, isConditional: fetch.isConditional, now: now)
-        switch verdict {
-        case .pass:
-            countMiss(outcome)
-            finish(outcome)
-        case .serveStale(let entry):
-            cache.count { $0.staleResponses += 1 }
-            finish(self.outcome(with: entry, at: now))
-        case .refetch:
-            guard change({ $0.willWork() }) else { return finish(outcome) }
-            Task {
-                cache.drop(cacheRequest.key)
-                startFetch(of: request)
-            }
-        case .store where fetch.isForwarded:
-            countMiss(outcome)
-            finish(outcome)
-        case .store, .drop, .freshen, .compareHead, .forget:
-            store(outcome, verdict, fetch, now)
-        }
-    }
-
-    /// Applies the verdict on the global executor, before the outcome is delivered.
-    private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
-        guard change({ $0.willWork() }) else { return finish(outcome) }
-        let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
-        if change({ $0.workBegan { task.cancel() } }) { task.cancel() }
-    }
-
-    private func stored(
-        _ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date
-    ) async -> ExchangeOutcome {
-        guard let response = outcome.response else { return outcome }
-        switch verdict {
-        case .store:
-            countMiss(outcome)
-            await storeResponse(response, outcome.body, fetch, now)
-        case .drop:
-            countMiss(outcome)
-            cache.drop(cacheRequest.key)
-        case .freshen(let entry):
-            guard
-                let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-            else { return outcome }
-            cache.count { $0.validations += 1 }
-            cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
-            return ExchangeOutcome(
-                response: fresh.validatedResponse(url: request.url, keepsCoding: cacheRequest.keepsCoding),
-                body: fresh.body, metrics: outcome.metrics, source: .validated)
-        case .compareHead: compare(response, fetch, now)
-        case .forget(let keys): cache.forget(keys)
-        case .pass, .serveStale, .refetch: break
-        }
-        return outcome
-    }
-
-    /// Stores a response in the form that the handler returns.
-    private func storeResponse(_ response: HTTPResponse, _ body: Data, _ fetch: Fetch, _ now: Date) async {
-        var kept = CachedResponse(response: response, data: body)
-        if let willStore = options.willStore {
-            guard let chosen = await willStore(kept), !Task.isCancelled else { return }
-            kept = chosen
-            guard
-                Storability.allows(
-                    statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest)
-            else { return }
-        }
-        guard !Task.isCancelled, kept.storagePolicy != .notAllowed else { return }
-        let entry = StoredResponse(
-            kept.response, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: cacheRequest,
-            requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
-        if let entry { cache.store(entry, for: cacheRequest.key, since: fetch.epoch) }
-    }
-
-    /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
-    private func compare(_ response: HTTPResponse, _ fetch: Fetch, _ now: Date) {
-        let candidates = cache.inMemory(cacheRequest.key) + cache.onDisk(cacheRequest)
-        guard let entry = CacheDecision.newest(candidates, for: cacheRequest) else { return }
-        guard
-            Freshening.isSame(entry, response),
-            let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-        else { return cache.drop(entry, for: cacheRequest.key) }
-        cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
-    }
-
-    private func countMiss(_ outcome: ExchangeOutcome) {
-        if cacheRequest.mayBeAnswered, !options.pausesBody, outcome.error == nil { cache.count { $0.misses += 1 } }
-    }
-}
-
-extension Data {
-    /// Returns the bytes in memory of exactly their size; a body of a known length is not copied.
-    fileprivate func withoutSlack(expected: Int64?) -> Data {
-        guard expected != Int64(count) else { return self }
-        var copy = Data(capacity: count)
-        copy.append(self)
-        return copy
     }
 }

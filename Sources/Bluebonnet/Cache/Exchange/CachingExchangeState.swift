@@ -6,24 +6,50 @@ import FoundationEssentials
 ///
 /// An exchange has one of two sequences of stages:
 ///
-/// - with a stored response: `working` (the lookup), `held` (the response waits for its delivery), `ended`;
-/// - with the server: `working` (the lookup), `fetching`, `working` (storing the response or preparing another
-///   request), `ended`.
+/// - with a stored response: `working` (the lookup), `held` (the response waits for its delivery), `delivering` (the
+///   body follows the head, if the caller wants the head first), `ended`;
+/// - with the server: `working` (the lookup, or the wait for an equal request), `fetching`, `working` (storing the
+///   response or preparing another request), and then `ended`, or `held` if the caller wants the head first.
 ///
-/// A cancellation ends every stage immediately, except `fetching`. In this stage, the cancellation cancels the inner
-/// exchange. The stage ends when the inner exchange ends.
+/// A cancellation ends every stage immediately, except `fetching` and a `delivering` stage whose receiver is running.
+/// In the first, the cancellation cancels the inner exchange, and the stage ends with the inner exchange. The second
+/// ends when the receiver returns.
 ///
 /// Events of the inner exchange wait until the inner exchange is recorded, because their handling may need it.
 struct CachingExchangeState {
     enum Stage {
-        /// The stored response is being looked up, or the received response is being stored; the closure interrupts the
-        /// work.
+        /// The stored response is being looked up, an equal request is being awaited, or the received response is being
+        /// stored; the closure interrupts the work.
         case working((@Sendable () -> Void)?)
-        /// The outcome is available, but has not been delivered.
-        case held(ExchangeOutcome)
+        /// The response is available, but has not been delivered.
+        case held(HeldResponse)
         /// The inner exchange is running. The value is `nil` until the inner exchange is recorded.
         case fetching((any Exchange)?)
+        /// The head has been delivered, and the body is delivered when the caller wants it.
+        case delivering(Delivery)
         case ended
+    }
+
+    /// The delivery of a body.
+    struct Delivery {
+        let answer: HeldResponse
+        var receiver: (any BodyReceiver)?
+        var offset = 0
+        /// Whether a thread is reading the body or runs the receiver.
+        var isRunning = false
+        /// Whether the receiver wants no more bytes for now.
+        var isPaused = false
+        /// Whether the receiver has asked for more bytes while it was running.
+        var wantsMore = false
+        /// The error with which the delivery ends.
+        var error: RequestError?
+    }
+
+    /// The next step of a delivery.
+    enum DeliveryStep {
+        case wait
+        case read(HeldResponse, offset: Int, any BodyReceiver)
+        case complete(ExchangeOutcome)
     }
 
     /// An event of the inner exchange.
@@ -42,7 +68,7 @@ struct CachingExchangeState {
     }
 
     private(set) var stage = Stage.working(nil)
-    /// Whether an available outcome must wait.
+    /// Whether an available response must wait.
     var isSuspended: Bool
     private var isCancelled = false
     private var events: [Event] = []
@@ -53,21 +79,73 @@ struct CachingExchangeState {
         self.isSuspended = isSuspended
     }
 
+    var isEnded: Bool { if case .ended = stage { true } else { false } }
+
     var inner: (any Exchange)? { if case .fetching(let exchange) = stage { exchange } else { nil } }
 
-    /// Records the outcome; returns whether it may be delivered immediately.
-    mutating func found(_ outcome: ExchangeOutcome) -> Bool {
+    // MARK: Delivering
+
+    /// Records the response; returns whether it may be delivered immediately.
+    mutating func found(_ answer: HeldResponse) -> Bool {
         guard case .working = stage else { return false }
-        stage = .held(outcome)
+        stage = .held(answer)
         return !isSuspended
     }
 
-    /// Returns the outcome to deliver; `nil` if the exchange is suspended or has no outcome to deliver.
-    mutating func delivering() -> ExchangeOutcome? {
-        guard case .held(let outcome) = stage, !isSuspended else { return nil }
-        stage = .ended
-        return outcome
+    /// Returns the response to deliver; `nil` if the exchange is suspended or has no response to deliver.
+    ///
+    /// - Parameter headFirst: Whether the body is delivered only on demand.
+    mutating func delivering(headFirst: Bool) -> HeldResponse? {
+        guard case .held(let answer) = stage, !isSuspended else { return nil }
+        stage = headFirst ? .delivering(Delivery(answer: answer)) : .ended
+        return answer
     }
+
+    /// Ends a delivery whose body is collected; returns the response.
+    mutating func collected() -> HeldResponse? {
+        guard case .delivering(let delivery) = stage, !delivery.isRunning else { return nil }
+        stage = .ended
+        return delivery.answer
+    }
+
+    /// Changes the delivery; returns whether the caller must now run it.
+    mutating func resumesDelivery(_ change: (inout Delivery) -> Void = { _ in }) -> Bool {
+        guard case .delivering(var delivery) = stage else { return false }
+        change(&delivery)
+        if !delivery.isRunning { delivery.wantsMore = false }
+        let runs = delivery.receiver != nil && !delivery.isRunning && !delivery.isPaused && !isSuspended
+        if runs { delivery.isRunning = true }
+        stage = .delivering(delivery)
+        return runs
+    }
+
+    /// Returns the next step of a running delivery, and ends its run if it has to wait.
+    mutating func nextStep() -> DeliveryStep {
+        guard case .delivering(var delivery) = stage, let receiver = delivery.receiver else { return .wait }
+        let isComplete = delivery.offset == delivery.answer.body.count
+        if delivery.error != nil || (isComplete && !isSuspended && !delivery.isPaused) {
+            stage = .ended
+            return .complete(delivery.answer.outcome(body: Data(), error: delivery.error))
+        }
+        if isSuspended || delivery.isPaused {
+            delivery.isRunning = false
+            stage = .delivering(delivery)
+            return .wait
+        }
+        return .read(delivery.answer, offset: delivery.offset, receiver)
+    }
+
+    /// Records a delivered piece of the body, or a failure.
+    mutating func delivered(_ count: Int, isPaused: Bool, error: RequestError?) {
+        guard case .delivering(var delivery) = stage else { return }
+        delivery.offset += count
+        delivery.isPaused = isPaused && !delivery.wantsMore
+        delivery.wantsMore = false
+        delivery.error = delivery.error ?? error
+        stage = .delivering(delivery)
+    }
+
+    // MARK: Fetching
 
     /// Starts the fetch; returns whether the inner exchange starts suspended, or `nil` if it must not start.
     mutating func willFetch() -> Bool? {
@@ -132,8 +210,12 @@ struct CachingExchangeState {
         switch stage {
         case .ended: return .nothing
         case .fetching(let exchange): return exchange.map(Action.cancel) ?? .nothing
+        case .delivering(var delivery) where delivery.isRunning:
+            delivery.error = delivery.error ?? error
+            stage = .delivering(delivery)
+            return .nothing
         case .working(let closure): interruption = closure
-        case .held: break
+        case .held, .delivering: break
         }
         stage = .ended
         return .complete(ExchangeOutcome(response: nil, error: error), interruption: interruption)

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// A transport that adds a response cache to a session's transport.
 ///
-/// Only a session with a cache has this transport. Requests for which no stored response can be used are sent to the
-/// inner transport unchanged. These include streams and downloads, which receive their bodies piece by piece.
+/// Only a session with a cache has this transport. Requests that ask for another protocol are sent to the inner
+/// transport unchanged.
 final class CachingTransport: Transport {
     /// The session's settings that a cache needs.
     struct Settings: Sendable {
@@ -19,6 +19,8 @@ final class CachingTransport: Transport {
         /// The settings that determine the resource of a URL and the coding of its body, as text; empty for default
         /// settings.
         var view = ""
+        /// The session's limit for an exchange, if it is set.
+        var totalLimit: Duration?
     }
 
     let inner: any Transport
@@ -28,6 +30,7 @@ final class CachingTransport: Transport {
 
     private struct ActiveExchanges {
         var running: [ObjectIdentifier: CachingExchange] = [:]
+        var groups = FetchGroups<CachingExchange>()
         var isShutDown = false
     }
 
@@ -40,7 +43,8 @@ final class CachingTransport: Transport {
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
             // A transport without `cookieStorage` may wrap another transport that stores cookies.
             hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
-            keepsCoding: !configuration.decodesContent, view: configuration.view)
+            keepsCoding: !configuration.decodesContent, view: configuration.view,
+            totalLimit: configuration.timeouts.total)
     }
 
     var executor: (any TaskExecutor)? { inner.executor }
@@ -51,21 +55,27 @@ final class CachingTransport: Transport {
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
-        let cacheRequest = CacheRequest(request, settings: settings)
-        if options.pausesBody, Invalidation.isSafe(request.method), !cacheRequest.isForCacheOnly {
+        let exchange = CachingExchange(
+            request, CacheRequest(request, settings: settings), options: options, observer: observer, owner: self)
+        // After the shutdown, the inner transport reports the error.
+        guard options.upgrade == nil, starts(exchange) else {
             return inner.start(request, options: options, observer: observer)
         }
-        let exchange = CachingExchange(
-            request, cacheRequest, options: options, observer: observer, cache: cache, inner: inner
-        ) { [weak self] exchange in self?.ended(exchange) }
-        let isShutDown = active.withLock { active in
-            if !active.isShutDown { active.running[ObjectIdentifier(exchange)] = exchange }
-            return active.isShutDown
-        }
-        // After the shutdown, the inner transport reports the error.
-        if isShutDown { return inner.start(request, options: options, observer: observer) }
         exchange.begin()
         return exchange
+    }
+
+    /// Records an exchange; returns `false` after the shutdown.
+    private func starts(_ exchange: CachingExchange, _ key: FetchKey? = nil) -> Bool {
+        active.withLock { active in
+            if active.isShutDown { return false }
+            if let key {
+                guard !active.groups.contains(key) else { return false }
+                _ = active.groups.join(exchange, key)
+            }
+            active.running[ObjectIdentifier(exchange)] = exchange
+            return true
+        }
     }
 
     func shutDown() async {
@@ -77,8 +87,38 @@ final class CachingTransport: Transport {
         await inner.shutDown()
     }
 
-    private func ended(_ exchange: CachingExchange) {
+    /// Records the end of an exchange.
+    func ended(_ exchange: CachingExchange) {
         active.withLock { _ = $0.running.removeValue(forKey: ObjectIdentifier(exchange)) }
+    }
+
+    /// Returns the limit of an exchange for a request, if the limit is set.
+    func totalLimit(of request: HTTPRequest) -> Duration? { request.timeouts.total ?? settings.totalLimit }
+
+    // MARK: Equal requests
+
+    /// Adds an exchange to the group of a key; returns whether it leads.
+    func join(_ exchange: CachingExchange, _ key: FetchKey) -> Bool {
+        active.withLock { $0.groups.join(exchange, key) }
+    }
+
+    /// Records an exchange that no request waits for; returns `false` if another one has the same key.
+    func startsBehind(_ exchange: CachingExchange, _ key: FetchKey) -> Bool { starts(exchange, key) }
+
+    /// Whether an exchange waits for the leader of its group.
+    func follows(_ exchange: CachingExchange) -> Bool { active.withLock { $0.groups.follows(exchange) } }
+
+    /// Removes an exchange from its group, and lets the next leader or all other members go on.
+    ///
+    /// - Parameters:
+    ///   - exchange: The exchange.
+    ///   - handsOn: Whether another exchange becomes the leader; otherwise, all of them go on.
+    func leave(_ exchange: CachingExchange, handsOn: Bool) {
+        switch active.withLock({ $0.groups.leave(exchange, handsOn: handsOn) }) {
+        case .none: break
+        case .leader(let next): Task { next.carryOn(leads: true) }
+        case .all(let followers): Task { for follower in followers { follower.carryOn(leads: false) } }
+        }
     }
 }
 

@@ -159,7 +159,7 @@ enum EntryFile {
         content.write(entry.responseTime.timeIntervalSince1970.bitPattern)
         content.write(entry.selector)
         content.write(Data(entry.response.head.composed))
-        content.write(entry.body)
+        content.write(entry.body.data)
         return Data(magic) + Digest.sha256(of: content.bytes) + content.bytes
     }
 

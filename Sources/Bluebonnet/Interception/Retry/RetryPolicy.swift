@@ -175,7 +175,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
-        if state.retryCount == 0 { budget?.deposit() }
+        if state.retryCount == 0 { budget?.deposit(for: request) }
         return request
     }
 
@@ -189,8 +189,14 @@ public struct RetryPolicy: RequestInterceptor {
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         let delay = delay(after: RetryCase(request, error), now: now(), random: random())
-        guard let delay, budget?.withdraw() ?? true else { return .doNotRetry }
+        guard let delay, withdraws(for: request) else { return .doNotRetry }
         return delay > .zero ? .retryWithDelay(delay) : .retry
+    }
+
+    /// Takes a retry from the budget, if there is one; returns whether the request may be retried.
+    private func withdraws(for request: any Request) -> Bool {
+        guard let budget, let first = request.requests.first else { return true }
+        return budget.withdraw(for: first)
     }
 
     /// Returns whether the policy would retry the request.
@@ -312,28 +318,59 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 /// All copies of a policy share its budget, and several policies can share one budget. A policy adds to the budget only
 /// if it is used as an adapter and a retrier. For this, pass the policy to ``Session``'s `interceptor:` or to
 /// ``Request/interceptor(_:)``. A policy that is used only as a retrier takes from the budget and never adds to it.
+///
+/// A budget can have a separate number for each key, for example for each host or for each value of a tag. A failing
+/// server then does not take the retries of the others.
 public final class RetryBudget: Sendable {
-    private let state: Locked<RetryBudgetState>
+    private let full: RetryBudgetState
+    private let key: @Sendable (HTTPRequest) -> String
+    private let states = Locked<[String: RetryBudgetState]>([:])
 
     /// Creates a full budget.
     ///
     /// - Parameters:
     ///   - ratio: The fraction of a retry that the first attempt of each request adds, from 0 to 1; 0.1 by default.
     ///   - reserve: The initial number of retries, which is also the maximum; 10 by default. With 0, the maximum is 1.
-    public init(ratio: Double = 0.1, reserve: UInt = 10) {
-        state = Locked(RetryBudgetState(ratio: ratio, reserve: reserve))
+    ///   - key: Returns the key of a request; by default, all requests have the same key. The closure must return
+    ///     quickly. The budget keeps the numbers of at most 1,000 keys, and a further key replaces any other.
+    public init(
+        ratio: Double = 0.1, reserve: UInt = 10, key: @escaping @Sendable (_ request: HTTPRequest) -> String = { _ in "" }
+    ) {
+        full = RetryBudgetState(ratio: ratio, reserve: reserve)
+        self.key = key
     }
 
-    /// The number of retries that are available now.
-    package var balance: Int { state.withLock { $0.balance } }
+    /// Creates a full budget for each host and port.
+    ///
+    /// - Parameters:
+    ///   - ratio: The fraction of a retry that the first attempt of each request adds, from 0 to 1; 0.1 by default.
+    ///   - reserve: The initial number of retries for each host; 10 by default.
+    /// - Returns: The budget.
+    public static func perHost(ratio: Double = 0.1, reserve: UInt = 10) -> RetryBudget {
+        RetryBudget(ratio: ratio, reserve: reserve) { $0.hostAndPort }
+    }
+
+    /// The number of keys with a number of their own.
+    var keyCount: Int { states.withLock { $0.count } }
+
+    /// The number of retries that are available for a request now.
+    package func balance(for request: HTTPRequest) -> Int { change(request) { $0.balance } }
 
     /// Adds a fraction of a retry; a ``RetryPolicy`` calls this method before the first attempt of each request.
-    package func deposit() { state.withLock { $0.requestBegan() } }
+    package func deposit(for request: HTTPRequest) { change(request) { $0.requestBegan() } }
 
     /// Takes one retry from the budget.
     ///
     /// - Returns: Whether a retry was available.
-    package func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
+    package func withdraw(for request: HTTPRequest) -> Bool { change(request) { $0.retryWanted() } }
+
+    private func change<Result>(_ request: HTTPRequest, _ use: (inout RetryBudgetState) -> Result) -> Result {
+        let key = key(request)
+        return states.withLock { states in
+            if states[key] == nil, states.count >= 1000, let other = states.keys.first { states[other] = nil }
+            return use(&states[key, default: full])
+        }
+    }
 }
 
 /// The state of a budget, which counts in thousandths of a retry.

@@ -1,0 +1,151 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Streams, downloads and requests with a closure for the head, which receive the body piece by piece.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheStreamTests {
+    private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+    private static let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })
+
+    private enum Kind: CaseIterable, Sendable { case data, head, stream, download }
+
+    /// Receives a response in one of the ways; returns the body and the source.
+    private static func receive(_ kind: Kind, _ session: Session, _ url: URL) async throws -> (Data, ResponseSource?) {
+        let before = session.configuration.cache?.statistics ?? .init()
+        var received = Data()
+        switch kind {
+        case .data: received = try await session.request(url).serializingData().value
+        case .head: received = try await session.request(url).onHTTPResponse { _ in .allow }.serializingData().value
+        case .stream:
+            for try await bytes in session.streamRequest(url).streamTask().bytes { received.append(bytes) }
+        case .download:
+            let directory = try TestDirectory()
+            let file = directory.url.appending(path: "file")
+            received = try Data(contentsOf: await session.download(url, to: .file(file)).serializingURL().value)
+        }
+        let after = session.configuration.cache?.statistics ?? .init()
+        if after.validations > before.validations { return (received, .validated) }
+        let isStored = after.hits + after.staleResponses > before.hits + before.staleResponses
+        return (received, isStored ? .cache : .network)
+    }
+
+    private static func server(_ headers: HTTPHeaders = minute) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.get("/") { request in
+                request.headers["If-None-Match"] == nil ? .data(body, headers: headers) : .status(304)
+            }
+        }
+    }
+
+    @Test(arguments: Kind.allCases, [false, true])
+    private func `a body that one request has read is the body of all others`(
+        first: Kind, hasDisk: Bool
+    ) async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache(memoryCapacity: hasDisk ? 0 : 16 << 20, directory: hasDisk ? directory.url : nil)
+        let session = Session(configuration: configuration)
+        let (body, source) = try await Self.receive(first, session, server.url("/"))
+        #expect(body == Self.body && source == .network)
+        for second in Kind.allCases {
+            let (again, cached) = try await Self.receive(second, session, server.url("/"))
+            #expect(again == Self.body && cached == .cache)
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: Kind.allCases)
+    private func `a stale body is validated`(kind: Kind) async throws {
+        let server = try await Self.server(["Cache-Control": "max-age=0", "ETag": "\"1\""])
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        for source in [ResponseSource.network, .validated] {
+            let (body, found) = try await Self.receive(kind, session, server.url("/"))
+            #expect(body == Self.body && found == source)
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: Kind.allCases)
+    private func `a stale body replaces a failure`(kind: Kind) async throws {
+        let hasFailed = Locked(false)
+        let server = try await LocalServer { router in
+            router.get("/") { _ in
+                hasFailed.withLock({ Swift.exchange(&$0, with: true) })
+                    ? .status(503)
+                    : .data(Self.body, headers: ["Cache-Control": "max-age=0, stale-if-error=60", "ETag": "\"1\""])
+            }
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        for source in [ResponseSource.network, .cache] {
+            let (body, found) = try await Self.receive(kind, session, server.url("/"))
+            #expect(body == Self.body && found == source)
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `an abandoned stream leaves nothing`() async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        var configuration = Session.Configuration()
+        let cache = ResponseCache(memoryCapacity: 0, directory: directory.url)
+        configuration.cache = cache
+        let session = Session(configuration: configuration)
+        let task = session.streamRequest(server.url("/")).streamTask()
+        for try await _ in task.bytes { break }
+        task.cancel()
+        while await session.withAllRequests({ $0.count }) > 0 { await Task.yield() }
+        let (body, source) = try await Self.receive(.stream, session, server.url("/"))
+        #expect(body == Self.body && source == .network)
+        #expect(cache.statistics.stores == 1)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `a reader that pauses gets the whole body from the cache`() async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache(memoryCapacity: 0, directory: directory.url)
+        let session = Session(configuration: configuration)
+        for source in [ResponseSource.network, .cache] {
+            let request = session.streamRequest(server.url("/"))
+            let task = request.streamTask()
+            var received = Data()
+            for try await bytes in task.bytes {
+                request.suspend()
+                received.append(bytes)
+                for _ in 0..<5 { await Task.yield() }
+                request.resume()
+            }
+            #expect(received == Self.body)
+            #expect(configuration.cache?.statistics.hits == (source == .cache ? 1 : 0))
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `a handler decides about a stream, too`() async throws {
+        let server = try await Self.server()
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration, cachedResponseHandler: .doNotCache)
+        for _ in 0..<2 {
+            let (body, source) = try await Self.receive(.stream, session, server.url("/"))
+            #expect(body == Self.body && source == .network)
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+}
