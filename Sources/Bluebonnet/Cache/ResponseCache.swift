@@ -131,7 +131,9 @@ public final class ResponseCache: Sendable {
         let entry =
             CacheDecision.newest(candidates, for: request)
             ?? CacheDecision.newest(onDisk(request), for: request)
-        return entry.map { CachedResponse(response: $0.response, data: $0.body.data, storagePolicy: $0.storagePolicy) }
+        return entry.flatMap { $0.isPart ? nil : $0 }.map {
+            CachedResponse(response: $0.response, data: $0.body.data, storagePolicy: $0.storagePolicy)
+        }
     }
 
     /// The statistics and the current size of the cache.

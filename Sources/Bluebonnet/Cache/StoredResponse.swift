@@ -35,11 +35,16 @@ final class StoredResponse: Sendable {
     }
 
     /// Creates a stored response from the response to a request.
+    ///
+    /// An incomplete response becomes a part of its representation.
     convenience init?(
         _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
-        storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
+        storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk, isComplete: Bool = true
     ) {
-        guard let varyFields = VaryFields(response.headers) else { return nil }
+        guard
+            let response = response.stored(count: body.count, for: request, at: responseTime, isComplete: isComplete),
+            let varyFields = VaryFields(response.headers)
+        else { return nil }
         self.init(
             response, body: body, selector: request.selector(for: varyFields), requestTime: requestTime,
             responseTime: responseTime, storagePolicy: storagePolicy)
@@ -61,18 +66,6 @@ final class StoredResponse: Sendable {
     /// The number of bytes that the response occupies in memory, approximately.
     var cost: Int {
         body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }
-    }
-
-    /// Returns the head for a request at the given time, with the `Age` field (RFC 9111 §5.1).
-    func response(at now: Date, url: URL, keepsCoding: Bool) -> HTTPResponse {
-        var headers = response.headers
-        headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
-        return HTTPResponse(url: url, head: response.head.with(headers), keepsCoding: keepsCoding)
-    }
-
-    /// Returns the stored head, for the request that validated the response.
-    func validatedResponse(url: URL, keepsCoding: Bool) -> HTTPResponse {
-        HTTPResponse(url: url, head: response.head, keepsCoding: keepsCoding)
     }
 }
 

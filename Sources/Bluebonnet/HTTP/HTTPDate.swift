@@ -8,8 +8,8 @@ enum HTTPDate {
     /// Parses a date in one of the three formats that a recipient must accept.
     ///
     /// The formats are `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
-    /// `Sun Nov  6 08:49:37 1994`. The name of the day must be valid, but need not match the date. A leap second
-    /// (`:60`) is the same as the following second.
+    /// `Sun Nov  6 08:49:37 1994`, in any case (RFC 9111 §4.2). The name of the day must be valid, but need not match
+    /// the date. A leap second (`:60`) is the same as the following second.
     ///
     /// - Parameters:
     ///   - text: The value of a field, or an element of it.
@@ -17,7 +17,7 @@ enum HTTPDate {
     ///     future is treated as a date in the past.
     /// - Returns: The time, or `nil` if the text is not a valid date, such as February 30.
     static func parse(_ text: some StringProtocol, now: Date = Date()) -> Date? {
-        var scanner = Scanner(bytes: Array(text.trimmed.utf8))
+        var scanner = Scanner(bytes: text.trimmed.utf8.map { $0 &- 0x41 < 26 ? $0 | 0x20 : $0 })
         let time: Date?
         // The long names come first, because "Sun" is a prefix of "Sunday".
         if scanner.name(of: longDays) != nil {
@@ -54,7 +54,24 @@ enum HTTPDate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// Reads text from front to back.
+    /// Returns a time as servers send it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    static func format(_ date: Date) -> String {
+        let seconds = Int(limited(date.timeIntervalSince1970).rounded(.down))
+        let second = (seconds % 86_400 + 86_400) % 86_400
+        let number = (seconds - second) / 86_400
+        func start(_ year: Int, _ month: Int) -> Int { days(year, month, 1) ?? .max }
+        func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let estimate = 1970 + Int((Double(number) / 365.2425).rounded(.down))
+        let year = [estimate + 1, estimate].first { start($0, 1) <= number } ?? estimate - 1
+        let month = (2...12).last { start(year, $0) <= number } ?? 1
+        // The first of January 1970 was a Thursday.
+        let name = shortDays[((number + 3) % 7 + 7) % 7]
+        let clock = [second / 3600, second / 60 % 60, second % 60].map(padded).joined(separator: ":")
+        let century = padded(year / 100) + padded(year % 100)
+        return "\(name), \(padded(number - start(year, month) + 1)) \(months[month - 1]) \(century) \(clock) GMT"
+    }
+
+    /// Reads text in lower case from front to back.
     private struct Scanner {
         let bytes: [UInt8]
         var position = 0
@@ -121,7 +138,7 @@ enum HTTPDate {
         }
 
         private mutating func take(_ text: String) -> Bool {
-            guard bytes[position...].starts(with: text.utf8) else { return false }
+            guard bytes[position...].starts(with: text.utf8, by: { $0 == $1 | 0x20 }) else { return false }
             position += text.utf8.count
             return true
         }

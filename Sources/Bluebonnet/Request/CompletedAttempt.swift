@@ -40,6 +40,8 @@ final class CompletedAttempt: Sendable {
 
     var source: ResponseSource { outcome?.source ?? .network }
 
+    var cacheStatus: CacheStatus? { outcome?.cacheStatus }
+
     /// Returns the same attempt with another error.
     func failing(with error: RequestError) -> CompletedAttempt {
         CompletedAttempt(

@@ -43,7 +43,8 @@ extension ExchangeOutcome {
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }
         return ExchangeOutcome(
-            response: response?.with(history), body: body, error: error, metrics: metrics, source: source)
+            response: response?.with(history), body: body, error: error, metrics: metrics, source: source,
+            cacheStatus: cacheStatus)
     }
 }
 

@@ -75,7 +75,7 @@ struct RedirectFollower {
             return ExchangeOutcome(
                 response: outcome.response, body: outcome.body,
                 error: error.about(outcome.response, body: outcome.body),
-                metrics: outcome.metrics, source: outcome.source)
+                metrics: outcome.metrics, source: outcome.source, cacheStatus: outcome.cacheStatus)
         case .head(let response):
             let outcome = await core.abandonedOutcome()
             return ExchangeOutcome(response: response, error: error, metrics: outcome.metrics)

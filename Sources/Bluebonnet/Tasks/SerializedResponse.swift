@@ -110,6 +110,9 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 extension SerializedResponse {
     /// The source of the response, which is the network or the session's cache.
     public var source: ResponseSource { attempt.source }
+
+    /// The way in which the session's cache handled the request (RFC 9211), or `nil` if the session has no cache.
+    public var cacheStatus: CacheStatus? { attempt.cacheStatus }
 }
 
 extension SerializedResponse where Source == DataRequest {

@@ -320,6 +320,9 @@ public final class ExchangeOutcome: Sendable {
     /// The source of the response; `.network` if it did not come from a cache.
     public let source: ResponseSource
 
+    /// The way in which the session's cache handled the request; `nil` if the session has no cache.
+    public let cacheStatus: CacheStatus?
+
     /// Creates an outcome.
     ///
     /// - Parameters:
@@ -328,14 +331,22 @@ public final class ExchangeOutcome: Sendable {
     ///   - error: The error with which the exchange failed; `nil`, the default, if the response is complete.
     ///   - metrics: The metrics of the exchange; `nil` by default.
     ///   - source: The source of the response; `.network` by default.
+    ///   - cacheStatus: The way in which a cache handled the request; `nil` by default.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,
-        source: ResponseSource = .network
+        source: ResponseSource = .network, cacheStatus: CacheStatus? = nil
     ) {
         self.response = response
         self.body = body
         self.error = error
         self.metrics = metrics
         self.source = source
+        self.cacheStatus = cacheStatus
+    }
+
+    /// Returns the same outcome with the status of a cache.
+    func with(_ status: CacheStatus?) -> ExchangeOutcome {
+        ExchangeOutcome(
+            response: response, body: body, error: error, metrics: metrics, source: source, cacheStatus: status)
     }
 }

@@ -32,6 +32,9 @@ struct CacheControlTests {
         Row("no argument", "max-age") { $0.maxAge = 0 },
         Row("an empty argument", "max-age=") { $0.maxAge = 0 },
         Row("a space before the argument", "max-age= 5") { $0.maxAge = 0 },
+        Row("a space after the name", "max-age =5, no-store =1") { ($0.maxAge, $0.noStore) = (0, true) },
+        Row("RFC 5861 §3", "stale-while-revalidate=5") { $0.staleWhileRevalidate = 5 },
+        Row("RFC 5861 §3: no number", "stale-while-revalidate") { _ in },
         Row("spaces around", "  max-age=5  ,\tno-cache ") { ($0.maxAge, $0.noCache) = (5, true) },
         Row("§5.2.2.4: with names of fields", "no-cache=\"Set-Cookie, X-A\", private=\"X-B\"") {
             ($0.noCache, $0.isPrivate) = (true, true)

@@ -6,7 +6,7 @@ import Testing
 /// A stored response, a request, and the decision about it (RFC 9111 §4, §5.2).
 struct CacheDecisionTests {
     enum Expected: Equatable, Sendable {
-        case network, stored, unsatisfiable
+        case network, stored, unsatisfiable, other
         case validate([String: String])
     }
 
@@ -89,7 +89,7 @@ struct CacheDecisionTests {
         Row("the user's own condition", minute, request: ["If-None-Match": "\"2\""], .network),
         Row("the user's own time", minute, request: ["If-Modified-Since": CacheFixtures.date(0)], .network),
         Row("the user's own If-Match", minute, request: ["If-Match": "\"2\""], .network),
-        Row("RFC 9110 §14.2: a part", minute, request: ["Range": "bytes=0-1"], .network),
+        Row("RFC 9110 §14.2: a part", minute, request: ["Range": "bytes=0-1"], .stored),
         // Methods.
         Row("RFC 9110 §9.3.2: HEAD, fresh", minute, method: .head, .stored),
         Row("§4.3.5: HEAD, stale", minute, age: 61, method: .head, .network),
@@ -125,7 +125,8 @@ struct CacheDecisionTests {
         switch decision {
         case .network: .network
         case .stored: .stored
-        case .validate(_, let conditions): .validate(conditions.dictionary)
+        case .storedWhileRevalidating, .complete: .other
+        case .validate(_, let conditions, _): .validate(conditions.dictionary)
         case .unsatisfiable: .unsatisfiable
         }
     }
@@ -148,6 +149,9 @@ struct CacheDecisionTests {
         }
     }
 
+    private static func vary(_ name: String) -> HTTPHeaders { ["Vary": "Accept-\(name)"] }
+    private static func language(_ value: String) -> HTTPHeaders { ["Accept-Language": value] }
+
     static let matches: [Match] = [
         Match("§4.1: no Vary", [:], ["Accept": "a"], ["Accept": "b"], true),
         Match("§4.1: the same", ["Vary": "Accept"], ["Accept": "a"], ["accept": "a"], true),
@@ -156,6 +160,37 @@ struct CacheDecisionTests {
         Match("§4.1: none and an empty one", ["Vary": "Accept"], [:], ["Accept": ""], false),
         Match("§4.1: none and none", ["Vary": "Accept"], [:], [:], true),
         Match("§4.1: white space", ["Vary": "Accept"], ["Accept": "a,  b"], ["Accept": " a , b"], true),
+        // Fields of content negotiation.
+        Match("§4.1: order", vary("Language"), language("en, de"), language("de,en"), true),
+        Match("§4.1: case", vary("Language"), language("en-GB"), language("EN-gb"), true),
+        Match("§4.1: a weight of 1", vary("Language"), language("en"), language("en;q=1"), true),
+        Match("§4.1: a weight of 1.000", vary("Language"), language("en;q=1.0"), language("en; Q = 1.000"), true),
+        Match("§4.1: trailing zeros", vary("Language"), language("en;q=0.5"), language("en;q=0.500"), true),
+        Match("§4.1: a weight of 0", vary("Language"), language("en;q=0"), language("en;q=0.0"), true),
+        Match("§4.1: 0 is not 1", vary("Language"), language("en;q=0"), language("en"), false),
+        Match("§4.1: other weights", vary("Language"), language("en;q=0.5"), language("en;q=0.6"), false),
+        Match("§4.1: weights of others", vary("Language"), language("a;q=0.5, b"), language("a, b;q=0.5"), false),
+        Match("§4.1: empty elements", vary("Language"), language("a, , b,"), language("a, b"), true),
+        Match("§4.1: one more", vary("Language"), language("a, b"), language("a, b, c"), false),
+        Match(
+            "§4.1: codings", vary("Encoding"), ["Accept-Encoding": "gzip, br;q=0.9"],
+            ["Accept-Encoding": "BR;q=0.90,GZIP"], true),
+        Match("§4.1: no coding", vary("Encoding"), ["Accept-Encoding": ""], [:], false),
+        Match(
+            "§4.1: types", ["Vary": "Accept"], ["Accept": "text/html, */*;q=0.10"], ["Accept": "*/*;q=0.1,TEXT/html"],
+            true),
+        Match(
+            "§4.1: names of parameters", ["Vary": "Accept"], ["Accept": "text/a;Level=1"],
+            ["Accept": "text/a; level=1"],
+            true),
+        Match(
+            "§4.1: values of parameters", ["Vary": "Accept"], ["Accept": "text/a;p=A"], ["Accept": "text/a;p=a"], false),
+        Match(
+            "§4.1: quoted values", ["Vary": "Accept"], ["Accept": "text/a;p=\"a;q=1\""], ["Accept": "text/a;p=\"a\""],
+            false),
+        Match("§4.1: the order of unknown fields", ["Vary": "A"], ["A": "1, 2"], ["A": "2, 1"], false),
+        Match("§4.1: the case of unknown fields", ["Vary": "A"], ["A": "a"], ["A": "A"], false),
+        Match("§4.1: the order of User-Agent", ["Vary": "User-Agent"], ["User-Agent": "a"], ["User-Agent": "A"], false),
         Match(
             "§4.1: joined fields", ["Vary": "A"],
             [HTTPHeader(name: "A", value: "1"), HTTPHeader(name: "A", value: "2")],

@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 struct CachingExchangeStateTests {
-    private static let outcome = HeldResponse(response: nil, body: .memory(Data()), source: .cache)
+    private static let outcome = HeldResponse(response: nil, body: .memory(Data()), bytes: 0..<0, source: .cache)
 
     private static func tells(_ action: CachingExchangeState.Action) -> Bool {
         if case .complete = action { true } else { false }

@@ -65,6 +65,11 @@ struct FreshnessTests {
         Row(
             testDescription: "§5.1: of two fields the first",
             headers: [HTTPHeader(name: "Age", value: "30"), HTTPHeader(name: "Age", value: "60")], age: 30),
+        Row(testDescription: "§5.1: parameters are ignored", headers: ["Age": "30;foo=bar"], age: 30),
+        Row(
+            testDescription: "§4.2: dates in the wrong case",
+            headers: ["Expires": date(90).uppercased(), "Date": date(0).lowercased()], lifetime: 90),
+        Row(testDescription: "§4.2.2: 206", headers: ["Last-Modified": date(-1000)], status: 206, lifetime: 100),
         Row(testDescription: "§5.1: no number", headers: ["Age": "old"]),
         Row(testDescription: "§5.1: negative", headers: ["Age": "-30"]),
         Row(testDescription: "§1.2.2: too large an age", headers: ["Age": "99999999999999999999"], age: 2_147_483_648),

@@ -39,7 +39,43 @@ struct StorabilityTests {
         Row("§4.1: a * among names", false, ["Vary": "Accept, *"]),
         Row("§4.1: Vary", true, ["Vary": "Accept"]),
         Row("§3.3: a part", false, status: 206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-1/9"]),
-        Row("§3.3: all of it, of which a part was asked for", false, request: ["Range": "bytes=0-1"]),
+        Row("§3.3: all of it, of which a part was asked for", true, request: ["Range": "bytes=0-1"]),
+        Row(
+            "§3.3: a part that was asked for", true, status: 206,
+            ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-1/9"], request: ["Range": "bytes=0-1"]),
+        Row(
+            "§3.3: a part without a lifetime", true, status: 206, ["Content-Range": "bytes 0-1/9"],
+            request: ["Range": "bytes=0-1"]),
+        Row(
+            "§3.3: a part of unknown size", false, status: 206, ["Content-Range": "bytes 0-1/*"],
+            request: ["Range": "bytes=0-1"]),
+        Row(
+            "§3.3: a part, no-store", false, status: 206,
+            ["Content-Range": "bytes 0-1/9", "Cache-Control": "no-store"], request: ["Range": "bytes=0-1"]),
+        Row("§3.3: several ranges", false, request: ["Range": "bytes=0-1,3-4"]),
+        Row(
+            "RFC 9110 §9.3.3: POST", true, ["Cache-Control": "max-age=60", "Content-Location": "http://a.test/x"],
+            method: .post),
+        Row(
+            "RFC 9110 §9.3.3: POST with Expires", true, ["Expires": CacheFixtures.date(60), "Content-Location": "/x"],
+            method: .post),
+        Row(
+            "RFC 9110 §9.3.3: POST elsewhere", false, ["Cache-Control": "max-age=60", "Content-Location": "/y"],
+            method: .post),
+        Row(
+            "RFC 9110 §9.3.3: POST of another origin", false,
+            ["Cache-Control": "max-age=60", "Content-Location": "https://a.test/x"], method: .post),
+        Row("RFC 9110 §9.3.3: POST without a lifetime", false, ["Content-Location": "/x"], method: .post),
+        Row(
+            "RFC 9110 §9.3.3: POST, 201", false, status: 201,
+            ["Cache-Control": "max-age=60", "Content-Location": "/x"], method: .post),
+        Row(
+            "RFC 9110 §9.3.3: POST, no-store", false,
+            ["Cache-Control": "max-age=60, no-store", "Content-Location": "/x"], method: .post),
+        Row(
+            "RFC 9110 §9.3.4: PUT", false, ["Cache-Control": "max-age=60", "Content-Location": "/x"], method: .put),
+        Row(
+            "§3: QUERY", false, ["Cache-Control": "max-age=60", "Content-Location": "/x"], method: .query),
         Row("§3: POST", false, ["Cache-Control": "max-age=60"], method: .post),
         Row("§3: HEAD", false, ["Cache-Control": "max-age=60"], method: .head),
         Row("§3: PUT", false, ["Cache-Control": "max-age=60"], method: .put),

@@ -40,9 +40,11 @@ extension CachingExchange: ExchangeObserver {
 
     /// Whether to receive the body before the observer receives the head.
     ///
-    /// The body of a redirect is short, and is needed to store the response.
+    /// The body of a redirect is short, and is needed to store the response. A 304 or 206 response to the cache's own
+    /// condition is not the response to the request.
     private func isWorthCollecting(_ response: HTTPResponse, _ fetch: Fetch) -> Bool {
         if response.statusCode == 304 { return !options.pausesBody || fetch.isConditional }
+        if response.statusCode == 206, fetch.validated != nil { return options.collectsBody }
         guard (300...399).contains(response.statusCode), let length = response.expectedContentLength,
             length <= Self.longestRedirect
         else { return false }
@@ -55,41 +57,46 @@ extension CachingExchange: ExchangeObserver {
     func completed(_ outcome: ExchangeOutcome) {
         let fetch = fetch.withLock { $0 }
         let now = cache.now()
-        if fetch.servesStale, let entry = fetch.validated, change({ $0.willWork() }) {
-            cache.count { $0.staleResponses += 1 }
-            return found(answer(with: entry, at: now))
-        }
-        let verdict = CacheVerdict(
-            outcome, of: cacheRequest, validating: fetch.validated, isConditional: fetch.isConditional, now: now)
+        let status = CacheStatus(forward: fetch.reason, status: outcome.response?.statusCode)
+        let outcome = outcome.with(status)
+        let verdict =
+            if fetch.servesStale, let entry = fetch.validated {
+                CacheVerdict.serveStale(entry)
+            } else {
+                CacheVerdict(
+                    outcome, of: cacheRequest, validating: fetch.validated, isConditional: fetch.isConditional,
+                    isBackground: fetch.isBackground, count: fetch.storing?.receiver.count, now: now)
+            }
         switch verdict {
-        case .pass:
-            countMiss(outcome)
-            discard(fetch.storing)
-            deliver(outcome, fetch)
+        case .pass: pass(outcome, fetch)
         case .serveStale(let entry):
-            guard !fetch.isForwarded, change({ $0.willWork() }) else { return deliver(outcome, fetch) }
+            guard !fetch.isForwarded, change({ $0.willWork() }) else { return pass(outcome, fetch) }
             cache.count { $0.staleResponses += 1 }
-            found(answer(with: entry, at: now))
+            found(
+                HeldResponse(
+                    entry, to: cacheRequest, at: now, status: status.with(ttl: entry.ttl(at: now))) ?? .notStored)
         case .refetch:
             guard change({ $0.willWork() }) else { return finish(outcome) }
             Task {
                 cache.drop(cacheRequest.key)
-                startFetch(of: request)
+                startFetch(because: fetch.reason)
             }
-        case .store where fetch.isForwarded && !options.collectsBody && fetch.storing == nil:
-            countMiss(outcome)
-            finish(outcome)
-        case .store, .drop, .freshen, .compareHead, .forget:
-            store(outcome, verdict, fetch, now)
+        // A body that a reader receives is stored only if it was written meanwhile.
+        case .store where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil: pass(outcome, fetch)
+        // The handler receives complete responses only.
+        case .store where outcome.error != nil && options.willStore != nil: pass(outcome, fetch)
+        case .store, .drop, .freshen, .join, .compareHead, .forget, .replace: store(outcome, verdict, fetch, now)
         }
     }
 
-    /// Delivers the server's response; a head that the observer has not received is delivered first.
-    private func deliver(_ outcome: ExchangeOutcome, _ fetch: Fetch) {
+    /// Delivers the server's response and stores nothing; a head that was held back is delivered first.
+    private func pass(_ outcome: ExchangeOutcome, _ fetch: Fetch) {
+        countMiss(outcome)
+        discard(fetch.storing)
         guard options.pausesBody, !fetch.isForwarded, outcome.error == nil, change({ $0.willWork() }) else {
             return finish(outcome)
         }
-        found(HeldResponse(outcome, body: outcome.body))
+        found(HeldResponse(outcome))
     }
 
     /// Ends the writing of a body that is not stored.
@@ -117,56 +124,80 @@ extension CachingExchange: ExchangeObserver {
     private func stored(
         _ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date
     ) async -> HeldResponse {
-        let unchanged = HeldResponse(outcome, body: outcome.body)
-        guard let response = outcome.response else { return unchanged }
+        guard let response = outcome.response else { return HeldResponse(outcome) }
         switch verdict {
         case .store:
             countMiss(outcome)
-            await storeResponse(response, outcome.body, fetch, now)
+            return HeldResponse(await storeResponse(response, outcome, fetch, now))
+        case .replace(let keys):
+            cache.forget(keys)
+            var fetch = fetch
+            fetch.epoch = cache.epoch(of: cacheRequest.key)
+            return HeldResponse(await storeResponse(response, outcome, fetch, now))
+        case .join(let entry):
+            countMiss(outcome)
+            let joined = entry.joined(
+                with: response, outcome.body, to: cacheRequest, requestTime: fetch.began, responseTime: now)
+            guard let joined else { break }
+            cache.store(joined, for: cacheRequest.key, since: fetch.epoch)
+            if outcome.error == nil { return answer(by: joined, outcome, .network, now) }
         case .drop:
             countMiss(outcome)
             cache.drop(cacheRequest.key)
         case .freshen(let entry):
             guard
                 let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-            else { return unchanged }
+            else { break }
             cache.count { $0.validations += 1 }
             cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
-            return HeldResponse(
-                response: fresh.validatedResponse(url: request.url, keepsCoding: cacheRequest.keepsCoding),
-                body: fresh.body, source: .validated, metrics: outcome.metrics)
+            return answer(by: fresh, outcome, .validated, now)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
         case .pass, .serveStale, .refetch: break
         }
-        return unchanged
+        return HeldResponse(outcome)
     }
 
-    /// Stores a response in the form that the handler returns.
-    private func storeResponse(_ response: HTTPResponse, _ body: Data, _ fetch: Fetch, _ now: Date) async {
-        let isWritten = await fetch.storing?.receiver.end()
-        var kept: CachedResponse? = CachedResponse(response: response, data: body)
-        if isWritten != false, let willStore = options.willStore {
-            // The handler cannot change the body of a stream or a download, which is already written.
-            kept = await willStore(CachedResponse(response: response, data: body))
-        }
-        guard let kept, !Task.isCancelled, isWritten != false, kept.storagePolicy != .notAllowed,
+    /// Returns the answer with a stored response that was just updated.
+    private func answer(
+        by entry: StoredResponse, _ outcome: ExchangeOutcome, _ source: ResponseSource, _ now: Date
+    ) -> HeldResponse {
+        HeldResponse(
+            entry, to: cacheRequest, at: nil, source: source, metrics: outcome.metrics,
+            status: outcome.cacheStatus?.with(ttl: entry.ttl(at: now), isStored: true)) ?? HeldResponse(outcome)
+    }
+
+    /// Stores a response in the form that the handler returns; returns the outcome with the new status.
+    ///
+    /// The handler cannot change the body of a stream or a download, which is already written.
+    private func storeResponse(
+        _ response: HTTPResponse, _ outcome: ExchangeOutcome, _ fetch: Fetch, _ now: Date
+    ) async -> ExchangeOutcome {
+        let (isComplete, count) = (outcome.error == nil, fetch.storing?.receiver.count)
+        let isWritten = await fetch.storing?.receiver.end() ?? true
+        var kept: CachedResponse? = CachedResponse(response: response, data: outcome.body)
+        if isWritten, let willStore = options.willStore, let offered = kept { kept = await willStore(offered) }
+        guard let kept, isWritten, !Task.isCancelled, kept.storagePolicy != .notAllowed,
             Storability.allows(
-                statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest)
+                statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest),
+            let head = kept.response.stored(
+                count: count ?? kept.data.count, for: cacheRequest, at: now, isComplete: isComplete)
         else {
             fetch.storing?.writer.abandon()
-            return
+            return outcome
         }
         if let storing = fetch.storing {
             storing.writer.finish(
-                kept.response, request: cacheRequest, requestTime: fetch.began, responseTime: now,
+                head, request: cacheRequest, requestTime: fetch.began, responseTime: now,
                 storagePolicy: kept.storagePolicy, since: fetch.epoch)
-        } else if let entry = StoredResponse(
-            kept.response, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: cacheRequest,
-            requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
-        {
-            cache.store(entry, for: cacheRequest.key, since: fetch.epoch)
+            return outcome.with(outcome.cacheStatus?.with(isStored: true))
         }
+        let entry = StoredResponse(
+            head, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: cacheRequest,
+            requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
+        guard let entry else { return outcome }
+        cache.store(entry, for: cacheRequest.key, since: fetch.epoch)
+        return outcome.with(outcome.cacheStatus?.with(ttl: entry.ttl(at: now), isStored: true))
     }
 
     /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
@@ -190,13 +221,19 @@ extension HTTPResponse {
     var isServerFailure: Bool { [500, 502, 503, 504].contains(statusCode) }
 }
 
-extension HeldResponse {
-    /// Creates an answer from the server's outcome.
-    fileprivate init(_ outcome: ExchangeOutcome, body: Data) {
-        self.init(
-            response: outcome.response, body: .memory(body), error: outcome.error, source: outcome.source,
-            metrics: outcome.metrics)
+extension CacheStatus {
+    /// Returns the status with the lifetime of the stored response, and with the fact that it was stored now.
+    fileprivate func with(ttl: Int? = nil, isStored: Bool = false) -> CacheStatus {
+        var status = self
+        status.ttl = ttl ?? self.ttl
+        status.isStored = isStored
+        return status
     }
+}
+
+extension StoredResponse {
+    /// Returns the seconds for which the response is still fresh; negative if it is stale.
+    func ttl(at now: Date) -> Int { Int((-freshness.staleness(at: now)).rounded(.down)) }
 }
 
 extension Data {

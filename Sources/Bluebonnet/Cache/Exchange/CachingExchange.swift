@@ -20,9 +20,15 @@ final class CachingExchange: Exchange {
     struct Fetch: Sendable {
         var validated: StoredResponse?
         var isConditional = false
+        /// The reason why the request is sent.
+        var reason = CacheStatus.Forward.miss
+        /// Whether the stored response has already been delivered (RFC 5861 §3).
+        var isBackground = false
         var began = Date.distantPast
         /// Whether the observer has received the head, and receives the body itself.
         var isForwarded = false
+        /// Whether the outcome contains the body of a forwarded response.
+        var isCollected = false
         /// Whether the server failed, and the stored response replaces the response that is being cancelled.
         var servesStale = false
         /// The head of a response that may be stored while the observer's receiver reads its body.
@@ -41,6 +47,7 @@ final class CachingExchange: Exchange {
     }
 
     private struct Wait: Sendable {
+        let reason: CacheStatus.Forward
         let began = ContinuousClock.now
         var timer: Task<Void, Never>?
     }
@@ -73,16 +80,16 @@ final class CachingExchange: Exchange {
     /// Looks up a response, waits for the response to an equal request, or fetches the response.
     func begin() {
         guard cacheRequest.mayBeAnswered else {
-            return cacheRequest.isForCacheOnly ? found(.notStored) : startFetch(of: request)
+            return cacheRequest.isForCacheOnly
+                ? found(.notStored) : startFetch(because: CacheDecision.bypass(cacheRequest) ?? .bypass)
         }
         let decision = decision(cache.inMemory(cacheRequest.key))
-        if decision.isAnswer { return carryOut(decision) }
-        guard sharesFetch else { return lookUp(decision) }
+        guard let reason = decision.forward, sharesFetch else { return lookUp(decision) }
         // The leader looks up again, because the earlier leader may have stored a response meanwhile.
         if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
             lookUp(self.decision(cache.inMemory(cacheRequest.key)))
         } else {
-            startTimer()
+            startTimer(because: reason)
         }
         if state.withLock({ $0.isEnded }) { owner.leave(self, handsOn: true) }
     }
@@ -106,13 +113,14 @@ final class CachingExchange: Exchange {
     }
 
     /// Limits the time of the wait for another request.
-    private func startTimer() {
-        guard let limit = owner.totalLimit(of: request) else { return }
-        let timer = Task {
-            try? await Task.sleep(for: limit)
-            if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
+    private func startTimer(because reason: CacheStatus.Forward) {
+        let timer = owner.totalLimit(of: request).map { limit in
+            Task {
+                try? await Task.sleep(for: limit)
+                if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
+            }
         }
-        wait.withLock { $0 = Wait(timer: timer) }
+        wait.withLock { $0 = Wait(reason: reason, timer: timer) }
     }
 
     private func lookUp(_ decision: CacheDecision) {
@@ -127,12 +135,17 @@ final class CachingExchange: Exchange {
 
     private func carryOut(_ decision: CacheDecision) {
         switch decision {
-        case .network: startFetch(of: request)
-        case .stored(let entry):
-            cache.count { $0.hits += 1 }
-            found(answer(with: entry, at: cache.now()))
-        case .validate(let entry, let conditions):
-            startFetch(of: request, validating: entry, with: conditions)
+        case .network(let reason): startFetch(because: reason)
+        case .stored(let entry): answer(with: entry)
+        case .storedWhileRevalidating(let entry, let conditions):
+            validateBehind(entry, with: conditions)
+            answer(with: entry)
+        case .validate(let entry, let conditions, let reason):
+            startFetch(because: reason, validating: entry, with: conditions, isConditional: !conditions.isEmpty)
+        // The bytes of a stream are not held in memory, so they cannot be joined.
+        case .complete where !options.collectsBody: startFetch(because: .partial)
+        case .complete(let entry, let conditions):
+            startFetch(because: .partial, validating: entry, with: conditions)
         case .unsatisfiable: found(.notStored)
         }
     }
@@ -145,14 +158,17 @@ final class CachingExchange: Exchange {
         let exchange = CachingExchange(
             request, cacheRequest, options: options, observer: SilentObserver(), owner: owner)
         guard owner.startsBehind(exchange, .validation(cacheRequest.key, selector: entry.selector)) else { return }
-        exchange.startFetch(of: request, validating: entry, with: conditions)
+        exchange.startFetch(
+            because: .stale, validating: entry, with: conditions, isConditional: !conditions.isEmpty,
+            isBackground: true)
     }
 
-    /// Creates an answer from a stored response.
-    func answer(with entry: StoredResponse, at now: Date) -> HeldResponse {
-        HeldResponse(
-            response: entry.response(at: now, url: request.url, keepsCoding: cacheRequest.keepsCoding),
-            body: cacheRequest.method == .head ? .memory(Data()) : entry.body, source: .cache)
+    /// Delivers a stored response.
+    private func answer(with entry: StoredResponse) {
+        let (now, reason) = (cache.now(), wait.withLock { $0?.reason })
+        cache.count { $0.hits += 1 }
+        let status = CacheStatus(forward: reason, ttl: entry.ttl(at: now), isCollapsed: reason != nil)
+        found(HeldResponse(entry, to: cacheRequest, at: now, status: status) ?? .notStored)
     }
 
     // MARK: Delivering
@@ -178,18 +194,18 @@ final class CachingExchange: Exchange {
             case .wait: return
             case .complete(let outcome): return complete(outcome)
             case .read(let answer, let offset, let receiver):
-                let error: RequestError?
+                var error: RequestError?
                 var action = ReceiveAction.proceed
                 var count = 0
-                do throws(SystemError) {
-                    let bytes = try answer.body.read(from: offset, upTo: Self.pieceSize)
+                do throws(RequestError) {
+                    let bytes = try answer.read(from: offset, upTo: Self.pieceSize)
                     count = bytes.count
                     action = receiver.receive(bytes)
                     observer.exchangeDidReceive(
                         Int64(offset + count), ofExpected: answer.response?.expectedContentLength)
                     error = action == .stop ? RequestError(.cancelled) : nil
                 } catch let failure {
-                    error = RequestError(.cache(.notStored), underlying: failure)
+                    error = failure
                 }
                 change { $0.delivered(count, isPaused: action == .pause, error: error) }
             }
@@ -201,16 +217,28 @@ final class CachingExchange: Exchange {
 
     // MARK: Fetching
 
+    /// Sends the request.
+    ///
+    /// - Parameters:
+    ///   - reason: The reason why the request is sent.
+    ///   - entry: The stored response that is validated or completed.
+    ///   - fields: The fields that are added to the request.
+    ///   - isConditional: Whether these fields are the validators of the stored response.
+    ///   - isBackground: Whether the stored response has already been delivered.
     func startFetch(
-        of request: HTTPRequest, validating entry: StoredResponse? = nil, with conditions: HTTPHeaders = [:]
+        because reason: CacheStatus.Forward, validating entry: StoredResponse? = nil, with fields: HTTPHeaders = [:],
+        isConditional: Bool = false, isBackground: Bool = false
     ) {
         guard let isSuspended = change({ $0.willFetch() }) else { return owner.leave(self, handsOn: true) }
         let fetch = Fetch(
-            validated: entry, isConditional: !conditions.isEmpty, began: cache.now(),
-            epoch: cache.epoch(of: cacheRequest.key))
+            validated: entry, isConditional: isConditional, reason: reason, isBackground: isBackground,
+            began: cache.now(), epoch: cache.epoch(of: cacheRequest.key))
         _ = self.fetch.withLock { Swift.exchange(&$0, with: fetch) }
         var request = request
-        for field in conditions { request.headers.update(field) }
+        for field in fields { request.headers.update(field) }
+        if let directive = cacheRequest.policyDirective {
+            request.headers.update(name: "Cache-Control", value: directive)
+        }
         if let wait = wait.withLock({ $0 }), let limit = owner.totalLimit(of: request) {
             request.timeouts.total = max(limit - (.now - wait.began), .milliseconds(1))
         }
@@ -294,6 +322,7 @@ final class CachingExchange: Exchange {
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
         if let inner = state.withLock({ $0.inner }) {
+            if receiver == nil { fetch.withLock { $0.isCollected = true } }
             return inner.receiveBody(with: receiver.map { storing($0, of: inner) })
         }
         if let receiver {
@@ -327,16 +356,17 @@ extension CacheDecision {
     /// Whether the decision uses a stored response.
     fileprivate var hasEntry: Bool {
         switch self {
-        case .stored, .validate: true
+        case .stored, .storedWhileRevalidating, .validate, .complete: true
         case .network, .unsatisfiable: false
         }
     }
 
-    /// Whether a stored response answers the request immediately.
-    fileprivate var isAnswer: Bool {
+    /// The reason why the request is sent; `nil` if a stored response answers it, or nothing does.
+    fileprivate var forward: CacheStatus.Forward? {
         switch self {
-        case .stored: true
-        case .network, .unsatisfiable, .validate: false
+        case .network(let reason), .validate(_, _, let reason): reason
+        case .complete: .partial
+        case .stored, .storedWhileRevalidating, .unsatisfiable: nil
         }
     }
 }

@@ -122,10 +122,10 @@ struct CachingExchangeState {
     /// Returns the next step of a running delivery, and ends its run if it has to wait.
     mutating func nextStep() -> DeliveryStep {
         guard case .delivering(var delivery) = stage, let receiver = delivery.receiver else { return .wait }
-        let isComplete = delivery.offset == delivery.answer.body.count
+        let isComplete = delivery.offset == delivery.answer.bytes.count
         if delivery.error != nil || (isComplete && !isSuspended && !delivery.isPaused) {
             stage = .ended
-            return .complete(delivery.answer.outcome(body: Data(), error: delivery.error))
+            return .complete(delivery.answer.outcome(error: delivery.error))
         }
         if isSuspended || delivery.isPaused {
             delivery.isRunning = false

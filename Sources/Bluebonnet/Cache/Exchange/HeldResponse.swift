@@ -4,27 +4,76 @@ import FoundationEssentials
 struct HeldResponse: Sendable {
     let response: HTTPResponse?
     let body: StoredBody
+    /// The positions of the content in the body.
+    let bytes: Range<Int>
     var error: RequestError?
     let source: ResponseSource
     var metrics: TransferMetrics?
+    var status: CacheStatus?
 
     /// The failure of a request that must not use the network.
     static let notStored = HeldResponse(
-        response: nil, body: .memory(Data()), error: RequestError(.cache(.notStored)), source: .network)
+        ExchangeOutcome(response: nil, error: RequestError(.cache(.notStored)), source: .network))
 
     /// The outcome with a body, or with an error.
     func outcome(body: Data = Data(), error: RequestError? = nil) -> ExchangeOutcome {
         ExchangeOutcome(
-            response: response, body: body, error: error ?? self.error, metrics: metrics, source: source)
+            response: response, body: body, error: error ?? self.error, metrics: metrics, source: source,
+            cacheStatus: status)
     }
 
-    /// The outcome with the whole body; blocks if the body is in a file.
+    /// The outcome with the whole content; blocks if the body is in a file.
     func wholeOutcome() -> ExchangeOutcome {
         do throws(SystemError) {
-            return outcome(body: try body.all())
+            let whole = try body.all()
+            return outcome(body: bytes.count == whole.count ? whole : whole.subdata(in: bytes))
         } catch {
-            return outcome(error: RequestError(.cache(.notStored), underlying: error))
+            return outcome(error: Self.failure(error))
         }
+    }
+
+    /// Reads content; blocks if the body is in a file.
+    ///
+    /// - Parameters:
+    ///   - offset: The position in the content.
+    ///   - count: The maximum number of bytes.
+    func read(from offset: Int, upTo count: Int) throws(RequestError) -> Data {
+        do throws(SystemError) {
+            return try body.read(from: bytes.lowerBound + offset, upTo: min(count, bytes.count - offset))
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func failure(_ error: SystemError) -> RequestError {
+        RequestError(.cache(.notStored), underlying: error)
+    }
+}
+
+extension HeldResponse {
+    /// Creates a response from the server's outcome.
+    init(_ outcome: ExchangeOutcome) {
+        self.init(
+            response: outcome.response, body: .memory(outcome.body), bytes: 0..<outcome.body.count,
+            error: outcome.error, source: outcome.source, metrics: outcome.metrics, status: outcome.cacheStatus)
+    }
+
+    /// Creates the answer to a request from a stored response.
+    ///
+    /// - Parameters:
+    ///   - entry: The stored response.
+    ///   - request: The request.
+    ///   - age: The time for the `Age` field; `nil` after a validation.
+    ///   - source: The source of the response.
+    ///   - status: The way in which the cache handled the request.
+    init?(
+        _ entry: StoredResponse, to request: CacheRequest, at age: Date?, source: ResponseSource = .cache,
+        metrics: TransferMetrics? = nil, status: CacheStatus?
+    ) {
+        guard let answer = entry.answer(to: request, at: age) else { return nil }
+        self.init(
+            response: answer.response, body: entry.body, bytes: request.method == .head ? 0..<0 : answer.bytes,
+            source: source, metrics: metrics, status: status)
     }
 }
 

@@ -7,6 +7,8 @@ final class StoringReceiver: BodyReceiver {
     private struct Flow: Sendable {
         /// The number of received bytes that are not written yet.
         var waiting = 0
+        /// The number of received bytes.
+        var total = 0
         var isWriterBehind = false
         var isReaderPaused = false
 
@@ -62,6 +64,7 @@ final class StoringReceiver: BodyReceiver {
         let isPaused = flow.withLock { flow in
             if action == .proceed { flow.isReaderPaused = false }
             flow.waiting += bytes.count
+            flow.total += bytes.count
             if flow.waiting > Self.limit { flow.isWriterBehind = true }
             return flow.isPaused
         }
@@ -70,6 +73,9 @@ final class StoringReceiver: BodyReceiver {
         if wasPaused, !isPaused { receiveMore() }
         return isPaused ? .pause : .proceed
     }
+
+    /// The number of received bytes.
+    var count: Int { flow.withLock { $0.total } }
 
     /// Records that the reader wants more bytes; returns whether the transport may deliver them now.
     func readerContinues() -> Bool {

@@ -20,6 +20,8 @@ struct CacheControl: Equatable, Sendable {
     var isImmutable = false
     /// The number of seconds for which a stale response may be used if the server fails (RFC 5861 §4).
     var staleIfError: Int?
+    /// The number of seconds for which a stale response may be used while it is validated (RFC 5861 §3).
+    var staleWhileRevalidate: Int?
     /// The number of seconds for which the request accepts a stale response; ``anyAge`` for a directive without a
     /// number.
     var maxStale: Int?
@@ -42,7 +44,9 @@ struct CacheControl: Equatable, Sendable {
             guard let first = parts.first else { continue }
             let name = first.trimmed.lowercased()
             guard !name.isEmpty, seen.insert(name).inserted else { continue }
-            note(name, argument: parts.count > 1 ? Self.unquoted(parts[1]) : nil)
+            // White space before `=` makes the argument invalid.
+            let argument = first.utf8.count == name.utf8.count ? parts.dropFirst().first : ""
+            note(name, argument: argument.map(Self.unquoted))
         }
     }
 
@@ -57,6 +61,7 @@ struct CacheControl: Equatable, Sendable {
         case "private": isPrivate = true
         case "immutable": isImmutable = true
         case "stale-if-error": staleIfError = Self.seconds(argument)
+        case "stale-while-revalidate": staleWhileRevalidate = Self.seconds(argument)
         case "max-stale": maxStale = argument == nil ? Self.anyAge : Self.seconds(argument)
         case "min-fresh": minFresh = Self.seconds(argument) ?? Self.anyAge
         case "only-if-cached": onlyIfCached = true
@@ -130,9 +135,9 @@ struct Freshness: Equatable, Sendable {
 
     /// Returns the seconds in the `Age` field.
     ///
-    /// If the field is repeated, the first value applies. An invalid value counts as 0 (§5.1).
+    /// If the field is repeated, the first value applies. Parameters are ignored. An invalid value counts as 0 (§5.1).
     private static func age(in headers: HTTPHeaders) -> Int {
-        let value = headers.values(for: "Age").first?.split(separator: ",", omittingEmptySubsequences: false).first
+        let value = headers.values(for: "Age").first?.prefix { $0 != "," && $0 != ";" }
         return CacheControl.seconds(value?.trimmed) ?? 0
     }
 

@@ -2,12 +2,16 @@ import FoundationEssentials
 
 /// Decides whether a stored response is used for a request (RFC 9111 §4).
 enum CacheDecision {
-    /// Send the request unchanged.
-    case network
+    /// Send the request unchanged, for this reason.
+    case network(CacheStatus.Forward)
     /// Use the stored response.
     case stored(StoredResponse)
+    /// Use the stored response, and validate it with these conditions in the background (RFC 5861 §3).
+    case storedWhileRevalidating(StoredResponse, conditions: HTTPHeaders)
     /// Validate the stored response with these conditions; without conditions, fetch the response again.
-    case validate(StoredResponse, conditions: HTTPHeaders)
+    case validate(StoredResponse, conditions: HTTPHeaders, CacheStatus.Forward)
+    /// Add these fields to the request, and join its 206 response with the stored part (§3.4).
+    case complete(StoredResponse, conditions: HTTPHeaders)
     /// No suitable response is stored, and the request must not use the network.
     case unsatisfiable
 
@@ -18,22 +22,28 @@ enum CacheDecision {
     ///   - candidates: The stored responses for its URL.
     ///   - now: The current time.
     init(_ request: CacheRequest, candidates: [StoredResponse], now: Date) {
-        guard request.mayBeAnswered,
-            let entry = Self.newest(candidates, for: request)
-        else {
-            self = request.isForCacheOnly ? .unsatisfiable : .network
+        guard request.mayBeAnswered, let entry = Self.newest(candidates, for: request) else {
+            let reason = Self.bypass(request) ?? (candidates.isEmpty ? .uriMiss : .varyMiss)
+            self = request.isForCacheOnly ? .unsatisfiable : .network(reason)
             return
         }
-        if Self.mayUse(entry, for: request, at: now) {
-            self = .stored(entry)
-        } else if request.isForCacheOnly {
-            self = .unsatisfiable
-        } else if request.method == .head {
-            // The response to HEAD freshens the stored response, or shows that it is outdated (§4.3.5).
-            self = .network
-        } else {
-            self = .validate(entry, conditions: Self.conditions(entry))
+        let conditions = Self.conditions(entry)
+        switch Self.usability(entry, for: request, at: now) {
+        case .usable: self = .stored(entry)
+        case .unusable where request.isForCacheOnly: self = .unsatisfiable
+        case .usableWhileRevalidating: self = .storedWhileRevalidating(entry, conditions: conditions)
+        case .unusable(.partial):
+            self = entry.completion(for: request).map { .complete(entry, conditions: $0) } ?? .network(.partial)
+        // The response to HEAD freshens the stored response, or shows that it is outdated (§4.3.5).
+        case .unusable(let reason) where request.method == .head: self = .network(reason)
+        case .unusable(let reason): self = .validate(entry, conditions: conditions, reason)
         }
+    }
+
+    /// Returns the reason why no stored response is looked up for a request; `nil` if the lookup is possible.
+    static func bypass(_ request: CacheRequest) -> CacheStatus.Forward? {
+        guard request.method == .get || request.method == .head else { return .method }
+        return request.mayBeAnswered ? nil : .bypass
     }
 
     /// Returns the newest of the responses that the request's fields select (§4.1).
@@ -42,24 +52,36 @@ enum CacheDecision {
             .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
     }
 
-    /// Whether a stored response can be used without validation (§4.2, §5.2).
-    private static func mayUse(_ entry: StoredResponse, for request: CacheRequest, at now: Date) -> Bool {
+    /// Whether a stored response can be used.
+    private enum Usability {
+        case usable, usableWhileRevalidating
+        case unusable(CacheStatus.Forward)
+    }
+
+    /// Determines whether a stored response can be used without validation (§4.2, §5.2).
+    private static func usability(_ entry: StoredResponse, for request: CacheRequest, at now: Date) -> Usability {
+        guard entry.bytes(for: request) != nil else { return .unusable(.partial) }
         let (asked, stored) = (request.control, entry.control)
         let age = entry.freshness.age(at: now)
+        let staleness = entry.freshness.staleness(at: now)
+        let refused = Usability.unusable(staleness < 0 && !stored.noCache ? .request : .stale)
         switch request.policy {
-        case .returnCacheElseLoad, .returnCacheDontLoad: return true
-        case .reloadIgnoringCache: return false
+        case .returnCacheElseLoad, .returnCacheDontLoad: return .usable
+        case .reloadIgnoringCache: return refused
         // RFC 8246 §2.
-        case .reloadRevalidating: return stored.isImmutable && !stored.noCache && age < entry.freshness.lifetime
+        case .reloadRevalidating: return stored.isImmutable && !stored.noCache && staleness < 0 ? .usable : refused
         case .useProtocolCachePolicy: break
         }
-        guard !asked.noCache, !stored.noCache else { return false }
-        if let limit = asked.maxAge, age > Double(limit) || limit == 0 { return false }
-        if let margin = asked.minFresh { return age + Double(margin) <= entry.freshness.lifetime }
-        let staleness = entry.freshness.staleness(at: now)
-        guard staleness >= 0 else { return true }
-        guard !stored.mustRevalidate, let limit = asked.maxStale else { return false }
-        return limit == CacheControl.anyAge || staleness <= Double(limit)
+        guard !asked.noCache, !stored.noCache else { return refused }
+        if let limit = asked.maxAge, age > Double(limit) || limit == 0 { return refused }
+        if let margin = asked.minFresh { return age + Double(margin) <= entry.freshness.lifetime ? .usable : refused }
+        if staleness < 0 { return .usable }
+        guard !stored.mustRevalidate else { return refused }
+        if let limit = asked.maxStale, limit == CacheControl.anyAge || staleness <= Double(limit) { return .usable }
+        let mayRevalidate =
+            request.method == .get && request.range == nil && asked.maxAge == nil && !request.isForCacheOnly
+        guard mayRevalidate, let limit = stored.staleWhileRevalidate, staleness <= Double(limit) else { return refused }
+        return .usableWhileRevalidating
     }
 
     /// Returns the fields with which the server can validate the stored response (§4.3.1).
@@ -75,7 +97,7 @@ extension StoredResponse {
     /// Whether a stale response may be used because the server failed (RFC 5861 §4).
     func mayServeStale(for request: CacheRequest, at now: Date) -> Bool {
         guard !control.noCache, !control.mustRevalidate, !request.control.noCache,
-            request.policy == .useProtocolCachePolicy,
+            request.policy == .useProtocolCachePolicy, bytes(for: request) != nil,
             let limit = [control.staleIfError, request.control.staleIfError].compactMap(\.self).max()
         else { return false }
         return freshness.staleness(at: now) <= Double(limit)
@@ -90,16 +112,16 @@ enum Freshening {
         return opaque(tag) == opaque(own)
     }
 
-    /// Returns the stored response with the fields of a 304 response or of the response to a HEAD request (§3.2).
+    /// Returns the stored response with the fields of a 304 or 206 response, or of the response to a HEAD request (§3.2).
     static func freshened(
         _ stored: StoredResponse, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> StoredResponse? {
-        let update = response.headers.filter { !isKept($0.name) }
+        let update = response.headers.stored(at: responseTime).filter { !kept.contains($0.name.lowercased()) }
         let names = Set(update.map { $0.name.lowercased() })
-        // The age is computed from the new response, which may lack these fields.
+        // The age is computed from the new response, which may lack this field.
         var fields = stored.response.headers.filter { field in
             let name = field.name.lowercased()
-            return !names.contains(name) && name != "age" && name != "date"
+            return !names.contains(name) && name != "age"
         }
         fields += update
         return StoredResponse(
@@ -113,7 +135,8 @@ enum Freshening {
     static func isSame(_ stored: StoredResponse, _ head: HTTPResponse) -> Bool {
         for name in ["ETag", "Last-Modified", "Content-Length"] {
             guard let new = head.headers.values(for: name).first else { continue }
-            guard let old = stored.response.headers.values(for: name).first else { return false }
+            let whole = stored.isPart && name == "Content-Length" ? String(stored.extent.total) : nil
+            guard let old = whole ?? stored.response.headers.values(for: name).first else { return false }
             guard name == "ETag" ? opaque(old) == opaque(new) : old == new else { return false }
         }
         return true
@@ -125,18 +148,11 @@ enum Freshening {
         return tag.hasPrefix("W/") ? tag.dropFirst(2) : tag
     }
 
-    /// Whether a field of the stored response is kept.
+    /// The fields of the stored response that are kept.
     ///
-    /// The kept fields are the fields of the connection and of proxies, the fields for framing and coding, and the
-    /// entity tag. §3.2 requires this, except for the entity tag. The media type is kept too, because many servers send
-    /// a wrong media type without content.
-    private static func isKept(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return kept.contains(name) || name.hasPrefix("proxy-")
-    }
-
+    /// These are the fields for framing and coding, and the entity tag. §3.2 requires this, except for the entity tag.
+    /// The media type is kept too, because many servers send a wrong media type without content.
     private static let kept: Set<String> = [
-        "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length",
-        "content-encoding", "content-range", "content-type", "etag",
+        "content-length", "content-encoding", "content-range", "content-type", "etag",
     ]
 }

@@ -7,8 +7,11 @@ struct CacheRequest: Sendable {
     let key: CacheKey
     let policy: HTTPRequest.CachePolicy
     let control: CacheControl
-    /// Whether the request asks for a range only.
-    let isPartial: Bool
+    /// The range that the request asks for.
+    let range: ByteRange?
+    /// Whether the request asks for several ranges, or has a `Range` field that is not understood.
+    let hasUnusualRange: Bool
+    private let ifRange: String?
     /// Whether the request contains its own condition; the response to such a request is returned unchanged.
     let isConditional: Bool
     private let fields: HTTPHeaders
@@ -29,9 +32,13 @@ struct CacheRequest: Sendable {
         policy = request.cachePolicy ?? settings.policy
         fields = request.headers
         defaults = request.omitsSessionSecrets ? settings.openHeaders : settings.headers
-        let names = ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
+        let names = ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"]
         isConditional = names.contains { request.headers.contains($0) }
-        isPartial = request.headers.contains("Range")
+        // The field applies to GET only (RFC 9110 §14.2).
+        let asked = request.method == .get ? request.headers["Range"] : nil
+        range = asked.flatMap(ByteRange.init)
+        hasUnusualRange = asked != nil && range == nil
+        ifRange = request.headers["If-Range"]
         identity = request.credential.map { "\($0.username):\($0.password)" } ?? request.url.userInfo
         hasHiddenCookies = request.handlesCookies && settings.hasCookies
         view = settings.view
@@ -45,13 +52,32 @@ struct CacheRequest: Sendable {
         self.control = control
     }
 
+    /// The directive with which the policy also applies to caches on the way to the server; `nil` if there is none, or
+    /// if the request has its own directives.
+    var policyDirective: String? {
+        guard method == .get || method == .head, Self.value("Cache-Control", fields, defaults) == nil else { return nil }
+        switch policy {
+        case .reloadIgnoringCache: return "no-cache"
+        case .reloadRevalidating: return "max-age=0"
+        case .useProtocolCachePolicy, .returnCacheElseLoad, .returnCacheDontLoad: return nil
+        }
+    }
+
     /// Whether the request must not use the network.
     var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
 
     /// Whether a stored response may be used or validated for the request.
     var mayBeAnswered: Bool {
-        (method == .get || method == .head) && !isPartial && !isConditional && !control.noStore
+        (method == .get || method == .head) && !hasUnusualRange && !isConditional && !control.noStore
             && policy != .reloadIgnoringCache
+    }
+
+    /// Returns the range that applies to a stored response.
+    ///
+    /// If the `If-Range` field does not match the response, the range does not apply (RFC 9110 §13.1.5).
+    func range(of entry: StoredResponse) -> ByteRange? {
+        guard range != nil, [200, 206].contains(entry.response.statusCode) else { return nil }
+        return ifRange.map { $0 == ResumeValidator(entry.response)?.fieldValue } ?? true ? range : nil
     }
 
     /// Whether the request's values of the fields that select a response are known.
@@ -66,7 +92,7 @@ struct CacheRequest: Sendable {
         for name in varyFields.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"
-            if let value { text += "=\(Self.normalized(value))" }
+            if let value { text += "=\(Self.normalized(value, of: name))" }
             // If the request has its own `Authorization` field, no other credential is used.
             if name == "authorization", value == nil, let identity { text += "~\(identity)" }
             text += "\u{0}"
@@ -79,8 +105,27 @@ struct CacheRequest: Sendable {
     }
 
     /// Returns a list without the optional white space around its elements.
-    private static func normalized(_ value: String) -> String {
-        value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }.joined(separator: ",")
+    ///
+    /// For the fields of content negotiation, the order, the case, and the form of the weights do not matter.
+    private static func normalized(_ value: String, of name: String) -> String {
+        let elements = value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }
+        guard ["accept", "accept-encoding", "accept-language"].contains(name), !value.contains("\"") else {
+            return elements.joined(separator: ",")
+        }
+        return elements.filter { !$0.isEmpty }.map(preference).sorted().joined(separator: ",")
+    }
+
+    /// Returns a preference in lower case, with its weight in the shortest form (RFC 9110 §12.4.2).
+    private static func preference(_ text: String) -> String {
+        let parts = text.split(separator: ";").map(\.trimmed)
+        let parameters = parts.dropFirst().compactMap { parameter -> String? in
+            let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
+            let name = pair[0].lowercased()
+            guard pair.count > 1 else { return name }
+            guard name == "q", let weight = Double(pair[1]) else { return "\(name)=\(pair[1])" }
+            return weight == 1 ? nil : "q=\(weight)"
+        }
+        return ([parts.first?.lowercased() ?? ""] + parameters).joined(separator: ";")
     }
 }
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Decides how a cache handles the outcome of an exchange.
 enum CacheVerdict {
-    /// Does nothing.
+    /// Does nothing; a stored response stays.
     case pass
     /// Stores the response.
     case store
@@ -10,7 +10,9 @@ enum CacheVerdict {
     case drop
     /// Delivers the stored response, with the header fields of the 304 response.
     case freshen(StoredResponse)
-    /// Sends the request again without a condition, because the 304 response refers to a different response.
+    /// Stores and delivers the stored part together with the 206 response.
+    case join(StoredResponse)
+    /// Sends the request again without a condition, because the 304 or 206 response refers to a different response.
     case refetch
     /// Delivers the stored response although it is stale, because the server failed.
     case serveStale(StoredResponse)
@@ -18,6 +20,8 @@ enum CacheVerdict {
     case compareHead
     /// Removes the responses that the request may have made outdated.
     case forget([CacheKey])
+    /// Removes the responses that the request may have made outdated, and stores the response for GET requests.
+    case replace([CacheKey])
 
     /// Decides how to handle an outcome.
     ///
@@ -26,14 +30,29 @@ enum CacheVerdict {
     ///   - request: The properties of the request.
     ///   - entry: The stored response to validate, if there is one.
     ///   - isConditional: Whether the request contained the validators of the stored response.
+    ///   - isBackground: Whether a stale response was delivered before, which the outcome now validates (RFC 5861 §3).
+    ///   - count: The number of bytes of content that were received; `nil` if the outcome contains them.
     ///   - now: The current time.
     init(
         _ outcome: ExchangeOutcome, of request: CacheRequest, validating entry: StoredResponse?, isConditional: Bool,
-        now: Date
+        isBackground: Bool = false, count: Int? = nil, now: Date
     ) {
+        let count = count ?? outcome.body.count
         let stale = entry.flatMap { $0.mayServeStale(for: request, at: now) ? $0 : nil }
         if let error = outcome.error {
-            self = if let stale, error.isConnectionFailure || error.isTimeout { .serveStale(stale) } else { .pass }
+            let isLost = error.isConnectionFailure || error.isTimeout || error.kind == .invalidResponse(.truncated)
+            guard isLost, !isBackground else {
+                self = .pass
+                return
+            }
+            // The received bytes are a part, or extend one; a later request completes it (§3.3).
+            let isKept = outcome.response.map { response in
+                entry.map { count > 0 && $0.extent(joining: response, count: count, to: request) != nil }
+                    ?? (request.mayBeAnswered
+                        && Storability.allows(statusCode: response.statusCode, headers: response.headers, for: request)
+                        && response.stored(count: count, for: request, at: now, isComplete: false) != nil)
+            }
+            self = stale.map { .serveStale($0) } ?? (isKept == true ? entry.map { .join($0) } ?? .store : .pass)
             return
         }
         guard let response = outcome.response else {
@@ -41,19 +60,29 @@ enum CacheVerdict {
             return
         }
         let status = response.statusCode
-        if let stale, [500, 502, 503, 504].contains(status) {
+        let isStorable = Storability.allows(statusCode: status, headers: response.headers, for: request)
+        if isBackground, status >= 500 {
+            self = .pass
+        } else if let stale, [500, 502, 503, 504].contains(status) {
             self = .serveStale(stale)
         } else if let entry, isConditional, status == 304 {
             self = Freshening.isAbout(entry, response) ? .freshen(entry) : .refetch
+        } else if let entry, let whole = entry.extent(joining: response, count: count, to: request),
+            whole.isWhole || request.range != nil
+        {
+            self = .join(entry)
+        } else if entry != nil, status == 206, request.range == nil {
+            self = .refetch
         } else if request.method == .get {
-            let isStorable = Storability.allows(statusCode: status, headers: response.headers, for: request)
-            let replacesStored = (200...299).contains(status) && !request.isPartial && !request.control.noStore
+            // A new response replaces the stored one, except if it is an error (§4.3.3) or a part.
+            let isNew = isBackground || (200...299).contains(status) && status != 206
+            let replacesStored = isNew && !request.hasUnusualRange && !request.control.noStore
             self = isStorable ? .store : replacesStored ? .drop : .pass
         } else if request.method == .head {
             self = status == 200 && !request.isConditional ? .compareHead : .pass
         } else {
             let keys = Invalidation.keys(method: request.method, url: request.url, response: response)
-            self = keys.isEmpty ? .pass : .forget(keys)
+            self = keys.isEmpty ? .pass : isStorable ? .replace(keys) : .forget(keys)
         }
     }
 }
@@ -68,29 +97,44 @@ enum Storability {
     ///   - request: The properties of the request.
     /// - Returns: Whether the response may be stored.
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
-        guard request.method == .get, !request.control.noStore, !request.isPartial else { return false }
+        guard !request.control.noStore, !request.hasUnusualRange else { return false }
         let control = CacheControl(headers.value(for: "Cache-Control"))
-        // This cache does not combine partial responses (§3.3). A 304 response has no content (§4.3.4).
-        guard (200...599).contains(statusCode), statusCode != 206, statusCode != 304 else { return false }
+        let isExplicit = control.maxAge != nil || headers.contains("Expires")
+        switch (request.method, statusCode) {
+        // A 304 response has no content (§4.3.4).
+        case (.get, 304): return false
+        // A part is stored only if its position is known, and it does not replace a response that was not looked up.
+        case (.get, 206):
+            guard request.range != nil, request.mayBeAnswered,
+                case .bytes(_, _, _?)? = headers["Content-Range"].flatMap(ContentRange.init)
+            else { return false }
+        case (.get, 200...599): break
+        // RFC 9110 §9.3.3.
+        case (.post, 200):
+            guard isExplicit, let location = headers["Content-Location"],
+                case .url(let target) = RedirectLocation.read([location], of: request.url),
+                CacheKey(target) == request.key
+            else { return false }
+        default: return false
+        }
         if control.mustUnderstand {
             guard understood.contains(statusCode) else { return false }
         } else if control.noStore {
             return false
         }
         guard let varyFields = VaryFields(headers), request.selects(by: varyFields) else { return false }
-        return control.isPublic || control.isPrivate || control.maxAge != nil || headers.contains("Expires")
-            || isHeuristicallyCacheable(statusCode)
+        return control.isPublic || control.isPrivate || isExplicit || isHeuristicallyCacheable(statusCode)
     }
 
     /// Whether a response with this status code may have a heuristic lifetime (RFC 9110 §15.1).
     static func isHeuristicallyCacheable(_ statusCode: Int) -> Bool { cacheableByDefault.contains(statusCode) }
 
     private static let cacheableByDefault: Set<Int> = [
-        200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501,
+        200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501,
     ]
 
-    /// The status codes whose caching rules this cache implements: all codes of RFC 9110 except 206 and 304.
-    private static let understood: Set<Int> = Set(200...205).union(300...303).union([307, 308]).union(400...417)
+    /// The status codes whose caching rules this cache implements: all codes of RFC 9110 except 304.
+    private static let understood: Set<Int> = Set(200...206).union(300...303).union([307, 308]).union(400...417)
         .union([421, 422, 426]).union(500...505)
 }
 

@@ -196,6 +196,9 @@ public struct ExchangeRecord: Sendable, Identifiable {
     public var metrics: TransferMetrics?
     /// The source of the response, which is known when the exchange has ended: the server or the session's cache.
     public var source: ResponseSource = .network
+    /// The way in which the session's cache handled the request, which is known when the exchange has ended; `nil` if
+    /// the session has no cache.
+    public var cacheStatus: CacheStatus?
     /// The body of a response that was kept in memory, for a ``BodyEventHandler``; otherwise empty.
     package var body = Data()
 

@@ -122,6 +122,7 @@ final class RequestEvents: Sendable {
         guard var record = ended else { return }
         record.body = outcome.body
         record.source = outcome.source
+        record.cacheStatus = outcome.cacheStatus
         if let response = outcome.response {
             record.response = response
             if !hasHead { append(.didReceiveResponse(response)) }
