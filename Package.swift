@@ -64,6 +64,10 @@ let package = Package(
         .executableTarget(
             name: "CookieProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/CookieProgram",
             swiftSettings: settings),
+        // A program that stores and uses responses in a directory, for tests that share the directory and kill it.
+        .executableTarget(
+            name: "CacheProgram", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/CacheProgram",
+            swiftSettings: settings),
         // A program that makes requests, for tests of what the environment of a process says.
         .executableTarget(
             name: "EnvironmentProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/EnvironmentProgram",
@@ -89,7 +93,8 @@ let package = Package(
             dependencies: [
                 "Bluebonnet", "BluebonnetLibc", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl",
                 "COpenSSL",
-                "CSystem", "CZlib", "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram",
+                "CSystem", "CZlib", "CacheProgram", "DownloadProgram", "CookieProgram", "EnvironmentProgram",
+                "ExitProgram",
                 "ReachabilityProgram",
             ],
             swiftSettings: testSettings),

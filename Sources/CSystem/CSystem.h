@@ -337,6 +337,12 @@ static inline ssize_t bb_netlink_receive(int descriptor, void *bytes, size_t cap
     return length >= sizeof sender && sender.nl_family == AF_NETLINK && sender.nl_pid != 0 ? 0 : count;
 }
 
+// Sets the access time of a file to the current time.
+static inline void bb_mark_accessed(int descriptor) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+    futimens(descriptor, times);
+}
+
 // Reads what the system has in memory of a file, and never waits for a disk; returns how many bytes, or minus the
 // error: EAGAIN where it would have to wait, EOPNOTSUPP where the file system cannot tell. By number, since Glibc
 // declares preadv2 and RWF_NOWAIT only to files that define _GNU_SOURCE.

@@ -47,7 +47,7 @@ public final class ResponseCache: Sendable {
     /// Returns the current time.
     let now: @Sendable () -> Date
     private let memory: Locked<MemoryStore>
-    private let disk: DiskStore?
+    let disk: DiskStore?
     private let epochs = Locked(CacheEpochs())
     private let counts = Locked(Statistics())
 
@@ -96,7 +96,7 @@ public final class ResponseCache: Sendable {
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
-        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
+        changeMemory { $0.removeAll() }
         disk?.removeAll()
     }
 
@@ -127,19 +127,18 @@ public final class ResponseCache: Sendable {
     @concurrent
     public func cachedResponse(for request: HTTPRequest) async -> CachedResponse? {
         let request = CacheRequest(request, settings: CachingTransport.Settings())
-        let candidates = inMemory(request.key)
         let entry =
-            CacheDecision.newest(candidates, for: request)
+            CacheDecision.newest(inMemory(request), for: request)
             ?? CacheDecision.newest(onDisk(request), for: request)
-        return entry.flatMap { $0.isPart ? nil : $0 }.map {
-            CachedResponse(response: $0.response, data: $0.body.data, storagePolicy: $0.storagePolicy)
-        }
+        guard let entry, !entry.isPart, let data = try? entry.body.all() else { return nil }
+        return CachedResponse(response: entry.response, data: data, storagePolicy: entry.storagePolicy)
     }
 
     /// The statistics and the current size of the cache.
     public var statistics: Statistics {
         var statistics = counts.withLock { $0 }
-        statistics.memoryBytes = memory.withLock { $0.bytes }
+        (statistics.memoryBytes, statistics.evictions) = memory.withLock { ($0.bytes, $0.evictions) }
+        statistics.evictions += disk?.evictions ?? 0
         statistics.diskBytes = disk?.bytes ?? 0
         statistics.diskFailures = disk?.failures ?? 0
         return statistics
@@ -155,30 +154,95 @@ public final class ResponseCache: Sendable {
         counts.withLock { change(&$0) }
     }
 
-    /// Returns the responses for a key in memory.
-    func inMemory(_ key: CacheKey) -> [StoredResponse] { memory.withLock { $0.candidates(for: key) } }
+    /// Returns the responses for a request in memory.
+    ///
+    /// Asks the file system whether another process has replaced or removed the file of the response. In this case, the
+    /// response is removed from memory.
+    func inMemory(_ request: CacheRequest) -> [StoredResponse] {
+        let candidates = memory.withLock { $0.candidates(for: request.key) }
+        return candidates.filter { entry in
+            guard let file = entry.file.load(), candidates.count == 1 || entry.matches(request), !file.isCurrent else {
+                return true
+            }
+            changeMemory { $0.remove(entry.selector, for: request.key) }
+            return false
+        }
+    }
 
-    /// Returns the responses in files, and adds them to memory; blocks.
-    func onDisk(_ request: CacheRequest) -> [StoredResponse] {
+    /// Returns the responses for a request in files, and adds them to memory; blocks.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - inPieces: Whether a body of more than 256 KiB remains in its file. Such a response is not added to memory.
+    func onDisk(_ request: CacheRequest, inPieces: Bool = false) -> [StoredResponse] {
         guard let disk else { return [] }
         let epoch = epoch(of: request.key)
-        let found = disk.candidates(for: request.key, url: request.url)
+        let found = disk.candidates(for: request.key, url: request.url, matching: request, inPieces: inPieces)
         for entry in found.sorted(by: { $0.responseTime < $1.responseTime }) {
-            changeMemory { _ = $0.store(entry, for: request.key) }
+            if case .memory = entry.body { changeMemory { _ = $0.store(entry, for: request.key) } }
         }
         if self.epoch(of: request.key) != epoch { discard([request.key]) }
         return found
     }
 
+    /// Returns the descriptions of the responses in memory, and the names of their files.
+    func entriesInMemory() -> (entries: [Entry], names: Set<String>) {
+        var names: Set<String> = []
+        let now = now()
+        let entries = memory.withLock { $0.all }.compactMap { key, response -> Entry? in
+            let file = response.file.load()
+            guard file?.isCurrent ?? true else { return nil }
+            if let file { names.insert(file.name) }
+            return Entry(response, key, isInMemory: true, isInFile: file != nil, now: now)
+        }
+        return (entries, names)
+    }
+
     /// Returns the epoch of a key; a response to a request from an earlier epoch is not stored.
     func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
 
+    /// Makes later responses to running requests for a key unstorable.
+    func advanceEpoch(of key: CacheKey) { epochs.withLock { $0.advance(key) } }
+
+    /// Returns a writer for a response whose body arrives in pieces; blocks.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the response.
+    ///   - count: The expected number of bytes in the body.
+    /// - Returns: The writer; `nil` if the cache cannot store the response.
+    func makeWriter(for key: CacheKey, expecting count: Int64?) -> ResponseWriter? {
+        ResponseWriter(self, key, expecting: count)
+    }
+
     /// Stores a response, unless the epoch of the key has changed; blocks if there are files.
-    func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
-        guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
-        changeMemory { _ = $0.store(entry, for: key) }
-        if entry.storagePolicy == .memoryAndDisk { disk?.store(entry, for: key) } else { disk?.remove(entry, for: key) }
-        counts.withLock { $0.stores += 1 }
+    ///
+    /// - Parameters:
+    ///   - entry: The response.
+    ///   - partial: The file with the body, if it has already been written.
+    ///   - key: The key of the response.
+    ///   - epoch: The epoch of the key when the request was sent.
+    func store(_ entry: StoredResponse, in partial: PartialEntry? = nil, for key: CacheKey, since epoch: UInt64) {
+        guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else {
+            if let partial { disk?.abandon(partial) }
+            return
+        }
+        var isStored = false
+        if entry.storagePolicy == .memoryAndDisk, var partial {
+            isStored = disk?.finish(&partial, entry, for: key) == true
+        } else if entry.storagePolicy == .memoryAndDisk {
+            isStored = disk?.store(entry, for: key) == true
+        } else {
+            if let partial { disk?.abandon(partial) }
+            disk?.remove(entry.selector, for: key)
+        }
+        changeMemory { memory in
+            if case .memory = entry.body {
+                isStored = memory.store(entry, for: key) || isStored
+            } else {
+                memory.remove(entry.selector, for: key)
+            }
+        }
+        if isStored { counts.withLock { $0.stores += 1 } }
         // The key may have been forgotten while the response was being stored.
         if self.epoch(of: key) != epoch { discard([key]) }
     }
@@ -198,8 +262,13 @@ public final class ResponseCache: Sendable {
 
     /// Removes one response; blocks if there are files.
     func drop(_ entry: StoredResponse, for key: CacheKey) {
-        changeMemory { $0.remove(entry, for: key) }
-        disk?.remove(entry, for: key)
+        drop(entry.selector, for: key)
+    }
+
+    /// Removes the response with a selector; blocks if there are files.
+    func drop(_ selector: Data, for key: CacheKey) {
+        changeMemory { $0.remove(selector, for: key) }
+        disk?.remove(selector, for: key)
     }
 
     /// Changes the responses in memory, and releases removed responses outside the lock.
@@ -232,6 +301,10 @@ extension ResponseCache {
         /// The number of times that the cache stored a response, or updated a stored response after a validation or a
         /// HEAD request.
         public internal(set) var stores = 0
+        /// The number of responses that the cache removed from memory or from files to make room for other responses.
+        ///
+        /// A response that was removed from memory may still be in a file.
+        public internal(set) var evictions = 0
         /// The number of file operations that failed, or that the cache skipped because the directory is not safe or
         /// cannot be created.
         ///

@@ -4,6 +4,8 @@ import FoundationEssentials
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: StoredBody
+    /// The file that contains the response, if there is one.
+    let file = LazyReference<StoredFile>()
     /// The time of the last request whose response created or freshened this response.
     let requestTime: Date
     /// The time at which the response was complete.
@@ -17,12 +19,12 @@ final class StoredResponse: Sendable {
 
     /// Creates a stored response; `nil` if no request can match it.
     init?(
-        _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
+        _ response: HTTPResponse, body: StoredBody, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
         guard let varyFields = VaryFields(response.headers) else { return nil }
         self.response = response
-        self.body = .memory(body)
+        self.body = body
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.varyFields = varyFields
@@ -38,7 +40,7 @@ final class StoredResponse: Sendable {
     ///
     /// An incomplete response becomes a part of its representation.
     convenience init?(
-        _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
+        _ response: HTTPResponse, body: StoredBody, to request: CacheRequest, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk, isComplete: Bool = true
     ) {
         guard

@@ -159,6 +159,8 @@ struct FileStatus: Hashable {
     var modified: Int64
     /// The time of the last change of the content or the status, in nanoseconds since 1970.
     var changed: Int64
+    /// The time of the last access to the content, in nanoseconds since 1970; not always kept by the file system.
+    var accessed: Int64
     /// The identity of the file, which does not depend on its names.
     var identity: Identity
 
@@ -176,6 +178,7 @@ struct FileStatus: Hashable {
         links = Int(status.st_nlink)
         modified = Self.nanoseconds(status.st_mtim)
         changed = Self.nanoseconds(status.st_ctim)
+        accessed = Self.nanoseconds(status.st_atim)
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 

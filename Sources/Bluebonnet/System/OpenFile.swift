@@ -184,10 +184,8 @@ final class OpenFile: Sendable {
         _ = try Self.retrying { ftruncate(descriptor, off_t(size)) }
     }
 
-    /// Sets the file's access and modification times to the current time.
-    func touch() {
-        _ = futimens(descriptor, nil)
-    }
+    /// Sets the file's access time to the current time.
+    func touch() { bb_mark_accessed(descriptor) }
 
     /// Sets the permission bits.
     func setMode(_ mode: mode_t) throws(SystemError) {

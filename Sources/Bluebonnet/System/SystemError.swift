@@ -12,6 +12,9 @@ package struct SystemError: Error, Hashable {
     /// Whether no file exists at the path.
     var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
 
+    /// Whether the disk, or the user's part of it, is full.
+    var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
+
     /// Whether the file already exists.
     var fileExists: Bool { code == EEXIST }
 

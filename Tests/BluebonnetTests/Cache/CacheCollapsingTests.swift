@@ -47,7 +47,8 @@ struct CacheCollapsingTests {
     func `1,000 equal requests are one exchange`(isStale: Bool) async throws {
         for _ in 0..<10 {
             let clock = CacheClock()
-            let scene = Scene(cache: ResponseCache { clock.now }, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+            let scene = Scene(
+                cache: ResponseCache { clock.now }, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
             if isStale {
                 scene.gate.open()
                 _ = try await scene.start().outcome

@@ -14,15 +14,26 @@ enum CacheFiles {
         return names[0]
     }
 
-    /// Writes a number over eight bytes of a file's content, and the digest that belongs to it.
-    static func overwrite(_ name: String, in directory: borrowing TestDirectory, at offset: Int, with bits: UInt64)
+    /// Writes a number over eight bytes after the key in a file's metadata, and the checksum that belongs to it.
+    static func overwrite(_ name: String, in directory: borrowing TestDirectory, at offset: Int, with number: UInt64)
         throws
     {
-        let start = 17 + 32
-        var bytes = Array(try Data(contentsOf: directory.url(name)))
-        for index in 0..<8 { bytes[start + offset + index] = UInt8(truncatingIfNeeded: bits >> (8 * UInt64(index))) }
-        bytes.replaceSubrange(17..<start, with: Digest.sha256(of: Data(bytes[start...])))
-        try Data(bytes).write(to: directory.url(name))
+        let bytes = try Data(contentsOf: directory.url(name))
+        let bodyCount = Int(Self.number(bytes, at: bytes.count - 40))
+        let body = bytes.prefix(bodyCount)
+        var metadata = Data(bytes.dropFirst(bodyCount).dropLast(16))
+        metadata.replaceSubrange(range(8 + Int(Self.number(metadata, at: 0)) + offset), with: Self.bytes(number))
+        try (body + metadata + Self.bytes(Checksum.of(metadata)) + bytes.suffix(8)).write(to: directory.url(name))
+    }
+
+    private static func range(_ start: Int) -> Range<Int> { start..<start + 8 }
+
+    private static func number(_ bytes: Data, at offset: Int) -> UInt64 {
+        bytes[range(offset)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private static func bytes(_ number: UInt64) -> Data {
+        Data((0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) })
     }
 
     /// Mounts a file over itself, so that it can be neither removed nor replaced; false where nothing may be mounted.

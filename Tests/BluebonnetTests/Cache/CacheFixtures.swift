@@ -31,7 +31,8 @@ enum CacheFixtures {
         let head = try response(headers, status: status, date: time)
         return try #require(
             StoredResponse(
-                head, body: Data(body.utf8), to: try request ?? self.request(), requestTime: time, responseTime: time))
+                head, body: .memory(Data(body.utf8)), to: try request ?? self.request(), requestTime: time,
+                responseTime: time))
     }
 
     static func response(_ headers: HTTPHeaders, status: Int = 200, date: Date = begin) throws -> HTTPResponse {

@@ -48,7 +48,8 @@ struct CacheStreamTests {
         let server = try await Self.server()
         let directory = try TestDirectory()
         var configuration = Session.Configuration()
-        configuration.cache = ResponseCache(memoryCapacity: hasDisk ? 0 : 16 << 20, directory: hasDisk ? directory.url : nil)
+        configuration.cache = ResponseCache(
+            memoryCapacity: hasDisk ? 0 : 16 << 20, directory: hasDisk ? directory.url : nil)
         let session = Session(configuration: configuration)
         let (body, source) = try await Self.receive(first, session, server.url("/"))
         #expect(body == Self.body && source == .network)
@@ -145,6 +146,62 @@ struct CacheStreamTests {
             let (body, source) = try await Self.receive(.stream, session, server.url("/"))
             #expect(body == Self.body && source == .network)
         }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: [Kind.data, .head, .stream, .download])
+    private func `what arrived before the connection was lost is a part that the next request completes`(
+        kind: Kind
+    ) async throws {
+        let isFirst = Locked(true)
+        let server = try await LocalServer { router in
+            router.fallback = { request in
+                let fields = "ETag: \"1\"\r\nCache-Control: max-age=60\r\n"
+                if isFirst.withLock({ Swift.exchange(&$0, with: false) }) {
+                    let head = "HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(Self.body.count)\r\n\r\n"
+                    return .scripted(.waitForRequest, .bytes(Data(head.utf8) + Self.body.prefix(200_000)), .close)
+                }
+                #expect(request.headers["Range"] == "bytes=200000-" && request.headers["If-Range"] == "\"1\"")
+                let rest = Self.body.dropFirst(200_000)
+                return .data(
+                    Data(rest), status: 206,
+                    headers: [
+                        "ETag": "\"1\"", "Cache-Control": "max-age=60",
+                        "Content-Range": "bytes 200000-\(Self.body.count - 1)/\(Self.body.count)",
+                    ])
+            }
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        await #expect(throws: RequestError.self) { try await Self.receive(kind, session, server.url("/")) }
+        while await session.withAllRequests({ $0.count }) > 0 { await Task.yield() }
+        let (body, _) = try await Self.receive(.data, session, server.url("/"))
+        #expect(body == Self.body)
+        for kind in Kind.allCases {
+            let (body, source) = try await Self.receive(kind, session, server.url("/"))
+            #expect(body == Self.body && source == .cache)
+        }
+        #expect(server.requestCount == 2)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `a stream of a range is a part of the stored body`() async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache(memoryCapacity: 0, directory: directory.url)
+        let session = Session(configuration: configuration)
+        _ = try await Self.receive(.stream, session, server.url("/"))
+        for (range, bytes) in [("bytes=100000-299998", 100_000..<299_999), ("bytes=-1", 299_999..<300_000)] {
+            let task = session.streamRequest(HTTPRequest(url: server.url("/"), headers: ["Range": range])).streamTask()
+            let received = try await task.bytes.reduce(into: Data()) { $0 += $1 }
+            #expect(received == Self.body[bytes])
+            #expect(try await task.response.statusCode == 206)
+        }
+        #expect(server.requestCount == 1)
         await session.shutdown()
         await server.stop()
     }

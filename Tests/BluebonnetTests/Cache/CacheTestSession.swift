@@ -43,6 +43,13 @@ struct CacheTestSession {
         return CacheAnswer(await session.request(request).serializingData(emptyResponseCodes: Set(200...599)).response)
     }
 
+    /// Waits until all exchanges have ended, including validations that no request waits for.
+    func settle() async {
+        while let transport = session.context.transport as? CachingTransport, transport.runningCount > 0 {
+            await Task.yield()
+        }
+    }
+
     /// The URL of a path.
     func url(_ path: String = "/") -> URL {
         guard let url = URL(string: "http://stub.test" + path) else { preconditionFailure("\(path) is no path") }

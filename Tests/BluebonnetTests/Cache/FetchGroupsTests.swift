@@ -60,12 +60,16 @@ struct FetchGroupsTests {
             for _ in 0..<40 {
                 if Bool.random(using: &random) || (waiting.isEmpty && leaders.isEmpty) {
                     let member = Member()
-                    if groups.join(member, Self.key) { leaders.append(member) } else {
+                    if groups.join(member, Self.key) {
+                        leaders.append(member)
+                    } else {
                         waiting[ObjectIdentifier(member)] = member
                     }
                 } else {
                     let member = leaders.first ?? waiting.values.first
-                    guard let leaving = Bool.random(using: &random) ? waiting.values.first ?? member : member else { break }
+                    guard let leaving = Bool.random(using: &random) ? waiting.values.first ?? member : member else {
+                        break
+                    }
                     let led = leaders.first === leaving
                     if led { leaders = [] } else { waiting[ObjectIdentifier(leaving)] = nil }
                     switch groups.leave(leaving, handsOn: Bool.random(using: &random)) {

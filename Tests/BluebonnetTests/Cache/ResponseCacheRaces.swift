@@ -118,7 +118,7 @@ import Testing
             await dawdle(iteration / 23)
             cache.store(entry, for: request.key, since: epoch)
             await forgetting
-            #expect(cache.inMemory(request.key).isEmpty)
+            #expect(cache.inMemory(request).isEmpty)
         }
     }
 
@@ -155,7 +155,8 @@ import Testing
         await first.session.shutdown()
     }
 
-    @Test func `Equal requests with leaders that are cancelled or suspended all end, with the right bodies`() async throws
+    @Test func `Equal requests with leaders that are cancelled or suspended all end, with the right bodies`()
+        async throws
     {
         let scene = Self.scene()
         try await race { iteration in

@@ -38,19 +38,17 @@ import Testing
         }
     }
 
-    @Test func `a cached response that was not stored does not replace the old response`() async {
+    @Test func `a cached response that was not stored is not used, and neither is the response it replaces`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
-            let files = CacheDirectory(directory.path)
-            try files.write(Data("old".utf8), to: "entry")
+            let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+            let request = try CacheFixtures.request()
+            let (old, new) = (try CacheFixtures.stored([:], body: "old"), try CacheFixtures.stored([:], body: "new"))
+            precondition(store.store(old, for: request.key))
+            while store.isScanning { await Task.yield() }
             guard await FailingClose.begin() else { return }
-            do throws(SystemError) {
-                try files.write(Data("new".utf8), to: "entry")
-                preconditionFailure("nothing was thrown")
-            } catch {
-                precondition(error.code == EIO)
-            }
-            precondition(directory.text("entry") == "old" && directory.names == ["entry"])
+            precondition(!store.store(new, for: request.key))
+            precondition(store.failures == 1 && directory.names.isEmpty)
         }
     }
 

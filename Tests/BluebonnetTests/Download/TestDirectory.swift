@@ -44,8 +44,8 @@ struct TestDirectory: ~Copyable {
     }
 
     /// Mounts a small file system in the directory; returns `false` if the process is not permitted to mount.
-    func mountSmallDisk() -> Bool {
-        unsafe mount("tmpfs", path, "tmpfs", 0, "size=256k") == 0
+    func mountSmallDisk(size: String = "256k") -> Bool {
+        unsafe mount("tmpfs", path, "tmpfs", 0, "mode=0700,size=\(size)") == 0
     }
 
     /// Frees space on the small disk.

@@ -25,7 +25,9 @@ extension CachingExchange: ExchangeObserver {
         guard let inner = state.withLock({ $0.inner }) else { return }
         let fetch = fetch.withLock { $0 }
         if isWorthCollecting(response, fetch) { return inner.receiveBody(with: nil) }
-        if let entry = fetch.validated, response.isServerFailure, entry.mayServeStale(for: cacheRequest, at: cache.now()) {
+        if let entry = fetch.validated, response.isServerFailure,
+            entry.mayServeStale(for: cacheRequest, at: cache.now())
+        {
             self.fetch.withLock { $0.servesStale = true }
             return inner.cancel()
         }
@@ -193,7 +195,7 @@ extension CachingExchange: ExchangeObserver {
             return outcome.with(outcome.cacheStatus?.with(isStored: true))
         }
         let entry = StoredResponse(
-            head, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: cacheRequest,
+            head, body: .memory(kept.data.withoutSlack(expected: response.expectedContentLength)), to: cacheRequest,
             requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
         guard let entry else { return outcome }
         cache.store(entry, for: cacheRequest.key, since: fetch.epoch)
@@ -202,7 +204,7 @@ extension CachingExchange: ExchangeObserver {
 
     /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
     private func compare(_ response: HTTPResponse, _ fetch: Fetch, _ now: Date) {
-        let candidates = cache.inMemory(cacheRequest.key) + cache.onDisk(cacheRequest, inPieces: true)
+        let candidates = cache.inMemory(cacheRequest) + cache.onDisk(cacheRequest, inPieces: true)
         guard let entry = CacheDecision.newest(candidates, for: cacheRequest) else { return }
         guard
             Freshening.isSame(entry, response),

@@ -83,11 +83,11 @@ final class CachingExchange: Exchange {
             return cacheRequest.isForCacheOnly
                 ? found(.notStored) : startFetch(because: CacheDecision.bypass(cacheRequest) ?? .bypass)
         }
-        let decision = decision(cache.inMemory(cacheRequest.key))
+        let decision = decision(cache.inMemory(cacheRequest))
         guard let reason = decision.forward, sharesFetch else { return lookUp(decision) }
         // The leader looks up again, because the earlier leader may have stored a response meanwhile.
         if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
-            lookUp(self.decision(cache.inMemory(cacheRequest.key)))
+            lookUp(self.decision(cache.inMemory(cacheRequest)))
         } else {
             startTimer(because: reason)
         }
@@ -100,7 +100,7 @@ final class CachingExchange: Exchange {
     func carryOn(leads: Bool) {
         wait.withLock { $0?.timer }?.cancel()
         if leads, state.withLock({ $0.isSuspended }) { owner.leave(self, handsOn: true) }
-        lookUp(decision(cache.inMemory(cacheRequest.key)))
+        lookUp(decision(cache.inMemory(cacheRequest)))
     }
 
     /// Whether the request may receive the response to an equal request, and vice versa.

@@ -65,6 +65,9 @@ final class CachingTransport: Transport {
         return exchange
     }
 
+    /// The number of exchanges that have not ended.
+    var runningCount: Int { active.withLock { $0.running.count } }
+
     /// Records an exchange; returns `false` after the shutdown.
     private func starts(_ exchange: CachingExchange, _ key: FetchKey? = nil) -> Bool {
         active.withLock { active in

@@ -125,7 +125,7 @@ enum Freshening {
         }
         fields += update
         return StoredResponse(
-            stored.response.with(HTTPHeaders(fields)), body: stored.body.data, selector: stored.selector,
+            stored.response.with(HTTPHeaders(fields)), body: stored.body, selector: stored.selector,
             requestTime: requestTime, responseTime: responseTime, storagePolicy: stored.storagePolicy)
     }
 

@@ -55,7 +55,9 @@ struct CacheRequest: Sendable {
     /// The directive with which the policy also applies to caches on the way to the server; `nil` if there is none, or
     /// if the request has its own directives.
     var policyDirective: String? {
-        guard method == .get || method == .head, Self.value("Cache-Control", fields, defaults) == nil else { return nil }
+        guard method == .get || method == .head, Self.value("Cache-Control", fields, defaults) == nil else {
+            return nil
+        }
         switch policy {
         case .reloadIgnoringCache: return "no-cache"
         case .reloadRevalidating: return "max-age=0"

@@ -165,7 +165,7 @@ extension StoredResponse {
         bytes.append(body)
         bytes.append(stored.suffix(max(0, Int(own.upperBound - other.bytes.upperBound))))
         return StoredResponse(
-            fresh.response.with(fresh.response.headers, whole), body: bytes, selector: selector,
+            fresh.response.with(fresh.response.headers, whole), body: .memory(bytes), selector: selector,
             requestTime: requestTime, responseTime: responseTime, storagePolicy: storagePolicy)
     }
 }

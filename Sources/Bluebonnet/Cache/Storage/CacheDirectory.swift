@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The directory with the files of a cache.
 ///
-/// All calls block. A file is renamed into the directory when it is complete. The directory must belong to this user,
+/// All calls block. A file gets its name when it is complete. The process that writes it holds its lock until then. The directory must belong to this user,
 /// and other users must not have write access, because they could replace responses. If this user has no write access,
 /// the directory is not read either, because its files could not be removed.
 ///
@@ -10,6 +10,8 @@ import FoundationEssentials
 /// the path, and does not read the file until it is removed or replaced.
 struct CacheDirectory: Sendable {
     let path: String
+    /// The identity of the directory when it was writable.
+    private let isWritable = Locked<FileStatus.Identity?>(nil)
 
     init(_ path: String) {
         // All caches of a directory must use the same spelling of its path.
@@ -27,7 +29,12 @@ struct CacheDirectory: Sendable {
     var condition: DirectoryState {
         do throws(SystemError) {
             let status = try FileSystem.examine(path)
-            return status.isDirectory && status.isPrivate && FileSystem.isWritable(path) ? .usable : .refused
+            guard status.isDirectory, status.isPrivate else { return .refused }
+            // Only the first use asks whether the directory is writable, because each lookup asks for the condition.
+            guard isWritable.withLock({ $0 != status.identity }) else { return .usable }
+            guard FileSystem.isWritable(path) else { return .refused }
+            isWritable.withLock { $0 = status.identity }
+            return .usable
         } catch {
             return error.isAbsence ? .missing : .refused
         }
@@ -44,40 +51,76 @@ struct CacheDirectory: Sendable {
 
     // MARK: Reading and writing
 
-    /// Reads a file up to a number of bytes, and marks it as used.
+    /// Opens the file of a response, checks its metadata, and marks it as used.
     ///
-    /// - Returns: The bytes; `nil` if the file is not a cache entry, or should have been removed.
+    /// - Parameters:
+    ///   - name: The name of the file.
+    ///   - limit: The size up to which the whole file is read immediately.
+    /// - Returns: The file; `nil` if the file is not a cache entry, or should have been removed.
     /// - Throws: The system's error.
-    func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
+    func open(_ name: String, readingUpTo limit: Int) throws(SystemError) -> EntryFile? {
         guard !isUnremovable(name) else { return nil }
         let file = try OpenFile.reading(place(of: name))
         let status = try file.status()
-        guard status.isOwn, status.isPrivate, status.size <= Int64(limit) else { return nil }
-        let bytes = try file.read(upTo: Int(status.size))
+        guard status.isOwn, status.isPrivate else { return nil }
         file.touch()
-        return bytes
+        return try EntryFile(file, status, readingUpTo: limit)
     }
 
-    /// Writes a file, and replaces a file with the same name.
+    /// Creates a file with a temporary name, and locks it.
     ///
-    /// - Throws: The system's error; the old file then still exists.
-    func write(_ bytes: Data, to name: String) throws(SystemError) {
-        let temporary = place(of: Self.temporaryPrefix + FileName.token())
-        try OpenFile.replace(place(of: name), with: bytes, by: temporary)
-        Self.unremovable.withLock { _ = $0.files.remove(place(of: name)) }
+    /// - Throws: The system's error.
+    func create() throws(SystemError) -> PartialEntry {
+        while true {
+            let name = Self.temporaryPrefix + FileName.token()
+            let file = try OpenFile.creating(place(of: name), mode: 0o600)
+            // Another process may already have removed the file, because it was not locked.
+            if case .busy = file.lock() { continue }
+            if try file.status().links > 0 { return PartialEntry(file: file, name: name) }
+        }
     }
 
-    /// Removes an incomplete file of a process that has ended.
-    func removeLeftover(_ name: String, now: Date) {
-        guard name.hasPrefix(Self.temporaryPrefix), let status = status(of: name) else { return }
-        let age = now.timeIntervalSince1970 - Double(status.modified) / 1e9
-        if age > Self.staleAge { FileSystem.remove(place(of: name)) }
+    /// Renames a complete file, and replaces a file with the new name.
+    ///
+    /// - Throws: The system's error. The new name may then belong to a file that was not completely written.
+    func complete(_ partial: PartialEntry, as name: String) throws(SystemError) -> StoredFile {
+        let status = try partial.file.status()
+        try rename(partial.name, to: name)
+        // The lock ends here, so another process cannot remove the file before.
+        try partial.file.close()
+        return stored(name, status)
+    }
+
+    /// Returns the identity of a file with this status.
+    func stored(_ name: String, _ status: FileStatus) -> StoredFile { StoredFile(name, at: place(of: name), status) }
+
+    /// Renames a file, and replaces a file with the new name.
+    func rename(_ name: String, to newName: String) throws(SystemError) {
+        try FileSystem.rename(place(of: name), to: place(of: newName))
+        Self.unremovable.withLock { _ = $0.files.remove(place(of: newName)) }
+    }
+
+    /// Removes an incomplete file.
+    func abandon(_ partial: PartialEntry) { FileSystem.remove(place(of: partial.name)) }
+
+    /// Removes an incomplete file if the process that wrote it has ended.
+    func removeLeftover(_ name: String) {
+        guard name.hasPrefix(Self.temporaryPrefix), let file = try? OpenFile.writing(place(of: name)) else { return }
+        switch file.lock() {
+        case .taken: FileSystem.remove(place(of: name))
+        case .busy: break
+        case .unsupported:
+            guard let modified = try? file.status().modified,
+                Date().timeIntervalSince1970 - Double(modified) / 1e9 > Self.staleAge
+            else { return }
+            FileSystem.remove(place(of: name))
+        }
     }
 
     private func place(of name: String) -> String { FileSystem.path(name, in: path) }
 
     private static let temporaryPrefix = "bluebonnet-cache."
-    /// The age in seconds from which an incomplete file is removed.
+    /// The age in seconds from which an incomplete file is removed if the file system has no locks.
     private static let staleAge = 3600.0
 
     // MARK: Forgetting
@@ -119,7 +162,7 @@ struct CacheDirectory: Sendable {
 
     /// Whether a file should have been removed, but still exists.
     private func isUnremovable(_ name: String) -> Bool {
-        Self.unremovable.withLock { $0.files.contains(place(of: name)) }
+        Self.unremovable.withLock { !$0.files.isEmpty && $0.files.contains(place(of: name)) }
     }
 
     /// Truncates a file that cannot be removed; returns whether it is now empty or does not exist.
@@ -144,84 +187,4 @@ struct CacheDirectory: Sendable {
 
     /// Shared by all caches of the process.
     private static let unremovable = Locked(UnremovableFiles())
-}
-
-/// The file format of a stored response: a checksum, followed by the protected data.
-///
-/// The checksum detects files that are truncated, modified or from another program. A file also contains the digest of
-/// its key, so a response to another request is detected as well.
-enum EntryFile {
-    /// Returns the bytes of the file.
-    static func encoded(_ entry: StoredResponse, for key: CacheKey) -> Data {
-        var content = Writer()
-        content.write(key.digest)
-        content.write(entry.requestTime.timeIntervalSince1970.bitPattern)
-        content.write(entry.responseTime.timeIntervalSince1970.bitPattern)
-        content.write(entry.selector)
-        content.write(Data(entry.response.head.composed))
-        content.write(entry.body.data)
-        return Data(magic) + Digest.sha256(of: content.bytes) + content.bytes
-    }
-
-    /// Decodes a file; returns `nil` if it is incomplete or invalid.
-    ///
-    /// - Parameters:
-    ///   - bytes: All bytes of the file.
-    ///   - key: The key of the response.
-    ///   - url: The URL of the response.
-    /// - Returns: The stored response.
-    static func decoded(_ bytes: Data, for key: CacheKey, url: URL) -> StoredResponse? {
-        let start = magic.count + 32
-        guard bytes.count > start, bytes.prefix(magic.count) == Data(magic) else { return nil }
-        let content = bytes.dropFirst(start)
-        guard Digest.sha256(of: content) == bytes.dropFirst(magic.count).prefix(32) else { return nil }
-        var reader = Reader(content)
-        guard reader.data() == key.digest, let requestTime = reader.time(), let responseTime = reader.time(),
-            let selector = reader.data(),
-            let bytes = reader.data(), let head = ReceivedHead(bytes: Array(bytes)), let body = reader.data()
-        else { return nil }
-        return StoredResponse(
-            HTTPResponse(url: url, head: head), body: body, selector: selector, requestTime: requestTime,
-            responseTime: responseTime)
-    }
-
-    /// The last byte is the version of the format.
-    private static let magic = Array("bluebonnet-cache".utf8) + [0x02]
-
-    private struct Writer {
-        private(set) var bytes = Data()
-
-        mutating func write(_ number: UInt64) {
-            for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
-        }
-
-        mutating func write(_ data: Data) {
-            write(UInt64(data.count))
-            bytes.append(data)
-        }
-    }
-
-    private struct Reader {
-        private var rest: Data
-
-        init(_ bytes: Data) { rest = bytes }
-
-        mutating func number() -> UInt64? {
-            guard rest.count >= 8 else { return nil }
-            defer { rest = rest.dropFirst(8) }
-            return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        }
-
-        /// Reads a time at which a response may have been received.
-        mutating func time() -> Date? {
-            guard let bits = number(), HTTPDate.range.contains(Double(bitPattern: bits)) else { return nil }
-            return Date(timeIntervalSince1970: Double(bitPattern: bits))
-        }
-
-        mutating func data() -> Data? {
-            guard let count = number(), count <= UInt64(rest.count) else { return nil }
-            defer { rest = rest.dropFirst(Int(count)) }
-            return Data(rest.prefix(Int(count)))
-        }
-    }
 }

@@ -1,18 +1,24 @@
+import BluebonnetLibc
 import FoundationEssentials
 import Synchronization
 
 /// Stores responses in files of a directory up to a number of bytes, and removes the least recently used files first.
 ///
 /// All calls block, so they must run on the global executor. Several processes may share a directory. Only the sizes of
-/// the files are kept in memory, so each process finds the responses of the other processes. A failure counts as a
-/// miss, and increases ``failures``. After a failure to replace or remove a response, the response is no longer used.
+/// the files are kept in memory, so each process finds the responses of the other processes. The sizes of the files of
+/// earlier processes are read after the first store. A failure counts as a miss, and increases ``failures``. After a
+/// failure to replace or remove a response, the response is no longer used.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
-    private let entries = Locked(LeastRecentlyUsed<String, Void>())
-    private let isOpened = Atomic(false)
+    /// The sizes of the files.
+    private let entries = Locked(LeastRecentlyUsed<String, Int>())
+    private let hasScanned = Atomic(false)
+    private let isScanningNow = Atomic(false)
     private let writtenSinceScan = Atomic(0)
+    private let bytesInFlight = Atomic(0)
     private let failureCount = Atomic(0)
+    private let evictionCount = Atomic(0)
 
     init(directory: String, capacity: Int) {
         self.directory = CacheDirectory(directory)
@@ -25,44 +31,197 @@ final class DiskStore: Sendable {
     /// The number of failed system calls and of refused directories.
     var failures: Int { failureCount.load(ordering: .relaxed) }
 
+    /// The number of files that were removed to make room.
+    var evictions: Int { evictionCount.load(ordering: .relaxed) }
+
+    /// Whether a task is reading the sizes of all files.
+    var isScanning: Bool { isScanningNow.load(ordering: .acquiring) }
+
+    // MARK: Reading
+
     /// Returns the responses for a key.
+    ///
+    /// The first file of a key contains the newest response. If this response matches the request, no other file is
+    /// opened.
     ///
     /// - Parameters:
     ///   - key: The key of the responses.
     ///   - url: The URL for the responses.
+    ///   - request: The request that the responses must match; `nil` for all responses.
+    ///   - inPieces: Whether a large body remains in its file.
     /// - Returns: The responses in no particular order.
-    func candidates(for key: CacheKey, url: URL) -> [StoredResponse] {
+    func candidates(
+        for key: CacheKey, url: URL, matching request: CacheRequest? = nil, inPieces: Bool = false
+    ) -> [StoredResponse] {
         guard open() else { return [] }
-        return names(for: key).compactMap { content(of: $0, key, url).entry }
+        var found: [StoredResponse] = []
+        for (index, name) in names(for: key).enumerated() {
+            guard case .file(let file) = content(of: name, key, readingUpTo: StoredBody.pieceSize),
+                let response = response(in: file, name, url, matching: request, inPieces: inPieces)
+            else { continue }
+            found.append(response)
+            if index == 0, request != nil { break }
+        }
+        return found
     }
 
-    /// Stores a response, and replaces the response to the same request.
-    ///
-    /// If storing fails, all responses for the key are removed.
-    func store(_ entry: StoredResponse, for key: CacheKey) {
-        guard open(forWriting: true) else { return removeAll(for: key) }
-        let bytes = EntryFile.encoded(entry, for: key)
-        guard bytes.count <= capacity / ResponseCache.shareOfEntry else { return remove(entry, for: key) }
-        let name = place(of: entry, for: key)
+    private func response(
+        in file: EntryFile, _ name: String, _ url: URL, matching request: CacheRequest?, inPieces: Bool
+    ) -> StoredResponse? {
+        guard let response = file.response(url: url) else { return nil }
+        if let request, !response.matches(request) { return nil }
         do throws(SystemError) {
-            try directory.write(bytes, to: name)
+            guard let checked = try file.checked(response, inPieces: inPieces) else {
+                remove(name)
+                return nil
+            }
+            _ = checked.file.storeIfNil(directory.stored(name, file.status))
+            return checked
         } catch {
             countFailures(1)
-            return removeAll(for: key)
+            return nil
         }
-        entries.withLock { $0.set((), cost: bytes.count, for: name) }
-        // Other processes may write to the directory, too.
-        if writtenSinceScan.add(bytes.count, ordering: .relaxed).newValue > capacity / 4 { scan() }
-        evict()
     }
 
+    /// Returns the names of all files with responses.
+    func allNames() -> [String] {
+        guard open() else { return [] }
+        do throws(SystemError) { return try directory.names().filter(Self.isEntry) } catch {
+            countFailures(1)
+            return []
+        }
+    }
+
+    /// Returns the key and the response in a file, whose body is not checked; `nil` if there is none.
+    func inspect(_ name: String) -> (key: CacheKey, response: StoredResponse)? {
+        guard case .file(let file) = content(of: name, nil, readingUpTo: 0), let url = URL(string: file.key),
+            case let key = CacheKey(url), names(for: key).contains(name), let response = file.response(url: url)
+        else { return nil }
+        return (key, response)
+    }
+
+    // MARK: Writing
+
+    /// Stores a response, and replaces the response to the same request; returns whether the response is stored.
+    ///
+    /// If storing fails, all responses for the key are removed.
+    @discardableResult
+    func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
+        guard entry.body.count <= share else {
+            remove(entry.selector, for: key)
+            return false
+        }
+        guard var partial = begin() else {
+            removeAll(for: key)
+            return false
+        }
+        do throws(SystemError) {
+            guard try entry.body.forEachPiece({ append($0, to: &partial) }) else { throw SystemError(EFBIG) }
+            return finish(&partial, entry, for: key)
+        } catch {
+            abandon(partial)
+            removeAll(for: key)
+            return false
+        }
+    }
+
+    /// Creates the file of a response; returns `nil` if this fails.
+    func begin() -> PartialEntry? {
+        guard open(forWriting: true) else { return nil }
+        do throws(SystemError) {
+            return try makingRoom(for: 4096) { () throws(SystemError) in try directory.create() }
+        } catch {
+            countFailures(1)
+            return nil
+        }
+    }
+
+    /// Writes the next bytes of the body; returns `false` if the response cannot be stored.
+    ///
+    /// The bytes are not written if the response is too large, or if too many bytes are being written.
+    func append(_ bytes: Data, to partial: inout PartialEntry) -> Bool {
+        let inFlight = bytesInFlight.add(bytes.count, ordering: .relaxed).newValue
+        defer { bytesInFlight.subtract(bytes.count, ordering: .relaxed) }
+        guard inFlight == bytes.count || inFlight <= min(share, Self.flightLimit) else { return false }
+        partial.sum.update(bytes)
+        return write(bytes, to: &partial)
+    }
+
+    private func write(_ bytes: Data, to partial: inout PartialEntry) -> Bool {
+        guard Int(partial.count) + bytes.count <= share else { return false }
+        let start = partial.count
+        do throws(SystemError) {
+            try makingRoom(for: bytes.count) { () throws(SystemError) in
+                try partial.file.write(bytes.dropFirst(Int(partial.count - start)), at: &partial.count)
+            }
+            return true
+        } catch {
+            countFailures(1)
+            return false
+        }
+    }
+
+    /// Completes the file of a response, and replaces the response to the same request; returns whether the response is
+    /// stored.
+    ///
+    /// If this fails, all responses for the key are removed.
+    func finish(_ partial: inout PartialEntry, _ entry: StoredResponse, for key: CacheKey) -> Bool {
+        let end = EntryFile.end(for: entry, key, bodySum: partial.sum.value)
+        guard entry.body.count == partial.count, write(end, to: &partial), put(partial, entry, for: key) else {
+            abandon(partial)
+            removeAll(for: key)
+            return false
+        }
+        // Other processes may write to the directory, too.
+        let written = writtenSinceScan.add(Int(partial.count), ordering: .relaxed).newValue
+        if !hasScanned.load(ordering: .relaxed) || written > capacity / 4 { scanLater() } else { evict() }
+        return true
+    }
+
+    /// Renames a complete file to the first name of the key; the file with this name gets another name.
+    private func put(_ partial: PartialEntry, _ entry: StoredResponse, for key: CacheKey) -> Bool {
+        let first = names(for: key)[0]
+        let place = place(of: entry, for: key)
+        do throws(SystemError) {
+            if place != first {
+                do throws(SystemError) {
+                    try directory.rename(first, to: place)
+                    entries.withLock { entries in
+                        if let size = entries.remove(first) { entries.set(size, cost: size, for: place) }
+                    }
+                } catch {
+                    guard error.isAbsence else { throw error }
+                    remove(place)
+                }
+            }
+            let file = try directory.complete(partial, as: first)
+            entries.withLock { $0.set(Int(partial.count), cost: Int(partial.count), for: first) }
+            _ = entry.file.storeIfNil(file)
+            return true
+        } catch {
+            countFailures(1)
+            return false
+        }
+    }
+
+    /// Removes the file of a response that was not completed.
+    func abandon(_ partial: PartialEntry) { directory.abandon(partial) }
+
+    /// The maximum number of bytes in a file.
+    private var share: Int { capacity / ResponseCache.shareOfEntry }
+
+    /// The maximum number of bytes that are written at the same time, if several responses are written.
+    private static let flightLimit = 64 << 20
+
+    // MARK: Removing
+
     /// Removes one response for a key, and all files for the key that cannot be read.
-    func remove(_ entry: StoredResponse, for key: CacheKey) {
+    func remove(_ selector: Data, for key: CacheKey) {
         for name in names(for: key) {
-            switch content(of: name, key, entry.response.url) {
+            switch content(of: name, key, readingUpTo: 0) {
             case .nothing: break
             case .unreadable: remove(name)
-            case .entry(let other): if other.selector == entry.selector { remove(name) }
+            case .file(let other): if other.selector == selector { remove(name) }
             }
         }
     }
@@ -85,22 +244,20 @@ final class DiskStore: Sendable {
     /// The content of a file.
     private enum Content {
         case nothing, unreadable
-        case entry(StoredResponse)
-
-        var entry: StoredResponse? { if case .entry(let entry) = self { entry } else { nil } }
+        case file(EntryFile)
     }
 
-    /// Reads a file, and removes it if it does not contain a response for the key.
-    private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
+    /// Reads the metadata of a file, and removes the file if it does not contain a response for the key.
+    private func content(of name: String, _ key: CacheKey?, readingUpTo limit: Int) -> Content {
         do throws(SystemError) {
-            guard let bytes = try directory.read(name, limit: capacity),
-                let entry = EntryFile.decoded(bytes, for: key, url: url)
+            guard let file = try directory.open(name, readingUpTo: limit), key.map({ $0.text == file.key }) ?? true
             else {
                 remove(name)
                 return .nothing
             }
-            entries.withLock { $0.set((), cost: bytes.count, for: name) }
-            return .entry(entry)
+            let size = Int(file.status.size)
+            entries.withLock { $0.set(size, cost: size, for: name) }
+            return .file(file)
         } catch {
             entries.withLock { _ = $0.remove(name) }
             if error.isAbsence { return .nothing }
@@ -109,25 +266,29 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Returns the file name for a response.
+    /// Returns the file name that becomes free for a response.
     ///
     /// This is the name of the response that it replaces, or a free name, or the name of the oldest response.
     private func place(of entry: StoredResponse, for key: CacheKey) -> String {
+        var replaced: String?
         var free: String?
         var oldest: (name: String, time: Date)?
         for name in names(for: key) {
-            switch content(of: name, key, entry.response.url) {
+            switch content(of: name, key, readingUpTo: 0) {
             case .nothing: free = free ?? name
             case .unreadable:
                 // The unreadable file may contain the response that is replaced.
                 remove(name)
                 free = free ?? name
-            case .entry(let other):
-                if other.selector == entry.selector { return name }
-                if oldest.map({ other.responseTime < $0.time }) ?? true { oldest = (name, other.responseTime) }
+            case .file(let other):
+                if other.selector == entry.selector {
+                    if replaced == nil { replaced = name } else { remove(name) }
+                } else if oldest.map({ other.responseTime < $0.time }) ?? true {
+                    oldest = (name, other.responseTime)
+                }
             }
         }
-        return free ?? oldest?.name ?? names(for: key)[0]
+        return replaced ?? free ?? oldest?.name ?? names(for: key)[0]
     }
 
     private func remove(_ name: String) {
@@ -137,7 +298,7 @@ final class DiskStore: Sendable {
 
     // MARK: Bookkeeping
 
-    /// Checks the directory; the first call also scans its files.
+    /// Checks the directory.
     ///
     /// - Parameter isForWriting: Whether to create the directory if it is missing.
     /// - Returns: Whether the directory can be used.
@@ -155,39 +316,72 @@ final class DiskStore: Sendable {
             removeAll()
             guard !directory.isUnremovable else { return false }
         }
-        if !isOpened.exchange(true, ordering: .acquiringAndReleasing) {
+        return true
+    }
+
+    /// Records all files in a task, and removes files if there are too many.
+    private func scanLater() {
+        guard !isScanningNow.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        Task {
             scan()
             evict()
+            isScanningNow.store(false, ordering: .releasing)
         }
-        return true
     }
 
     /// Records all files in the order of their last use.
     private func scan() {
         writtenSinceScan.store(0, ordering: .relaxed)
-        let now = Date()
+        let begin = entries.withLock { $0.time }
         var found: [(name: String, status: FileStatus)] = []
         do throws(SystemError) {
             for name in try directory.names() {
                 if Self.isEntry(name) {
                     if let status = directory.status(of: name) { found.append((name, status)) }
                 } else {
-                    directory.removeLeftover(name, now: now)
+                    directory.removeLeftover(name)
                 }
             }
         } catch {
             return countFailures(1)
         }
-        found.sort { $0.status.modified < $1.status.modified }
-        let inOrder = found.map { (name: $0.name, size: Int($0.status.size)) }
+        found.sort { max($0.status.modified, $0.status.accessed) < max($1.status.modified, $1.status.accessed) }
+        let inOrder = found.map { (key: $0.name, value: Int($0.status.size)) }
         entries.withLock { entries in
+            let recent = entries.used(after: begin)
             entries = LeastRecentlyUsed()
-            for file in inOrder { entries.set((), cost: file.size, for: file.name) }
+            for (name, size) in inOrder + recent { entries.set(size, cost: size, for: name) }
         }
+        hasScanned.store(true, ordering: .relaxed)
     }
 
     private func evict() {
-        while let name = entries.withLock({ $0.cost > capacity ? $0.removeOldest()?.key : nil }) { remove(name) }
+        while evictOldest(where: { $0 > capacity }) != nil {}
+    }
+
+    /// Removes the least recently used file if the size of all files meets a condition; returns the file's size.
+    private func evictOldest(where isNeeded: (Int) -> Bool = { _ in true }) -> Int? {
+        guard let oldest = entries.withLock({ isNeeded($0.cost) ? $0.removeOldest() : nil }) else { return nil }
+        remove(oldest.key)
+        evictionCount.add(1, ordering: .relaxed)
+        return oldest.value
+    }
+
+    /// Repeats a call that fails because the disk is full, after removing files of twice the needed size.
+    private func makingRoom<Result>(
+        for size: Int, _ body: () throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        while true {
+            do throws(SystemError) {
+                return try body()
+            } catch {
+                guard error.isFullDisk else { throw error }
+                if !hasScanned.load(ordering: .relaxed) { scan() }
+                var freed = 0
+                while freed < 2 * size, let size = evictOldest() { freed += size }
+                guard freed > 0 else { throw error }
+            }
+        }
     }
 
     // MARK: Names

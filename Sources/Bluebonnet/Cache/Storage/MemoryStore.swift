@@ -1,7 +1,11 @@
+import FoundationEssentials
+
 /// Stores responses in memory up to a number of bytes, and removes the least recently used responses first.
 struct MemoryStore {
     private let capacity: Int
     private var entries = LeastRecentlyUsed<CacheKey, [StoredResponse]>()
+    /// The number of responses that were removed to make room.
+    private(set) var evictions = 0
     /// The removed responses, which the owner releases outside its lock.
     ///
     /// The release of a body may run the user's code.
@@ -21,21 +25,32 @@ struct MemoryStore {
     mutating func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
         guard entry.cost <= capacity / ResponseCache.shareOfEntry else {
             // The earlier response to the same request is outdated, even if the new response does not fit.
-            remove(entry, for: key)
+            remove(entry.selector, for: key)
             return false
         }
-        var variants = others(than: entry, for: key)
+        var variants = others(than: entry.selector, for: key)
         variants.append(entry)
         if variants.count > Self.variantLimit { variants.removeFirst() }
         set(variants, for: key)
-        while entries.cost > capacity, let oldest = entries.removeOldest() { gone.append(oldest.value) }
+        while entries.cost > capacity, let oldest = entries.removeOldest() {
+            gone.append(oldest.value)
+            evictions += oldest.value.count
+        }
         return true
     }
 
     /// Removes one response for a key.
-    mutating func remove(_ entry: StoredResponse, for key: CacheKey) {
-        let variants = others(than: entry, for: key)
-        set(variants, for: key)
+    mutating func remove(_ selector: Data, for key: CacheKey) { set(others(than: selector, for: key), for: key) }
+
+    /// Removes all responses.
+    mutating func removeAll() {
+        gone.append(all.map(\.entry))
+        entries = LeastRecentlyUsed()
+    }
+
+    /// All responses with their keys.
+    var all: [(key: CacheKey, entry: StoredResponse)] {
+        entries.used(after: 0).flatMap { item in item.value.map { (item.key, $0) } }
     }
 
     /// Removes all responses for a key.
@@ -49,8 +64,8 @@ struct MemoryStore {
         return gone
     }
 
-    private mutating func others(than entry: StoredResponse, for key: CacheKey) -> [StoredResponse] {
-        (entries.use(key) ?? []).filter { $0.selector != entry.selector }
+    private mutating func others(than selector: Data, for key: CacheKey) -> [StoredResponse] {
+        (entries.use(key) ?? []).filter { $0.selector != selector }
     }
 
     private mutating func set(_ variants: [StoredResponse], for key: CacheKey) {
@@ -76,7 +91,8 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
     private var uses: [(key: Key, time: Int)] = []
     /// The number of processed uses at the front.
     private var passed = 0
-    private var time = 0
+    /// The number of uses so far.
+    private(set) var time = 0
 
     /// The total cost of all values.
     private(set) var cost = 0
@@ -112,6 +128,14 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
             if entries[use.key]?.lastUse == use.time, let value = remove(use.key) { return (use.key, value) }
         }
         return nil
+    }
+
+    /// Returns the values that were used after a number of uses, in the order of their last uses.
+    func used(after time: Int) -> [(key: Key, value: Value)] {
+        uses[passed...].compactMap { use in
+            guard use.time > time, let entry = entries[use.key], entry.lastUse == use.time else { return nil }
+            return (use.key, entry.value)
+        }
     }
 
     private mutating func note(_ key: Key) {

@@ -334,7 +334,8 @@ public final class RetryBudget: Sendable {
     ///   - key: Returns the key of a request; by default, all requests have the same key. The closure must return
     ///     quickly. The budget keeps the numbers of at most 1,000 keys, and a further key replaces any other.
     public init(
-        ratio: Double = 0.1, reserve: UInt = 10, key: @escaping @Sendable (_ request: HTTPRequest) -> String = { _ in "" }
+        ratio: Double = 0.1, reserve: UInt = 10,
+        key: @escaping @Sendable (_ request: HTTPRequest) -> String = { _ in "" }
     ) {
         full = RetryBudgetState(ratio: ratio, reserve: reserve)
         self.key = key
