@@ -160,7 +160,7 @@ struct CacheWireTests {
             #expect(answer.response?.history.count == 1)
             #expect(answer.source == (round == 0 ? .network : .cache))
         }
-        #expect(server.requestCount == (body == "short" ? 2 : 3))
+        #expect(server.requestCount == 2)
         await session.shutdown()
         await server.stop()
     }

@@ -110,14 +110,15 @@ struct StaleWhileRevalidateTests {
         #expect(scene.transport.runningCount == 0)
     }
 
-    @Test(arguments: [
-        ("max-age=60, stale-while-revalidate=60, must-revalidate", [:] as HTTPHeaders),
-        ("max-age=60, stale-while-revalidate=60, no-cache", [:]), ("max-age=60", [:]),
-        ("max-age=60, stale-while-revalidate=5", [:]),
-        ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "no-cache"]),
-        ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "max-age=600"]),
-        ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "min-fresh=0"]),
-    ])
+    @Test(
+        arguments: [
+            ("max-age=60, stale-while-revalidate=60, must-revalidate", [:]),
+            ("max-age=60, stale-while-revalidate=60, no-cache", [:]), ("max-age=60", [:]),
+            ("max-age=60, stale-while-revalidate=5", [:]),
+            ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "no-cache"]),
+            ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "max-age=600"]),
+            ("max-age=60, stale-while-revalidate=60", ["Cache-Control": "min-fresh=0"]),
+        ] as [(String, HTTPHeaders)])
     func `other responses and requests are validated first`(control: String, fields: HTTPHeaders) async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")

@@ -24,7 +24,7 @@ extension CachingExchange: ExchangeObserver {
     func received(_ response: HTTPResponse) {
         guard let inner = state.withLock({ $0.inner }) else { return }
         let fetch = fetch.withLock { $0 }
-        if isWorthCollecting(response, fetch) { return inner.receiveBody(with: nil) }
+        if answersCondition(response, fetch) { return inner.receiveBody(with: nil) }
         if let entry = fetch.validated, response.isServerFailure,
             entry.mayServeStale(for: cacheRequest, at: cache.now())
         {
@@ -40,20 +40,14 @@ extension CachingExchange: ExchangeObserver {
         observer.exchangeDidReceiveHead(response)
     }
 
-    /// Whether to receive the body before the observer receives the head.
-    ///
-    /// The body of a redirect is short, and is needed to store the response. A 304 or 206 response to the cache's own
-    /// condition is not the response to the request.
-    private func isWorthCollecting(_ response: HTTPResponse, _ fetch: Fetch) -> Bool {
-        if response.statusCode == 304 { return !options.pausesBody || fetch.isConditional }
-        if response.statusCode == 206, fetch.validated != nil { return options.collectsBody }
-        guard (300...399).contains(response.statusCode), let length = response.expectedContentLength,
-            length <= Self.longestRedirect
-        else { return false }
-        return Storability.allows(statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
+    /// Whether the response is not the response to the request, but to the cache's own condition.
+    private func answersCondition(_ response: HTTPResponse, _ fetch: Fetch) -> Bool {
+        switch response.statusCode {
+        case 304: fetch.isConditional
+        case 206: fetch.validated != nil && options.collectsBody
+        default: false
+        }
     }
-
-    private static let longestRedirect: Int64 = 64 * 1024
 
     /// Handles the end of the inner exchange.
     func completed(_ outcome: ExchangeOutcome) {
