@@ -39,6 +39,10 @@ enum Caching {
             print("\(path): \(try response.result.get()), from \(response.source)")
         }
         // snippet.end
+        // snippet.status
+        let response = await session.request(server.url("/page")).serializingString().response
+        if let status = response.cacheStatus { print("Cache-Status: \(status)") }
+        // snippet.end
     }
 
     static func choose(_ session: Session, _ server: LocalServer) async throws {

@@ -45,15 +45,18 @@ extension HTTPRequest {
     /// The request can also have a `Cache-Control` field (RFC 9111 §5.2.1). With ``useProtocolCachePolicy``, all
     /// directives of this field apply. With the other policies, only `no-store` and `only-if-cached` apply.
     ///
-    /// A policy adds no fields to the request, except the conditions that validate a stored response. A session without
-    /// a cache ignores all policies except ``returnCacheDontLoad``.
+    /// A policy adds the conditions that validate a stored response. The policies ``reloadIgnoringCache`` and
+    /// ``reloadRevalidating`` also add a `Cache-Control` field to a GET or HEAD request without such a field, because
+    /// they also apply to caches on the way to the server. A session without a cache ignores all policies except
+    /// ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
         /// Uses a stored response if it is fresh, and validates a stored response if it is stale (RFC 9111 §4).
         ///
         /// If there is no stored response, the session sends the request.
         case useProtocolCachePolicy
-        /// Ignores stored responses, sends the request, and stores the new response if RFC 9111 §3 allows the storage.
+        /// Ignores stored responses, sends the request with `Cache-Control: no-cache`, and stores the new response if
+        /// RFC 9111 §3 allows the storage.
         case reloadIgnoringCache
         /// Uses a stored response of any age, or sends the request if there is no stored response.
         case returnCacheElseLoad
@@ -62,13 +65,14 @@ extension HTTPRequest {
         /// If there is no stored response, the request fails with `.cache(.notStored)`. These requests cannot receive a
         /// stored response, and always fail with this error:
         ///
-        /// - streams and downloads;
-        /// - requests with an `onHTTPResponse(_:)` closure;
         /// - requests with a method other than GET and HEAD;
-        /// - requests with a `Range` field, with a condition such as `If-None-Match`, or with the `no-store` directive;
+        /// - requests with a `Range` field for several ranges, with a condition such as `If-None-Match`, or with the
+        ///   `no-store` directive;
         /// - all requests of a session without a cache.
         case returnCacheDontLoad
         /// Validates a stored response with the server, even if the response is fresh.
+        ///
+        /// The request has `Cache-Control: max-age=0`.
         ///
         /// A fresh response with the `immutable` directive is used without validation (RFC 8246).
         case reloadRevalidating
@@ -93,10 +97,12 @@ public enum ResponseSource: Hashable, Sendable {
 /// If a request has its own handler, this handler replaces the session's handler. If there is no handler, responses are
 /// stored unchanged.
 ///
-/// A response to a ``DataRequest`` can be stored if RFC 9111 §3 allows the storage. The session calls the handler for
-/// each of these responses, with two exceptions. For a redirect response, the session calls the handler only if the
-/// `Content-Length` of this response is at most 64 KiB. If the server only validates a response that is already stored,
-/// the session does not call the handler.
+/// The session calls the handler for each complete response that RFC 9111 §3 allows to store. If the server only
+/// validates a response that is already stored, or completes a stored part, the session does not call the handler.
+/// Incomplete responses are not stored if there is a handler.
+///
+/// For a stream, a download or a redirect, the handler is called after the body has been received. The handler then
+/// receives an empty ``CachedResponse/data``, and its changes of the data are ignored.
 public protocol CachedResponseHandler: Sendable {
     /// Returns the response to store.
     ///

@@ -23,11 +23,19 @@ public import FoundationEssentials
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// The cache stores the response to a GET request of ``DataRequest`` if the response is complete and RFC 9111 §3 allows
-/// the storage. Streams, downloads and requests with an `onHTTPResponse(_:)` closure receive no stored responses, and
-/// the cache does not store their responses. When the cache is full, it removes the least recently used responses
+/// The cache stores the response to a GET request if RFC 9111 §3 allows the storage. A body that a stream or a download
+/// receives is stored while your code reads it. A part of a body is stored only if it has a strong validator, and a
+/// later data request completes it. When the cache is full, it removes the least recently used responses
 /// first. A response is stored in memory only if its size is at most an eighth of the memory capacity. A response is
 /// stored in a file only if its size is at most an eighth of the disk capacity.
+///
+/// If equal GET requests start at the same time and no stored response can be used, only one of them is sent, and the
+/// others wait for its response. Requests are equal if their URLs, their header fields and all other properties except
+/// their tags are equal. Streams, downloads, requests with speed limits and requests that need a validation are always
+/// sent. See also ``HTTPRequest/allowsCollapsing``.
+///
+/// A response with `stale-while-revalidate` is used for the stated time after it has become stale, and is validated in
+/// the background (RFC 5861 §3).
 ///
 /// The cache stores responses in memory. If the cache has a directory, it also stores them in files. The files remain
 /// when the process ends, and several processes may share a directory. If a file operation fails, the request does not

@@ -94,6 +94,6 @@ import Testing
 extension LocalServer.Request {
     /// The target that libcurl uses in the response to a challenge: without the proxy's form.
     fileprivate var uriOfDigest: String {
-        query.map { "\(path)?\($0)" } ?? path
+        query.text.isEmpty ? path : "\(path)?\(query.text)"
     }
 }
