@@ -75,6 +75,11 @@ struct CacheCollapsingTests {
         scene.gate.open()
         for one in started { #expect(await one.outcome.source == .network) }
         #expect(scene.stub.requestCount == 100)
+        // After that, none of them waits for another.
+        scene.gate.close()
+        for _ in 0..<3 { _ = try scene.start() }
+        #expect(scene.stub.requestCount == 103)
+        await scene.transport.shutDown()
     }
 
     @Test func `a leader that is cancelled hands on`() async throws {

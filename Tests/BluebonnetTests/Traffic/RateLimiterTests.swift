@@ -117,12 +117,12 @@ import Testing
         let limiter = RateLimiter(
             requestsPerSecond: 1, burst: 1, key: { $0.tags[TenantTag.self] ?? "" }, now: { [clock] in clock.now },
             sleep: { [clock] _ in await clock.sleep() })
-        let transport = StubTransport { _ in .ok }
+        let transport = StubTransport { _ in .text("tea") }
         let session = Session(interceptor: limiter, transport: transport)
         var request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
         for tenant in ["a", "b", "c"] {
             request.tags[TenantTag.self] = tenant
-            #expect(try await session.request(request).serializingData().value.isEmpty)
+            #expect(try await session.request(request).serializingString().value == "tea")
         }
         #expect(transport.requestCount == 3)
     }

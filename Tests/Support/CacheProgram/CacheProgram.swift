@@ -20,7 +20,9 @@ enum CacheProgram {
         }
         let session = Session(configuration: configuration, transport: transport)
         var isFirst = true
-        while (try? Data(contentsOf: URL(filePath: arguments[3]))) == nil {
+        // A test that is killed cannot end this program.
+        let end = ContinuousClock.now + .seconds(300)
+        while ContinuousClock.now < end, (try? Data(contentsOf: URL(filePath: arguments[3]))) == nil {
             var request = try HTTPRequest(url: "http://stub.test/\(Int.random(in: 0..<20))")
             if Bool.random() { request.cachePolicy = .reloadIgnoringCache }
             let text = try await session.request(request).serializingString().value

@@ -88,6 +88,7 @@ extension CachingExchange: ExchangeObserver {
     /// Delivers the server's response and stores nothing; a head that was held back is delivered first.
     private func pass(_ outcome: ExchangeOutcome, _ fetch: Fetch) {
         countMiss(outcome)
+        if outcome.error == nil, cacheRequest.mayBeAnswered { owner.note(cacheRequest.key, isStored: false) }
         discard(fetch.storing)
         guard options.pausesBody, !fetch.isForwarded, outcome.error == nil, change({ $0.willWork() }) else {
             return finish(outcome)
@@ -124,6 +125,7 @@ extension CachingExchange: ExchangeObserver {
         switch verdict {
         case .store:
             countMiss(outcome)
+            owner.note(cacheRequest.key, isStored: true)
             return HeldResponse(await storeResponse(response, outcome, fetch, now))
         case .replace(let keys):
             cache.forget(keys)
@@ -139,6 +141,7 @@ extension CachingExchange: ExchangeObserver {
             if outcome.error == nil { return answer(by: joined, outcome, .network, now) }
         case .drop:
             countMiss(outcome)
+            owner.note(cacheRequest.key, isStored: false)
             cache.drop(cacheRequest.key)
         case .freshen(let entry):
             guard

@@ -9,7 +9,7 @@ final class CachingExchange: Exchange {
     let cacheRequest: CacheRequest
     let options: ExchangeOptions
     let observer: any ExchangeObserver
-    private let owner: CachingTransport
+    let owner: CachingTransport
     let state: Locked<CachingExchangeState>
     /// The state of the exchange with the server.
     let fetch = Locked<Fetch>(Fetch())
@@ -86,10 +86,12 @@ final class CachingExchange: Exchange {
         let decision = decision(cache.inMemory(cacheRequest))
         guard let reason = decision.forward, sharesFetch else { return lookUp(decision) }
         // The leader looks up again, because the earlier leader may have stored a response meanwhile.
+        wait.withLock { $0 = Wait(reason: reason) }
         if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
+            wait.withLock { $0 = nil }
             lookUp(self.decision(cache.inMemory(cacheRequest)))
         } else {
-            startTimer(because: reason)
+            startTimer()
         }
         if state.withLock({ $0.isEnded }) { owner.leave(self, handsOn: true) }
     }
@@ -108,19 +110,20 @@ final class CachingExchange: Exchange {
         let control = cacheRequest.control
         return cacheRequest.method == .get && request.allowsCollapsing && !options.pausesBody
             && !options.startsSuspended && !request.hasSpeedLimits && !cacheRequest.isForCacheOnly
-            && !control.noCache && control.maxAge == nil && control.minFresh == nil
+            && !owner.isUnstored(cacheRequest.key) && !control.noCache && control.maxAge == nil
+            && control.minFresh == nil
             && cacheRequest.policy != .reloadRevalidating
     }
 
     /// Limits the time of the wait for another request.
-    private func startTimer(because reason: CacheStatus.Forward) {
-        let timer = owner.totalLimit(of: request).map { limit in
-            Task {
-                try? await Task.sleep(for: limit)
-                if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
-            }
+    private func startTimer() {
+        guard let limit = owner.totalLimit(of: request) else { return }
+        let timer = Task {
+            try? await ContinuousClock().sleep(for: limit)
+            if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
         }
-        wait.withLock { $0 = Wait(reason: reason, timer: timer) }
+        wait.withLock { $0?.timer = timer }
+        if !owner.follows(self) { timer.cancel() }
     }
 
     private func lookUp(_ decision: CacheDecision) {

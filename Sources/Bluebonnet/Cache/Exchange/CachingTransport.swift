@@ -31,6 +31,8 @@ final class CachingTransport: Transport {
     private struct ActiveExchanges {
         var running: [ObjectIdentifier: CachingExchange] = [:]
         var groups = FetchGroups<CachingExchange>()
+        /// Keys whose last response could not be stored.
+        var unstored: Set<CacheKey> = []
         var isShutDown = false
     }
 
@@ -107,6 +109,21 @@ final class CachingTransport: Transport {
 
     /// Records an exchange that no request waits for; returns `false` if another one has the same key.
     func startsBehind(_ exchange: CachingExchange, _ key: FetchKey) -> Bool { starts(exchange, key) }
+
+    /// Records whether the last response for a key could be stored.
+    func note(_ key: CacheKey, isStored: Bool) {
+        active.withLock { active in
+            if isStored {
+                active.unstored.remove(key)
+            } else {
+                if active.unstored.count >= 1000 { active.unstored = [] }
+                active.unstored.insert(key)
+            }
+        }
+    }
+
+    /// Whether a wait for another response would be in vain, because the last one could not be stored.
+    func isUnstored(_ key: CacheKey) -> Bool { active.withLock { $0.unstored.contains(key) } }
 
     /// Whether an exchange waits for the leader of its group.
     func follows(_ exchange: CachingExchange) -> Bool { active.withLock { $0.groups.follows(exchange) } }

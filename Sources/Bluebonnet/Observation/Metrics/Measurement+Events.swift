@@ -28,7 +28,11 @@ extension MetricsMonitor.Measurement {
             if let value { list.append(Self(instrument: instrument, attributes: attributes, value: value)) }
         }
         if task.response != nil {
-            add(.responses, outcome + [Attribute(name: "bluebonnet.response.source", value: "\(task.source)")], 1)
+            let source = Attribute(name: "bluebonnet.response.source", value: "\(task.source)")
+            let status = task.cacheStatus.map { status in
+                Attribute(name: "bluebonnet.cache.status", value: status.forward?.rawValue ?? "hit")
+            }
+            add(.responses, outcome + [source] + (status.map { [$0] } ?? []), 1)
         }
         // An exchange without the network has no metrics.
         guard let metrics = task.metrics else { return list }

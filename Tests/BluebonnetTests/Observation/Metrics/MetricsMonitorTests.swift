@@ -145,6 +145,8 @@ import Testing
         #expect(server.requestCount == 1)
         #expect(sum(.responses, ["bluebonnet.response.source": "network"]) == 1)
         #expect(sum(.responses, ["bluebonnet.response.source": "cache"]) == 2)
+        #expect(sum(.responses, ["bluebonnet.cache.status": "hit"]) == 2)
+        #expect(sum(.responses, ["bluebonnet.cache.status": "uri-miss"]) == 1)
         #expect(count(.requestDuration) == 1 && sum(.activeRequests) == 0)
     }
 
