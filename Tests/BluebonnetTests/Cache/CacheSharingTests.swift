@@ -57,7 +57,7 @@ import Testing
         #expect(scene.cache.statistics.stores == 1)
     }
 
-    @Test func `the first store removes the incomplete files of ended processes, and a lookup removes none`() throws {
+    @Test func `the first store removes the incomplete files of ended processes, and a lookup removes none`() async throws {
         let directory = try TestDirectory()
         let files = CacheDirectory(directory.path)
         let running = try files.create()
@@ -67,7 +67,7 @@ import Testing
         #expect(store.candidates(for: request.key, url: request.url).isEmpty)
         #expect(directory.names.count == 2)
         store.store(try CacheFixtures.stored([:]), for: request.key)
-        while store.isScanning {}
+        while store.isScanning { await Task.yield() }
         #expect(directory.names.contains(running.name) && !directory.names.contains("bluebonnet-cache.left"))
         #expect(directory.names.count == 2)
     }
