@@ -57,7 +57,9 @@ import Testing
         #expect(scene.cache.statistics.stores == 1)
     }
 
-    @Test func `the first store removes the incomplete files of ended processes, and a lookup removes none`() async throws {
+    @Test func `the first store removes the incomplete files of ended processes, and a lookup removes none`()
+        async throws
+    {
         let directory = try TestDirectory()
         let files = CacheDirectory(directory.path)
         let running = try files.create()
