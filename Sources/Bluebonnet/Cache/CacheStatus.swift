@@ -43,6 +43,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - forward: The reason why the request was sent; `nil` if the stored response was used.
     ///   - status: The status code of the server's response.
+    ///   - ttl: The seconds for which the stored response is fresh.
+    ///   - isCollapsed: Whether the request waited for the response to an equal request.
     package init(forward: Forward?, status: Int? = nil, ttl: Int? = nil, isCollapsed: Bool = false) {
         self.forward = forward
         forwardStatus = status

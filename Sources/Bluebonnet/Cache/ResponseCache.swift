@@ -182,6 +182,7 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - inPieces: Whether a body of more than 256 KiB remains in its file. Such a response is not added to memory.
+    /// - Returns: The responses that match the request.
     func onDisk(_ request: CacheRequest, inPieces: Bool = false) -> [StoredResponse] {
         guard let disk else { return [] }
         let epoch = epoch(of: request.key)

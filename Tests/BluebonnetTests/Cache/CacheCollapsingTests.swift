@@ -124,7 +124,7 @@ struct CacheCollapsingTests {
         for one in started[1...] { #expect(await one.outcome.body == Data("hello".utf8)) }
     }
 
-    @Test func `a suspended leader holds nobody`() async throws {
+    @Test func `a suspended leader holds no follower`() async throws {
         let scene = Scene()
         let started = try (0..<10).map { _ in try scene.start() }
         started[0].exchange.suspend()

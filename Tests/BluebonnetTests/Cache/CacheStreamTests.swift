@@ -42,7 +42,7 @@ struct CacheStreamTests {
     }
 
     @Test(arguments: Kind.allCases, [false, true])
-    private func `a body that one request has read is the body of all others`(
+    private func `a body that a request has read is the body of all others`(
         first: Kind, hasDisk: Bool
     ) async throws {
         let server = try await Self.server()

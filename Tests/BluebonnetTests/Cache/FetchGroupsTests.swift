@@ -28,18 +28,18 @@ struct FetchGroupsTests {
                 #expect(handsOn && members[1...].contains { $0 === next })
                 #expect(!groups.follows(next) && groups.contains(Self.key))
             case .all(let followers): #expect(!handsOn && followers.count == 2 && !groups.contains(Self.key))
-            case .none: Issue.record("nobody goes on")
+            case .none: Issue.record("no member continues")
             }
         }
     }
 
-    @Test func `a follower that leaves changes nothing for the others, and nobody leaves twice`() {
+    @Test func `a follower that leaves changes nothing for the others, and no member leaves twice`() {
         var groups = FetchGroups<Member>()
         let members = (0..<3).map { _ in Member() }
         for member in members { _ = groups.join(member, Self.key) }
         for _ in 0..<2 {
             guard case .none = groups.leave(members[1], handsOn: true) else {
-                Issue.record("somebody goes on")
+                Issue.record("a member continues")
                 return
             }
         }

@@ -87,7 +87,7 @@ struct StaleWhileRevalidateTests {
         #expect(await scene.answer().text == expected)
     }
 
-    @Test func `the validation goes on without its caller`() async throws {
+    @Test func `the validation does not need its caller`() async throws {
         let gate = Gate()
         let scene = try await Self.scene { _ in
             await gate.wait()

@@ -92,9 +92,10 @@ struct CachingExchangeState {
         return !isSuspended
     }
 
-    /// Returns the response to deliver; `nil` if the exchange is suspended or has no response to deliver.
+    /// Returns the response to deliver.
     ///
     /// - Parameter headFirst: Whether the body is delivered only on demand.
+    /// - Returns: The response; `nil` if the exchange is suspended or has no response to deliver.
     mutating func delivering(headFirst: Bool) -> HeldResponse? {
         guard case .held(let answer) = stage, !isSuspended else { return nil }
         stage = headFirst ? .delivering(Delivery(answer: answer)) : .ended

@@ -122,7 +122,7 @@ final class CachingTransport: Transport {
         }
     }
 
-    /// Whether a wait for another response would be in vain, because the last one could not be stored.
+    /// Whether the last response for a key could not be stored, so that a request must not wait for another.
     func isUnstored(_ key: CacheKey) -> Bool { active.withLock { $0.unstored.contains(key) } }
 
     /// Whether an exchange waits for the leader of its group.

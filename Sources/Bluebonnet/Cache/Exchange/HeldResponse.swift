@@ -37,6 +37,8 @@ struct HeldResponse: Sendable {
     /// - Parameters:
     ///   - offset: The position in the content.
     ///   - count: The maximum number of bytes.
+    /// - Returns: The bytes; fewer than the maximum only at the end.
+    /// - Throws: `.cache(.notStored)` if the file cannot be read.
     func read(from offset: Int, upTo count: Int) throws(RequestError) -> Data {
         do throws(SystemError) {
             return try body.read(from: bytes.lowerBound + offset, upTo: min(count, bytes.count - offset))
@@ -65,6 +67,7 @@ extension HeldResponse {
     ///   - request: The request.
     ///   - age: The time for the `Age` field; `nil` after a validation.
     ///   - source: The source of the response.
+    ///   - metrics: The metrics of the exchange that validated the response.
     ///   - status: The way in which the cache handled the request.
     init?(
         _ entry: StoredResponse, to request: CacheRequest, at age: Date?, source: ResponseSource = .cache,

@@ -57,11 +57,12 @@ struct EntryFile: Sendable {
         return response(url: url, body: isRead ? .memory(end.prefix(bodyCount)) : .file(file, count: bodyCount))
     }
 
-    /// Returns the response with a checked body; `nil` if the body is damaged.
+    /// Checks the body of a response.
     ///
     /// - Parameters:
     ///   - response: The response in the file.
     ///   - inPieces: Whether a body that has not been read remains in the file.
+    /// - Returns: The response with its body; `nil` if the body is damaged.
     /// - Throws: The system's error.
     func checked(_ response: StoredResponse, inPieces: Bool) throws(SystemError) -> StoredResponse? {
         guard case .file = response.body, !inPieces else {
