@@ -71,6 +71,7 @@ extension CachingExchange: ExchangeObserver {
             found(
                 HeldResponse(
                     entry, to: cacheRequest, at: now, status: status.with(ttl: entry.ttl(at: now))) ?? .notStored)
+        case .refetch where fetch.isForwarded: pass(outcome, fetch)
         case .refetch:
             guard change({ $0.willWork() }) else { return finish(outcome) }
             Task {

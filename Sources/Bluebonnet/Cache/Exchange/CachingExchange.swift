@@ -155,9 +155,8 @@ final class CachingExchange: Exchange {
 
     /// Validates a stored response that was already delivered (RFC 5861 §3).
     private func validateBehind(_ entry: StoredResponse, with conditions: HTTPHeaders) {
-        var options = ExchangeOptions(
-            maximumResponseBytes: options.maximumResponseBytes, pausesRedirects: true, willStore: options.willStore)
-        options.collectsBody = true
+        let options = ExchangeOptions(
+            maximumResponseBytes: options.maximumResponseBytes, willStore: options.willStore)
         let exchange = CachingExchange(
             request, cacheRequest, options: options, observer: SilentObserver(), owner: owner)
         guard owner.startsBehind(exchange, .validation(cacheRequest.key, selector: entry.selector)) else { return }

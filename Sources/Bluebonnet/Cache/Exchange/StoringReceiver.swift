@@ -50,6 +50,8 @@ final class StoringReceiver: BodyReceiver {
         }
     }
 
+    deinit { pieces.finish() }
+
     /// The number of unwritten bytes from which the transport pauses.
     private static let limit = 1 << 20
 
