@@ -93,10 +93,22 @@ struct CacheCollapsingTests {
         #expect(scene.stub.requestCount == 2)
     }
 
-    @Test func `a leader that fails hands on, one after the other`() async throws {
-        let scene = Scene { _ in .failure(RequestError(.connection(.refused))) }
+    @Test func `after a failure of the leader, the others ask together`() async throws {
+        let (first, count) = (Gate(), Locked(0))
+        let scene = Scene { _ in
+            await first.wait()
+            if count.withLock({ count in
+                count += 1
+                return count > 1
+            }) {
+                // The others wait for each other, so one after the other would never end.
+                while count.withLock({ $0 }) < 5 { await Task.yield() }
+            }
+            return .failure(RequestError(.connection(.refused)))
+        }
         let started = try (0..<5).map { _ in try scene.start() }
         scene.gate.open()
+        first.open()
         for one in started { #expect(await one.outcome.error?.kind == .connection(.refused)) }
         #expect(scene.stub.requestCount == 5)
     }

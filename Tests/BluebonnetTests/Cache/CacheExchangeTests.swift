@@ -264,4 +264,40 @@ extension CacheExchangeTests {
         #expect(try await session.cookies.all().map(\.name) == ["a"])
         await session.shutdown()
     }
+
+    @Test func `credentials that look alike select different responses`() throws {
+        func selector(_ change: (inout HTTPRequest) throws -> Void) throws -> Data {
+            var request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
+            try change(&request)
+            let vary = try #require(VaryFields([:]))
+            return CacheRequest(request, settings: CachingTransport.Settings()).selector(for: vary)
+        }
+        let all = try [
+            selector { $0.headers = ["Authorization": "X user=\"A, B\""] },
+            selector { $0.headers = ["Authorization": "X user=\"A,B\""] },
+            selector { $0.headers = ["Authorization": "X A , B"] },
+            selector { $0.headers = ["Authorization": "X A,B"] },
+            selector { $0.headers = ["Cookie": "s=\"A, B\""] }, selector { $0.headers = ["Cookie": "s=\"A,B\""] },
+            selector { $0.credential = Credential(username: "a:b", password: "c") },
+            selector { $0.credential = Credential(username: "a", password: "b:c") },
+            selector { $0.credential = Credential(username: "u", password: "%41") },
+            selector { $0.url = try #require(URL(string: "http://u:%41@a.test/")) },
+        ]
+        #expect(Set(all).count == all.count)
+    }
+
+    @Test(arguments: [("Vary", "*"), ("Cache-Control", "no-store, max-age=60")])
+    func `a 304 that prevents storing is still not the response to the request`(
+        name: String, value: String
+    ) async throws {
+        let scene = CacheTestSession { request in
+            request.headers.contains("If-None-Match")
+                ? .response(status: 304, headers: HTTPHeaders([HTTPHeader(name: name, value: value)]), text: "")
+                : .response(status: 200, headers: ["Cache-Control": "max-age=0", "ETag": "\"1\""], text: "hello")
+        }
+        _ = await scene.answer()
+        let second = await scene.answer()
+        #expect(second.status == 200 && second.text == "hello" && second.source == .validated)
+        #expect(await scene.answer().source == .network)
+    }
 }

@@ -200,4 +200,56 @@ struct CacheStreamTests {
         await session.shutdown()
         await server.stop()
     }
+
+    @Test func `a stream does not receive a joined body, and a streamed POST that is too large stores nothing`()
+        async throws
+    {
+        let big = Data(count: 3_000_000)
+        let server = try await LocalServer { router in
+            let fields: HTTPHeaders = ["Cache-Control": "max-age=0", "ETag": "\"1\""]
+            router.get("/part") { request in
+                guard request.headers.contains("Range") else { return .data(Data("0123456789".utf8), headers: fields) }
+                var fields = fields
+                fields.append(name: "Content-Range", value: "bytes 3-5/10")
+                return .data(Data("345".utf8), status: 206, headers: fields)
+            }
+            let location: HTTPHeaders = ["Cache-Control": "max-age=60", "Content-Location": "/post"]
+            router.post("/post") { _ in .data(big, headers: location) }
+            router.get("/post", .data(Data("from the server".utf8)))
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        _ = try await Self.receive(.data, session, server.url("/part"))
+        let ranged = HTTPRequest(url: server.url("/part"), headers: ["Range": "bytes=3-5"])
+        let received = try await session.streamRequest(ranged).streamTask().bytes.reduce(into: Data()) { $0 += $1 }
+        #expect(received == Data("345".utf8))
+        for try await _ in session.streamRequest(server.url("/post"), method: .post).streamTask().bytes {}
+        #expect(try await Self.receive(.data, session, server.url("/post")).0 == Data("from the server".utf8))
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: [416, 412, 400])
+    func `a refusal of the cache's own range is not the response to the request`(status: Int) async throws {
+        let server = try await LocalServer.scripted { connection in
+            let fields = "ETag: \"1\"\r\nCache-Control: max-age=60\r\n"
+            let answer =
+                switch connection {
+                case 1: "HTTP/1.1 200 OK\r\n\(fields)Content-Length: 10\r\n\r\n01234"
+                case 2: "HTTP/1.1 \(status) No\r\n\(fields)Content-Length: 2\r\nConnection: close\r\n\r\nno"
+                default: "HTTP/1.1 200 OK\r\n\(fields)Content-Length: 3\r\n\r\nnew"
+                }
+            return LocalServer.Script([.waitForRequest, .bytes(Data(answer.utf8)), .close])
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        await #expect(throws: RequestError.self) { _ = try await Self.receive(.data, session, server.url("/")) }
+        let response = await session.request(server.url("/")).serializingData().response
+        #expect(response.response?.statusCode == 200 && response.data == Data("new".utf8))
+        #expect(server.requests.map { $0.headers["Range"] } == [nil, "bytes=5-", nil])
+        await session.shutdown()
+        await server.stop()
+    }
 }

@@ -45,6 +45,7 @@ extension CachingExchange: ExchangeObserver {
         switch response.statusCode {
         case 304: fetch.isConditional
         case 206: fetch.validated != nil && options.collectsBody
+        case 400, 412, 416: fetch.validated?.isPart == true && cacheRequest.range == nil && options.collectsBody
         default: false
         }
     }
@@ -78,8 +79,11 @@ extension CachingExchange: ExchangeObserver {
                 cache.drop(cacheRequest.key)
                 startFetch(because: fetch.reason)
             }
-        // A body that a reader receives is stored only if it was written meanwhile.
+        // A body that a reader receives is stored only if it was written meanwhile, and cannot be joined.
+        case .join where fetch.isForwarded && !fetch.isCollected: pass(outcome, fetch)
         case .store where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil: pass(outcome, fetch)
+        case .replace(let keys) where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil:
+            store(outcome, .forget(keys), fetch, now)
         // The handler receives complete responses only.
         case .store where outcome.error != nil && options.willStore != nil: pass(outcome, fetch)
         case .store, .drop, .freshen, .join, .compareHead, .forget, .replace: store(outcome, verdict, fetch, now)
@@ -147,9 +151,17 @@ extension CachingExchange: ExchangeObserver {
         case .freshen(let entry):
             guard
                 let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-            else { break }
+            else {
+                // The new fields prevent another use. The response was validated for this request, however.
+                cache.drop(entry, for: cacheRequest.key)
+                return answer(by: entry, outcome, .validated, now)
+            }
             cache.count { $0.validations += 1 }
-            cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
+            if fresh.control.noStore, !fresh.control.mustUnderstand {
+                cache.drop(entry, for: cacheRequest.key)
+            } else {
+                cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
+            }
             return answer(by: fresh, outcome, .validated, now)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)

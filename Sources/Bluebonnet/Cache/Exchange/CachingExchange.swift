@@ -283,8 +283,8 @@ final class CachingExchange: Exchange {
     private func complete(_ outcome: ExchangeOutcome) {
         wait.withLock { $0?.timer }?.cancel()
         owner.ended(self)
-        // After a timeout, the followers go on together, because one after the other would take too long.
-        owner.leave(self, handsOn: outcome.error.map { !$0.isTimeout } ?? false)
+        // After a failure, the followers continue together, because one after the other would take too long.
+        owner.leave(self, handsOn: outcome.error?.isCancellation ?? false)
         observer.exchangeDidComplete(outcome)
     }
 

@@ -39,7 +39,9 @@ struct CacheRequest: Sendable {
         range = asked.flatMap(ByteRange.init)
         hasUnusualRange = asked != nil && range == nil
         ifRange = request.headers["If-Range"]
-        identity = request.credential.map { "\($0.username):\($0.password)" } ?? request.url.userInfo
+        identity =
+            request.credential.map { "credential \($0.username.utf8.count) \($0.username)\($0.password)" }
+            ?? request.url.userInfo
         hasHiddenCookies = request.handlesCookies && settings.hasCookies
         view = settings.view
         keepsCoding = settings.keepsCoding
@@ -110,8 +112,9 @@ struct CacheRequest: Sendable {
     ///
     /// For the fields of content negotiation, the order, the case, and the form of the weights do not matter.
     private static func normalized(_ value: String, of name: String) -> String {
+        guard name != "authorization", name != "cookie", !value.contains("\"") else { return value }
         let elements = value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }
-        guard ["accept", "accept-encoding", "accept-language"].contains(name), !value.contains("\"") else {
+        guard ["accept", "accept-encoding", "accept-language"].contains(name) else {
             return elements.joined(separator: ",")
         }
         return elements.filter { !$0.isEmpty }.map(preference).sorted().joined(separator: ",")

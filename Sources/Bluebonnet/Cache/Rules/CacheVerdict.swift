@@ -71,7 +71,8 @@ enum CacheVerdict {
             whole.isWhole || request.range != nil
         {
             self = .join(entry)
-        } else if entry != nil, status == 206, request.range == nil {
+        } else if let entry, request.range == nil, status == 206 || entry.isPart && [400, 412, 416].contains(status) {
+            // The range was the cache's own.
             self = .refetch
         } else if request.method == .get {
             // A new response replaces the stored one, except if it is an error (§4.3.3) or a part.
@@ -101,8 +102,8 @@ enum Storability {
         let control = CacheControl(headers.value(for: "Cache-Control"))
         let isExplicit = control.maxAge != nil || headers.contains("Expires")
         switch (request.method, statusCode) {
-        // A 304 response has no content (§4.3.4).
-        case (.get, 304): return false
+        // A 304 response has no content (§4.3.4). A 412 or 416 response depends on the request's condition or range.
+        case (.get, 304), (.get, 412), (.get, 416): return false
         // A part is stored only if its position is known, and it does not replace a response that was not looked up.
         case (.get, 206):
             guard request.range != nil, request.mayBeAnswered,
