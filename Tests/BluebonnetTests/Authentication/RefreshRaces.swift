@@ -12,7 +12,7 @@ import Testing
 struct RefreshRaces {
     private static let count = 1000
     /// A sanitizer takes about ten times as long, and needs fewer repetitions.
-    private static let rounds = (Sanitizer.current == nil ? 50 : 4) * raceMultiplier
+    private static let rounds = (Sanitizer.current == nil ? 20 : 4) * raceMultiplier
 
     /// How the token turns out to be of no use.
     enum Expiry: CaseIterable {
@@ -25,7 +25,7 @@ struct RefreshRaces {
     }
 
     @Test(arguments: Expiry.allCases)
-    func `one refresh is sent and all requests succeed, 50 times`(_ expiry: Expiry) async throws {
+    func `one refresh is sent and all requests succeed, 20 times`(_ expiry: Expiry) async throws {
         // Two rounds run at a time, because a single round does not use the whole machine.
         for _ in 1...Self.rounds / 2 {
             async let other: Void = succeedingRound(expiry)
@@ -47,7 +47,7 @@ struct RefreshRaces {
 
     /// The refresh fails once all wait for it: a later request could start another refresh.
     @Test(arguments: Expiry.allCases)
-    func `one refresh fails and a thousand requests fail with it, 50 times`(_ expiry: Expiry) async throws {
+    func `one refresh fails and a thousand requests fail with it, 20 times`(_ expiry: Expiry) async throws {
         for _ in 1...Self.rounds { try await failingRound(expiry) }
     }
 

@@ -94,21 +94,22 @@ struct CacheCollapsingTests {
     }
 
     @Test func `after a failure of the leader, the others ask together`() async throws {
-        let (first, count) = (Gate(), Locked(0))
+        let (first, others, count) = (Gate(), Gate(), Locked(0))
         let scene = Scene { _ in
-            await first.wait()
-            if count.withLock({ count in
+            let number = count.withLock { count in
                 count += 1
-                return count > 1
-            }) {
-                // The others wait for each other, so one after the other would never end.
-                while count.withLock({ $0 }) < 5 { await Task.yield() }
+                return count
             }
+            await (number == 1 ? first : others).wait()
             return .failure(RequestError(.connection(.refused)))
         }
+        defer { others.open() }
         let started = try (0..<5).map { _ in try scene.start() }
         scene.gate.open()
         first.open()
+        // The others wait for each other: if one asked after the other, the fifth request would not come.
+        _ = try await scene.stub.request(5)
+        others.open()
         for one in started { #expect(await one.outcome.error?.kind == .connection(.refused)) }
         #expect(scene.stub.requestCount == 5)
     }

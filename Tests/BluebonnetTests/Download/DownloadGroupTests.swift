@@ -34,7 +34,7 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/:name") { request in
                 counter.change(by: 1)
-                for _ in 0..<100 { await Task.yield() }
+                for _ in 0..<5 { await Task.yield() }
                 counter.change(by: -1)
                 return .text(request.path)
             }

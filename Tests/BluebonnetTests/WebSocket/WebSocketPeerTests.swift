@@ -8,12 +8,13 @@ import Testing
 /// WebSockets with servers that nobody here wrote.
 @Suite(.timeLimit(.minutes(2))) struct WebSocketPeerTests {
     private static let sizes = [0, 1, 125, 126, 65_535, 65_536, 5_000_000]
+    private static let bytes = Data((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 2) })
 
     /// Sends messages that come back, and pings both ways.
     private func converse(_ task: WebSocketTask, sizes: [Int] = sizes) async throws {
         var messages = task.messages.makeAsyncIterator()
         for size in sizes {
-            let binary = WebSocketMessage.binary(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 2) }))
+            let binary = WebSocketMessage.binary(Self.bytes.prefix(size))
             let text = WebSocketMessage.text(String(repeating: "ü", count: size / 2))
             for message in [binary, text] {
                 async let sending: Void = task.send(message)
