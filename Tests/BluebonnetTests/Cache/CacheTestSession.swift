@@ -45,7 +45,9 @@ struct CacheTestSession {
 
     /// Waits until all exchanges have ended, including validations that no request waits for.
     func settle() async {
-        while let transport = session.context.transport as? CachingTransport, transport.runningCount > 0, !Task.isCancelled {
+        while let transport = session.context.transport as? CachingTransport, transport.runningCount > 0,
+            !Task.isCancelled
+        {
             await Task.yield()
         }
     }
