@@ -7,7 +7,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         case bypass
         /// The request method cannot be answered by a stored response.
         case method
-        /// There was no stored response for the URL.
+        /// There was no stored response for the URL, or only files with responses that the request's fields do not
+        /// select.
         case uriMiss = "uri-miss"
         /// There were stored responses for the URL, but the request's fields selected none of them.
         case varyMiss = "vary-miss"

@@ -86,7 +86,9 @@ public enum ResponseSource: Hashable, Sendable {
     case network
     /// The response comes from the session's cache, and the server did not validate it.
     ///
-    /// The stored response is fresh, the cache policy accepts a stale response, or the server failed (RFC 5861 §4).
+    /// The stored response is fresh, the cache policy or the request accepts a stale response, the server validates the
+    /// response in the background (RFC 5861 §3), the server failed (RFC 5861 §4), or another request has just received
+    /// the response.
     case cache
     /// The response comes from the session's cache, after the server validated it.
     case validated
@@ -100,6 +102,8 @@ public enum ResponseSource: Hashable, Sendable {
 /// The session calls the handler for each complete response that RFC 9111 §3 allows to store. If the server only
 /// validates a response that is already stored, or completes a stored part, the session does not call the handler.
 /// Incomplete responses are not stored if there is a handler.
+///
+/// For a new response to a validation in the background, the request may already have ended when the handler is called.
 ///
 /// For a stream, a download or a redirect, the handler is called after the body has been received. The handler then
 /// receives an empty ``CachedResponse/data``, and its changes of the data are ignored.

@@ -24,13 +24,12 @@ public import FoundationEssentials
 /// ```
 ///
 /// The cache stores the response to a GET request if RFC 9111 §3 allows the storage. A body that a stream or a download
-/// receives is stored while your code reads it. A part of a body is stored only if it has a strong validator, and a
-/// later data request completes it. When the cache is full, it removes the least recently used responses
-/// first. A response is stored in memory only if its size is at most an eighth of the memory capacity. A response is
+/// receives is stored while your code reads it. The beginning of a body is stored only if it has a strong validator, and a
+/// later data request completes it. When the cache is full, it removes the least recently used responses first. A response is stored in memory only if its size is at most an eighth of the memory capacity. A response is
 /// stored in a file only if its size is at most an eighth of the disk capacity.
 ///
-/// If equal GET requests start at the same time and no stored response can be used, only one of them is sent, and the
-/// others wait for its response. Requests are equal if their URLs, their header fields and all other properties except
+/// If a session starts equal GET requests at the same time and no stored response can be used, only one of them is sent,
+/// and the others wait for its response. Requests are equal if their URLs, their header fields and all other properties except
 /// their tags are equal. Streams, downloads, requests with speed limits and requests that need a validation are always
 /// sent. See also ``HTTPRequest/allowsCollapsing``.
 ///
@@ -65,8 +64,8 @@ public final class ResponseCache: Sendable {
     ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
     ///     default. If the value is 0, the cache stores nothing in memory.
     ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
-    ///   - directory: The directory for the files; `nil` by default, which means no files. Use the directory only for
-    ///     caches. If the directory does not exist, the cache creates it on first use. Only the current user can access
+    ///   - directory: The directory for the files, as a file URL; `nil` by default, which means no files. Another URL is
+    ///     ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on first use. Only the current user can access
     ///     the new directory. An existing directory must belong to the current user and be writable for this user.
     ///     Other users must not have write access. If these conditions are not met, the cache does not use files, and
     ///     each attempt to use them increases ``Statistics/diskFailures``.
@@ -213,7 +212,7 @@ public final class ResponseCache: Sendable {
     /// Makes later responses to running requests for a key unstorable.
     func advanceEpoch(of key: CacheKey) { epochs.withLock { $0.advance(key) } }
 
-    /// Returns a writer for a response whose body arrives in pieces; blocks.
+    /// Returns a writer for a response whose body arrives in pieces.
     ///
     /// - Parameters:
     ///   - key: The key of the response.
@@ -223,17 +222,28 @@ public final class ResponseCache: Sendable {
         ResponseWriter(self, key, expecting: count)
     }
 
-    /// Stores a response, unless the epoch of the key has changed; blocks if there are files.
+    /// The maximum number of bytes in the body of a stored response.
+    var maximumBodyCount: Int { max(memoryCapacity, diskCapacity) / Self.shareOfEntry }
+
+    /// Stores a response, unless the epoch of the key has changed, or a response to a later request is in memory; blocks
+    /// if there are files.
     ///
     /// - Parameters:
     ///   - entry: The response.
     ///   - partial: The file with the body, if it has already been written.
     ///   - key: The key of the response.
     ///   - epoch: The epoch of the key when the request was sent.
-    func store(_ entry: StoredResponse, in partial: PartialEntry? = nil, for key: CacheKey, since epoch: UInt64) {
-        guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else {
+    /// - Returns: Whether the response is stored.
+    @discardableResult
+    func store(
+        _ entry: StoredResponse, in partial: PartialEntry? = nil, for key: CacheKey, since epoch: UInt64
+    ) -> Bool {
+        let isOutdated = memory.withLock { $0.candidates(for: key) }.contains { other in
+            other.selector == entry.selector && entry.isOlder(than: other)
+        }
+        guard entry.storagePolicy != .notAllowed, !isOutdated, self.epoch(of: key) == epoch else {
             if let partial { disk?.abandon(partial) }
-            return
+            return false
         }
         var isStored = false
         if entry.storagePolicy == .memoryAndDisk, var partial {
@@ -253,7 +263,9 @@ public final class ResponseCache: Sendable {
         }
         if isStored { counts.withLock { $0.stores += 1 } }
         // The key may have been forgotten while the response was being stored.
-        if self.epoch(of: key) != epoch { discard([key]) }
+        guard self.epoch(of: key) != epoch else { return isStored }
+        discard([key])
+        return false
     }
 
     /// Removes all responses for the keys, and prevents responses in transit from being stored; blocks if there are

@@ -65,6 +65,11 @@ final class StoredResponse: Sendable {
         response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
     }
 
+    /// Whether the request of another response began while this response was in transit.
+    func isOlder(than other: StoredResponse) -> Bool {
+        requestTime < other.requestTime && other.requestTime <= responseTime
+    }
+
     /// The number of bytes that the response occupies in memory, approximately.
     var cost: Int {
         body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }

@@ -258,8 +258,8 @@ extension RequestError {
     public enum CacheReason: Hashable, Sendable, Described {
         /// The session has no cache, or the cache cannot answer the request.
         ///
-        /// The cache cannot answer the request if it has no suitable response. The cache also cannot answer some kinds
-        /// of requests, such as streams and downloads.
+        /// The cache cannot answer the request if it has no suitable response, or the file of the response cannot be
+        /// read. The cache also cannot answer some kinds of requests, such as requests with a body.
         case notStored
 
         /// The reason in a few words.

@@ -293,10 +293,12 @@ final class RequestCore: Sendable {
         options.upgrade = sink.socket?.upgrade
         let cachedResponseHandler = sending.cachedResponseHandler ?? context.cachedResponseHandler
         if context.hasCache, cachedResponseHandler != nil || events != nil {
-            options.willStore = { [self] response in
+            // A validation in the background may end after the session has released the request.
+            let request = context.request(id)
+            options.willStore = { [events] response in
                 events?.emit(.willCacheResponse(response))
                 guard let cachedResponseHandler else { return response }
-                guard let request = context.request(id) else { return nil }
+                guard let request else { return nil }
                 return await cachedResponseHandler.request(request, willCacheResponse: response)
             }
         }

@@ -81,7 +81,7 @@ import Testing
         try directory.makeReadOnly()
         defer { directory.makeWritable() }
         await forget(scene)
-        #expect(directory.names.count == 1, "it is still there")
+        #expect(directory.files.count == 1, "it is still there")
         #expect(scene.cache.statistics.diskFailures > 0)
         #expect(Self.number(await scene.answer()) == 2)
         #expect(Self.number(await Self.scene(directory.url, begin: 10).answer(policy: .returnCacheElseLoad)) == 11)
@@ -151,7 +151,7 @@ import Testing
             try #require(store.candidates(for: request.key, url: request.url).isEmpty)
             unsafe chmod(path, 0o700)
         }
-        let sizes = directory.names.compactMap { FileSystem.status(directory.path($0), followingLinks: false)?.size }
+        let sizes = directory.files.compactMap { FileSystem.status(directory.path($0), followingLinks: false)?.size }
         #expect(sizes == [0], "a later process finds nothing in it")
     }
 }

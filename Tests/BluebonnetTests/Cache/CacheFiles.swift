@@ -9,7 +9,7 @@ import Testing
 enum CacheFiles {
     /// The only file of a cache.
     static func only(in directory: borrowing TestDirectory) throws -> String {
-        let names = directory.names
+        let names = directory.files
         try #require(names.count == 1, "\(names)")
         return names[0]
     }

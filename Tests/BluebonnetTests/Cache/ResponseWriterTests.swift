@@ -19,9 +19,24 @@ import Testing
     private func finish(
         _ writer: ResponseWriter?, _ cache: ResponseCache, _ policy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        writer?.finish(
-            response, request: request, requestTime: CacheFixtures.begin, responseTime: CacheFixtures.begin,
-            storagePolicy: policy, since: cache.epoch(of: request.key))
+        finish(writer, cache, policy, since: cache.epoch(of: request.key))
+    }
+
+    private func finish(
+        _ writer: ResponseWriter?, _ cache: ResponseCache, _ policy: CachedResponse.StoragePolicy, since epoch: UInt64
+    ) {
+        guard let (body, file) = writer?.end() else { return }
+        let entry = StoredResponse(
+            response, body: body, to: request, requestTime: CacheFixtures.begin, responseTime: CacheFixtures.begin,
+            storagePolicy: policy)
+        if let entry { cache.store(entry, in: file, for: request.key, since: epoch) }
+    }
+
+    /// Returns a writer that has begun.
+    private func writer(_ cache: ResponseCache, expecting count: Int64? = nil) -> ResponseWriter? {
+        let writer = cache.makeWriter(for: request.key, expecting: count)
+        #expect(writer?.begin() == true)
+        return writer
     }
 
     /// Bytes that differ at each position.
@@ -33,7 +48,7 @@ import Testing
     func `a body in pieces is stored`(count: Int, memory: Int) throws {
         let directory = try TestDirectory()
         let first = cache(directory.url, memory: memory)
-        let writer = first.makeWriter(for: request.key, expecting: nil)
+        let writer = self.writer(first)
         let bytes = Self.bytes(count)
         for start in stride(from: 0, to: count, by: 999) {
             #expect(writer?.append(bytes.dropFirst(start).prefix(999)) == true)
@@ -56,11 +71,11 @@ import Testing
     @Test func `a body in a file that becomes shorter is an error, not fewer bytes`() throws {
         let directory = try TestDirectory()
         let first = cache(directory.url, memory: 0)
-        let writer = first.makeWriter(for: request.key, expecting: 600_000)
+        let writer = self.writer(first, expecting: 600_000)
         #expect(writer?.append(Self.bytes(600_000)) == true)
         finish(writer, first)
         let found = try #require(first.onDisk(request, inPieces: true).first)
-        try OpenFile.writing(directory.path(directory.names[0])).truncate(to: 500_000)
+        try OpenFile.writing(directory.path(directory.files[0])).truncate(to: 500_000)
         let rest = try found.body.read(from: 499_000, upTo: 1000)
         #expect(rest.count == 1000)
         #expect(throws: SystemError.self) { try found.body.read(from: 499_001, upTo: 1000) }
@@ -72,16 +87,16 @@ import Testing
         let directory = try TestDirectory()
         let small = cache(directory.url, memory: 8000, disk: 80_000)
         #expect(small.makeWriter(for: request.key, expecting: 10_001) == nil)
-        let writer = small.makeWriter(for: request.key, expecting: nil)
-        #expect(directory.names.count == 1)
+        let writer = self.writer(small)
+        #expect(directory.files.count == 1)
         #expect(writer?.append(Self.bytes(9000)) == true)
         #expect(writer?.append(Self.bytes(1001)) == false)
-        #expect(directory.names.isEmpty)
+        #expect(directory.files.isEmpty)
         finish(writer, small)
-        #expect(small.statistics.stores == 0 && directory.names.isEmpty)
+        #expect(small.statistics.stores == 0 && directory.files.isEmpty)
         let memory = cache(nil, memory: 8000)
-        #expect(memory.makeWriter(for: request.key, expecting: nil)?.append(Self.bytes(1001)) == false)
-        let fitting = memory.makeWriter(for: request.key, expecting: 100)
+        #expect(self.writer(memory)?.append(Self.bytes(1001)) == false)
+        let fitting = self.writer(memory, expecting: 100)
         #expect(fitting?.append(Self.bytes(100)) == true)
         finish(fitting, memory)
         #expect(memory.inMemory(request).count == 1)
@@ -91,10 +106,10 @@ import Testing
     func `an abandoned writer leaves nothing`(isExplicit: Bool) throws {
         let directory = try TestDirectory()
         let cache = cache(directory.url)
-        var writer = cache.makeWriter(for: request.key, expecting: nil)
-        #expect(writer?.append(Self.bytes(10)) == true && directory.names.count == 1)
+        var writer = self.writer(cache)
+        #expect(writer?.append(Self.bytes(10)) == true && directory.files.count == 1)
         if isExplicit { writer?.abandon() } else { writer = nil }
-        #expect(directory.names.isEmpty)
+        #expect(directory.files.isEmpty)
         finish(writer, cache)
         #expect(cache.inMemory(request).isEmpty && cache.onDisk(request).isEmpty)
     }
@@ -102,17 +117,15 @@ import Testing
     @Test func `a response for memory only, or of a key that was forgotten, is in no file`() throws {
         let directory = try TestDirectory()
         let cache = cache(directory.url)
-        var writer = cache.makeWriter(for: request.key, expecting: nil)
+        var writer = self.writer(cache)
         #expect(writer?.append(Self.bytes(10)) == true)
         finish(writer, cache, .memoryOnly)
-        #expect(cache.inMemory(request).count == 1 && directory.names.isEmpty)
-        writer = cache.makeWriter(for: request.key, expecting: nil)
+        #expect(cache.inMemory(request).count == 1 && directory.files.isEmpty)
+        writer = self.writer(cache)
         #expect(writer?.append(Self.bytes(10)) == true)
         let epoch = cache.epoch(of: request.key)
         cache.forget([request.key])
-        writer?.finish(
-            response, request: request, requestTime: CacheFixtures.begin, responseTime: CacheFixtures.begin,
-            storagePolicy: .memoryAndDisk, since: epoch)
-        #expect(cache.inMemory(request).isEmpty && directory.names.isEmpty)
+        finish(writer, cache, .memoryAndDisk, since: epoch)
+        #expect(cache.inMemory(request).isEmpty && directory.files.isEmpty)
     }
 }

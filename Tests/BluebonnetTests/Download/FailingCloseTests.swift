@@ -48,7 +48,7 @@ import Testing
             while store.isScanning { await Task.yield() }
             guard await FailingClose.begin() else { return }
             precondition(!store.store(new, for: request.key))
-            precondition(store.failures == 1 && directory.names.isEmpty)
+            precondition(store.failures == 1 && directory.files.isEmpty)
         }
     }
 

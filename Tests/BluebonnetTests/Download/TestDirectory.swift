@@ -29,6 +29,13 @@ struct TestDirectory: ~Copyable {
     /// The names of everything in it, hidden files included.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
 
+    /// The paths of all files, also in subdirectories.
+    var files: [String] {
+        names.flatMap { name in
+            (try? FileManager.default.contentsOfDirectory(atPath: self.path(name)).map { "\(name)/\($0)" }) ?? [name]
+        }
+    }
+
     func write(_ text: String, to name: String) throws {
         try Data(text.utf8).write(to: url(name))
     }

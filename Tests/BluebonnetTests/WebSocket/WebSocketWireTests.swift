@@ -214,11 +214,11 @@ import Testing
 
     @Test func `the idle limit ends a silent socket, and the session's idle limit does not`() async throws {
         let server = try await Fixture.server(.waitForClose)
-        let session = TestHarness.session { $0.timeouts.idle = .seconds(1) }
+        let session = TestHarness.session { $0.timeouts.idle = .seconds(3) }
         let silent = Fixture.request(session, server).webSocketTask()
         _ = try await silent.response
         let limited = session.webSocket(
-            "ws://127.0.0.1:\(server.port)/socket", configuration: .init(idleTimeout: .milliseconds(1500))
+            "ws://127.0.0.1:\(server.port)/socket", configuration: .init(idleTimeout: .milliseconds(4500))
         ).webSocketTask()
         let (_, error) = await Fixture.messages(limited)
         #expect(error?.kind == .timedOut(.idle))

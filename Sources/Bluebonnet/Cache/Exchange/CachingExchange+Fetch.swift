@@ -35,7 +35,7 @@ extension CachingExchange: ExchangeObserver {
             statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
         self.fetch.withLock { fetch in
             fetch.isForwarded = true
-            if isStorable { fetch.storable = response }
+            if isStorable { fetch.storableHead = response }
         }
         observer.exchangeDidReceiveHead(response)
     }
@@ -69,9 +69,9 @@ extension CachingExchange: ExchangeObserver {
         case .serveStale(let entry):
             guard !fetch.isForwarded, change({ $0.willWork() }) else { return pass(outcome, fetch) }
             cache.count { $0.staleResponses += 1 }
-            found(
-                HeldResponse(
-                    entry, to: cacheRequest, at: now, status: status.with(ttl: entry.ttl(at: now))) ?? .notStored)
+            var status = status
+            status.ttl = entry.ttl(at: now)
+            found(HeldResponse(entry, to: cacheRequest, at: now, status: status) ?? .notStored)
         case .refetch where fetch.isForwarded: pass(outcome, fetch)
         case .refetch:
             guard change({ $0.willWork() }) else { return finish(outcome) }
@@ -92,8 +92,11 @@ extension CachingExchange: ExchangeObserver {
 
     /// Delivers the server's response and stores nothing; a head that was held back is delivered first.
     private func pass(_ outcome: ExchangeOutcome, _ fetch: Fetch) {
-        countMiss(outcome)
-        if outcome.error == nil, cacheRequest.mayBeAnswered { owner.note(cacheRequest.key, isStored: false) }
+        countMiss(outcome, fetch)
+        // The answer to the next request may be different after a failure of the server.
+        if outcome.error == nil, outcome.response.map({ $0.statusCode < 500 }) ?? false {
+            owner.note(cacheRequest, isStored: false)
+        }
         discard(fetch.storing)
         guard options.pausesBody, !fetch.isForwarded, outcome.error == nil, change({ $0.willWork() }) else {
             return finish(outcome)
@@ -104,10 +107,7 @@ extension CachingExchange: ExchangeObserver {
     /// Ends the writing of a body that is not stored.
     private func discard(_ storing: Storing?) {
         guard let storing else { return }
-        Task {
-            _ = await storing.receiver.end()
-            storing.writer.abandon()
-        }
+        Task { if let file = await storing.end()?.file { cache.disk?.abandon(file) } }
     }
 
     /// Applies the verdict on the global executor, before the outcome is delivered.
@@ -129,40 +129,36 @@ extension CachingExchange: ExchangeObserver {
         guard let response = outcome.response else { return HeldResponse(outcome) }
         switch verdict {
         case .store:
-            countMiss(outcome)
-            owner.note(cacheRequest.key, isStored: true)
+            countMiss(outcome, fetch)
             return HeldResponse(await storeResponse(response, outcome, fetch, now))
         case .replace(let keys):
-            cache.forget(keys)
             var fetch = fetch
+            let isOutdated = cache.epoch(of: cacheRequest.key) != fetch.epoch
+            cache.forget(keys)
+            guard !isOutdated else { break }
             fetch.epoch = cache.epoch(of: cacheRequest.key)
             return HeldResponse(await storeResponse(response, outcome, fetch, now))
         case .join(let entry):
-            countMiss(outcome)
+            countMiss(outcome, fetch)
             let joined = entry.joined(
                 with: response, outcome.body, to: cacheRequest, requestTime: fetch.began, responseTime: now)
             guard let joined else { break }
-            cache.store(joined, for: cacheRequest.key, since: fetch.epoch)
-            if outcome.error == nil { return answer(by: joined, outcome, .network, now) }
+            let isStored = cache.store(joined, for: cacheRequest.key, since: fetch.epoch)
+            if outcome.error == nil { return answer(by: joined, outcome, .network, now, isStored) }
         case .drop:
-            countMiss(outcome)
-            owner.note(cacheRequest.key, isStored: false)
+            countMiss(outcome, fetch)
+            owner.note(cacheRequest, isStored: false)
             cache.drop(cacheRequest.key)
         case .freshen(let entry):
-            guard
-                let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-            else {
+            if !fetch.isBackground { cache.count { $0.validations += 1 } }
+            let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
+            guard let fresh, !fresh.control.noStore || fresh.control.mustUnderstand else {
                 // The new fields prevent another use. The response was validated for this request, however.
                 cache.drop(entry, for: cacheRequest.key)
-                return answer(by: entry, outcome, .validated, now)
+                return answer(by: fresh ?? entry, outcome, .validated, now, false)
             }
-            cache.count { $0.validations += 1 }
-            if fresh.control.noStore, !fresh.control.mustUnderstand {
-                cache.drop(entry, for: cacheRequest.key)
-            } else {
-                cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
-            }
-            return answer(by: fresh, outcome, .validated, now)
+            let isStored = cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
+            return answer(by: fresh, outcome, .validated, now, isStored)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
         case .pass, .serveStale, .refetch: break
@@ -170,13 +166,15 @@ extension CachingExchange: ExchangeObserver {
         return HeldResponse(outcome)
     }
 
-    /// Returns the answer with a stored response that was just updated.
+    /// Returns the answer with a response that was just updated.
     private func answer(
-        by entry: StoredResponse, _ outcome: ExchangeOutcome, _ source: ResponseSource, _ now: Date
+        by entry: StoredResponse, _ outcome: ExchangeOutcome, _ source: ResponseSource, _ now: Date, _ isStored: Bool
     ) -> HeldResponse {
-        HeldResponse(
-            entry, to: cacheRequest, at: nil, source: source, metrics: outcome.metrics,
-            status: outcome.cacheStatus?.with(ttl: entry.ttl(at: now), isStored: true)) ?? HeldResponse(outcome)
+        owner.note(cacheRequest, isStored: isStored)
+        let status = isStored ? outcome.cacheStatus?.stored(ttl: entry.ttl(at: now)) : outcome.cacheStatus
+        return HeldResponse(
+            entry, to: cacheRequest, at: nil, source: source, metrics: outcome.metrics, status: status)
+            ?? HeldResponse(outcome)
     }
 
     /// Stores a response in the form that the handler returns; returns the outcome with the new status.
@@ -185,31 +183,29 @@ extension CachingExchange: ExchangeObserver {
     private func storeResponse(
         _ response: HTTPResponse, _ outcome: ExchangeOutcome, _ fetch: Fetch, _ now: Date
     ) async -> ExchangeOutcome {
-        let (isComplete, count) = (outcome.error == nil, fetch.storing?.receiver.count)
-        let isWritten = await fetch.storing?.receiver.end() ?? true
+        let written = await fetch.storing?.end()
         var kept: CachedResponse? = CachedResponse(response: response, data: outcome.body)
-        if isWritten, let willStore = options.willStore, let offered = kept { kept = await willStore(offered) }
-        guard let kept, isWritten, !Task.isCancelled, kept.storagePolicy != .notAllowed,
+        if fetch.storing != nil, written == nil { kept = nil }
+        if let willStore = options.willStore, let offered = kept { kept = await willStore(offered) }
+        let entry = kept.flatMap { kept in
+            StoredResponse(
+                kept.response,
+                body: written?.body ?? .memory(kept.data.withoutSlack(expected: response.expectedContentLength)),
+                to: cacheRequest, requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy,
+                isComplete: outcome.error == nil)
+        }
+        var isStored = false
+        if let kept, let entry, !Task.isCancelled,
             Storability.allows(
-                statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest),
-            let head = kept.response.stored(
-                count: count ?? kept.data.count, for: cacheRequest, at: now, isComplete: isComplete)
-        else {
-            fetch.storing?.writer.abandon()
-            return outcome
+                statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest)
+        {
+            isStored = cache.store(entry, in: written?.file, for: cacheRequest.key, since: fetch.epoch)
+        } else if let file = written?.file {
+            cache.disk?.abandon(file)
         }
-        if let storing = fetch.storing {
-            storing.writer.finish(
-                head, request: cacheRequest, requestTime: fetch.began, responseTime: now,
-                storagePolicy: kept.storagePolicy, since: fetch.epoch)
-            return outcome.with(outcome.cacheStatus?.with(isStored: true))
-        }
-        let entry = StoredResponse(
-            head, body: .memory(kept.data.withoutSlack(expected: response.expectedContentLength)), to: cacheRequest,
-            requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
-        guard let entry else { return outcome }
-        cache.store(entry, for: cacheRequest.key, since: fetch.epoch)
-        return outcome.with(outcome.cacheStatus?.with(ttl: entry.ttl(at: now), isStored: true))
+        owner.note(cacheRequest, isStored: isStored)
+        return outcome.with(
+            isStored ? entry.map { outcome.cacheStatus?.stored(ttl: $0.ttl(at: now)) } ?? nil : outcome.cacheStatus)
     }
 
     /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
@@ -223,8 +219,8 @@ extension CachingExchange: ExchangeObserver {
         cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
     }
 
-    private func countMiss(_ outcome: ExchangeOutcome) {
-        if cacheRequest.mayBeAnswered, outcome.error == nil { cache.count { $0.misses += 1 } }
+    private func countMiss(_ outcome: ExchangeOutcome, _ fetch: Fetch) {
+        if cacheRequest.mayBeAnswered, outcome.error == nil, !fetch.isBackground { cache.count { $0.misses += 1 } }
     }
 }
 
@@ -234,18 +230,17 @@ extension HTTPResponse {
 }
 
 extension CacheStatus {
-    /// Returns the status with the lifetime of the stored response, and with the fact that it was stored now.
-    fileprivate func with(ttl: Int? = nil, isStored: Bool = false) -> CacheStatus {
+    /// Returns the status of a response that was stored with a lifetime.
+    fileprivate func stored(ttl: Int) -> CacheStatus {
         var status = self
-        status.ttl = ttl ?? self.ttl
-        status.isStored = isStored
+        (status.ttl, status.isStored) = (ttl, true)
         return status
     }
 }
 
 extension StoredResponse {
     /// Returns the seconds for which the response is still fresh; negative if it is stale.
-    func ttl(at now: Date) -> Int { Int((-freshness.staleness(at: now)).rounded(.down)) }
+    func ttl(at now: Date) -> Int { Int(-freshness.staleness(at: now)) }
 }
 
 extension Data {

@@ -32,7 +32,7 @@ final class CachingExchange: Exchange {
         /// Whether the server failed, and the stored response replaces the response that is being cancelled.
         var servesStale = false
         /// The head of a response that may be stored while the observer's receiver reads its body.
-        var storable: HTTPResponse?
+        var storableHead: HTTPResponse?
         var storing: Storing?
         /// The epoch of the cache key when the fetch began.
         ///
@@ -44,6 +44,15 @@ final class CachingExchange: Exchange {
     struct Storing: Sendable {
         let writer: ResponseWriter
         let receiver: StoringReceiver
+
+        /// Waits until the body is written; returns the body and its file, or `nil` if the body cannot be stored.
+        func end() async -> (body: StoredBody, file: PartialEntry?)? {
+            guard await receiver.end() else {
+                writer.abandon()
+                return nil
+            }
+            return writer.end()
+        }
     }
 
     private struct Wait: Sendable {
@@ -132,8 +141,12 @@ final class CachingExchange: Exchange {
     }
 
     private func decision(_ candidates: [StoredResponse]) -> CacheDecision {
-        let limit = options.maximumResponseBytes ?? .max
-        return CacheDecision(cacheRequest, candidates: candidates.filter { $0.body.count <= limit }, now: cache.now())
+        var candidates = candidates
+        if let limit = options.maximumResponseBytes {
+            let isForPart = cacheRequest.range != nil
+            candidates.removeAll { (isForPart ? Int64($0.body.count) : $0.extent.total) > limit }
+        }
+        return CacheDecision(cacheRequest, candidates: candidates, now: cache.now())
     }
 
     private func carryOut(_ decision: CacheDecision) {
@@ -156,7 +169,8 @@ final class CachingExchange: Exchange {
     /// Validates a stored response that was already delivered (RFC 5861 §3).
     private func validateBehind(_ entry: StoredResponse, with conditions: HTTPHeaders) {
         let options = ExchangeOptions(
-            maximumResponseBytes: options.maximumResponseBytes, willStore: options.willStore)
+            maximumResponseBytes: min(options.maximumResponseBytes ?? .max, Int64(cache.maximumBodyCount)),
+            willStore: options.willStore)
         let exchange = CachingExchange(
             request, cacheRequest, options: options, observer: SilentObserver(), owner: owner)
         guard owner.startsBehind(exchange, .validation(cacheRequest.key, selector: entry.selector)) else { return }
@@ -181,11 +195,12 @@ final class CachingExchange: Exchange {
 
     private func deliver() {
         let headFirst = options.pausesBody
-        guard let answer = change({ $0.delivering(headFirst: headFirst) }) else { return }
-        if headFirst, answer.error == nil, let response = answer.response {
+        switch change({ $0.delivering(headFirst: headFirst) }) {
+        case .wait: break
+        case .head(let response):
             observer.exchangeDidReceiveHead(response)
-        } else {
-            complete(answer.wholeOutcome())
+            runDelivery()
+        case .whole(let answer): complete(answer.wholeOutcome())
         }
     }
 
@@ -195,6 +210,7 @@ final class CachingExchange: Exchange {
             switch change({ $0.nextStep() }) {
             case .wait: return
             case .complete(let outcome): return complete(outcome)
+            case .collect(let answer): return complete(answer.wholeOutcome())
             case .read(let answer, let offset, let receiver):
                 var error: RequestError?
                 var action = ReceiveAction.proceed
@@ -275,8 +291,16 @@ final class CachingExchange: Exchange {
     // MARK: Ending
 
     /// Delivers the outcome, unless an outcome has already been delivered.
+    ///
+    /// An exchange that was stopped ends with the reason, not with the cancellation of its inner exchange.
     func finish(_ outcome: ExchangeOutcome) {
-        if change({ $0.ended() }) { complete(outcome) }
+        guard change({ $0.ended() }) else { return }
+        guard outcome.error?.isCancellation == true, let error = state.withLock({ $0.stopError }) else {
+            return complete(outcome)
+        }
+        complete(
+            ExchangeOutcome(
+                response: outcome.response, error: error, metrics: outcome.metrics, cacheStatus: outcome.cacheStatus))
     }
 
     /// Delivers the outcome; the state ensures that this happens only once.
@@ -327,16 +351,13 @@ final class CachingExchange: Exchange {
             if receiver == nil { fetch.withLock { $0.isCollected = true } }
             return inner.receiveBody(with: receiver.map { storing($0, of: inner) })
         }
-        if let receiver {
-            if change({ $0.resumesDelivery { $0.receiver = receiver } }) { Task { runDelivery() } }
-        } else if let answer = change({ $0.collected() }) {
-            Task { complete(answer.wholeOutcome()) }
-        }
+        let reader = receiver.map(CachingExchangeState.Reader.receiver) ?? .collecting
+        if change({ $0.resumesDelivery { $0.reader = reader } }) { Task { runDelivery() } }
     }
 
     /// Returns a receiver that also stores the body, if the response may be stored.
     private func storing(_ receiver: any BodyReceiver, of inner: any Exchange) -> any BodyReceiver {
-        guard let head = fetch.withLock({ $0.storable }),
+        guard let head = fetch.withLock({ $0.storableHead }),
             let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength)
         else { return receiver }
         let storing = Storing(

@@ -33,10 +33,10 @@ struct CachingExchangeState {
     /// The delivery of a body.
     struct Delivery {
         let answer: HeldResponse
-        var receiver: (any BodyReceiver)?
+        var reader = Reader.undecided
         var offset = 0
-        /// Whether a thread is reading the body or runs the receiver.
-        var isRunning = false
+        /// Whether a thread is delivering the head, reading the body, or running the receiver.
+        var isRunning = true
         /// Whether the receiver wants no more bytes for now.
         var isPaused = false
         /// Whether the receiver has asked for more bytes while it was running.
@@ -45,9 +45,26 @@ struct CachingExchangeState {
         var error: RequestError?
     }
 
+    /// The way in which the caller reads the body.
+    enum Reader {
+        case undecided
+        /// The body becomes a part of the outcome.
+        case collecting
+        case receiver(any BodyReceiver)
+    }
+
+    /// The beginning of a delivery.
+    enum DeliveryStart {
+        case wait
+        /// Deliver the head, and then the body on demand.
+        case head(HTTPResponse)
+        case whole(HeldResponse)
+    }
+
     /// The next step of a delivery.
     enum DeliveryStep {
         case wait
+        case collect(HeldResponse)
         case read(HeldResponse, offset: Int, any BodyReceiver)
         case complete(ExchangeOutcome)
     }
@@ -70,7 +87,8 @@ struct CachingExchangeState {
     private(set) var stage = Stage.working(nil)
     /// Whether an available response must wait.
     var isSuspended: Bool
-    private var isCancelled = false
+    /// The reason of a cancellation or a shutdown.
+    private(set) var stopError: RequestError?
     private var events: [Event] = []
     /// Whether a thread is handling events; other threads only append their events.
     private var isHandlingEvents = false
@@ -92,21 +110,18 @@ struct CachingExchangeState {
         return !isSuspended
     }
 
-    /// Returns the response to deliver.
+    /// Begins the delivery, unless the exchange is suspended or has no response to deliver.
     ///
     /// - Parameter headFirst: Whether the body is delivered only on demand.
-    /// - Returns: The response; `nil` if the exchange is suspended or has no response to deliver.
-    mutating func delivering(headFirst: Bool) -> HeldResponse? {
-        guard case .held(let answer) = stage, !isSuspended else { return nil }
-        stage = headFirst ? .delivering(Delivery(answer: answer)) : .ended
-        return answer
-    }
-
-    /// Ends a delivery whose body is collected; returns the response.
-    mutating func collected() -> HeldResponse? {
-        guard case .delivering(let delivery) = stage, !delivery.isRunning else { return nil }
-        stage = .ended
-        return delivery.answer
+    /// - Returns: The first step.
+    mutating func delivering(headFirst: Bool) -> DeliveryStart {
+        guard case .held(let answer) = stage, !isSuspended else { return .wait }
+        guard headFirst, answer.error == nil, let response = answer.response else {
+            stage = .ended
+            return .whole(answer)
+        }
+        stage = .delivering(Delivery(answer: answer))
+        return .head(response)
     }
 
     /// Changes the delivery; returns whether the caller must now run it.
@@ -114,26 +129,31 @@ struct CachingExchangeState {
         guard case .delivering(var delivery) = stage else { return false }
         change(&delivery)
         if !delivery.isRunning { delivery.wantsMore = false }
-        let runs = delivery.receiver != nil && !delivery.isRunning && !delivery.isPaused && !isSuspended
-        if runs { delivery.isRunning = true }
+        let waits = delivery.isRunning || delivery.isPaused || isSuspended
+        delivery.isRunning = delivery.isRunning || !waits
         stage = .delivering(delivery)
-        return runs
+        return !waits
     }
 
     /// Returns the next step of a running delivery, and ends its run if it has to wait.
     mutating func nextStep() -> DeliveryStep {
-        guard case .delivering(var delivery) = stage, let receiver = delivery.receiver else { return .wait }
+        guard case .delivering(var delivery) = stage else { return .wait }
         let isComplete = delivery.offset == delivery.answer.bytes.count
-        if delivery.error != nil || (isComplete && !isSuspended && !delivery.isPaused) {
+        let waits = isSuspended || delivery.isPaused
+        switch delivery.reader {
+        case _ where delivery.error != nil, .receiver where isComplete && !waits:
             stage = .ended
             return .complete(delivery.answer.outcome(error: delivery.error))
-        }
-        if isSuspended || delivery.isPaused {
+        case .collecting where !waits:
+            stage = .ended
+            return .collect(delivery.answer)
+        case .receiver(let receiver) where !waits:
+            return .read(delivery.answer, offset: delivery.offset, receiver)
+        case .undecided, .collecting, .receiver:
             delivery.isRunning = false
             stage = .delivering(delivery)
             return .wait
         }
-        return .read(delivery.answer, offset: delivery.offset, receiver)
     }
 
     /// Records a delivered piece of the body, or a failure.
@@ -160,7 +180,7 @@ struct CachingExchangeState {
     mutating func exchangeStarted(_ exchange: any Exchange) -> Bool {
         guard case .fetching = stage else { return false }
         stage = .fetching(exchange)
-        return isCancelled
+        return stopError != nil
     }
 
     /// Adds an event of the inner exchange; returns whether the caller must handle the events.
@@ -192,21 +212,21 @@ struct CachingExchangeState {
 
     /// Begins work before the outcome is delivered; returns whether to do the work.
     mutating func willWork() -> Bool {
-        guard case .fetching = stage, !isCancelled else { return false }
+        guard case .fetching = stage, stopError == nil else { return false }
         stage = .working(nil)
         return true
     }
 
     /// Records how to interrupt the current work; returns whether to interrupt it immediately.
     mutating func workBegan(endedBy interruption: @escaping @Sendable () -> Void) -> Bool {
-        guard case .working = stage else { return isCancelled }
+        guard case .working = stage else { return stopError != nil }
         stage = .working(interruption)
         return false
     }
 
     /// Stops the exchange after a cancellation or a shutdown of the transport.
     mutating func stopped(with error: RequestError) -> Action {
-        isCancelled = true
+        stopError = stopError ?? error
         var interruption: (@Sendable () -> Void)?
         switch stage {
         case .ended: return .nothing

@@ -110,14 +110,15 @@ final class CachingTransport: Transport {
     /// Records an exchange that no request waits for; returns `false` if another one has the same key.
     func startsBehind(_ exchange: CachingExchange, _ key: FetchKey) -> Bool { starts(exchange, key) }
 
-    /// Records whether the last response for a key could be stored.
-    func note(_ key: CacheKey, isStored: Bool) {
+    /// Records whether the response to a GET request could be stored.
+    func note(_ request: CacheRequest, isStored: Bool) {
+        guard request.mayBeAnswered, request.method == .get else { return }
         active.withLock { active in
             if isStored {
-                active.unstored.remove(key)
+                active.unstored.remove(request.key)
             } else {
                 if active.unstored.count >= 1000 { active.unstored = [] }
-                active.unstored.insert(key)
+                active.unstored.insert(request.key)
             }
         }
     }

@@ -34,7 +34,7 @@ final class StoringReceiver: BodyReceiver {
         self.pieces = pieces
         let flow = flow
         writing = Task {
-            var isComplete = true
+            var isComplete = writer.begin()
             for await bytes in stream {
                 // After a failure, the pieces are only counted.
                 isComplete = isComplete && writer.append(bytes)

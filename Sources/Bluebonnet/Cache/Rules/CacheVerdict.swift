@@ -107,6 +107,7 @@ enum Storability {
         // A part is stored only if its position is known, and it does not replace a response that was not looked up.
         case (.get, 206):
             guard request.range != nil, request.mayBeAnswered,
+                headers["Content-Type"]?.lowercased().hasPrefix("multipart/byteranges") != true,
                 case .bytes(_, _, _?)? = headers["Content-Range"].flatMap(ContentRange.init)
             else { return false }
         case (.get, 200...599): break

@@ -2,9 +2,10 @@ import FoundationEssentials
 
 /// The directory with the files of a cache.
 ///
-/// All calls block. A file gets its name when it is complete. The process that writes it holds its lock until then. The directory must belong to this user,
-/// and other users must not have write access, because they could replace responses. If this user has no write access,
-/// the directory is not read either, because its files could not be removed.
+/// All calls block. A file is written in a subdirectory, and moves when it is complete; the process that writes it holds
+/// its lock until then. The directory must belong to this user, and other users must not have write access, because they
+/// could replace responses. If this user has no write access, the directory is not read either, because its files could
+/// not be removed.
 ///
 /// A file that cannot be removed is truncated, so that no process can use it. If this fails too, this process records
 /// the path, and does not read the file until it is removed or replaced.
@@ -41,7 +42,10 @@ struct CacheDirectory: Sendable {
     }
 
     /// Creates the directory, for this user only, if it does not exist.
-    func make() throws(SystemError) { try FileSystem.makeDirectories(path, mode: 0o700) }
+    func make() throws(SystemError) {
+        try FileSystem.makeDirectories(path, mode: 0o700)
+        try FileSystem.makeDirectories(place(of: Self.incomplete), mode: 0o700)
+    }
 
     /// Returns the names of all files.
     func names() throws(SystemError) -> [String] { try FileSystem.names(in: path) }
@@ -51,19 +55,20 @@ struct CacheDirectory: Sendable {
 
     // MARK: Reading and writing
 
-    /// Opens the file of a response, checks its metadata, and marks it as used.
+    /// Opens the file of a response, and checks its metadata.
     ///
     /// - Parameters:
     ///   - name: The name of the file.
     ///   - limit: The size up to which the whole file is read immediately.
+    ///   - marksUse: Whether the file becomes the most recently used.
     /// - Returns: The file; `nil` if the file is not a cache entry, or should have been removed.
     /// - Throws: The system's error.
-    func open(_ name: String, readingUpTo limit: Int) throws(SystemError) -> EntryFile? {
+    func open(_ name: String, readingUpTo limit: Int, marksUse: Bool = true) throws(SystemError) -> EntryFile? {
         guard !isUnremovable(name) else { return nil }
         let file = try OpenFile.reading(place(of: name))
         let status = try file.status()
         guard status.isOwn, status.isPrivate else { return nil }
-        file.touch()
+        if marksUse { file.touch() }
         return try EntryFile(file, status, readingUpTo: limit)
     }
 
@@ -72,11 +77,21 @@ struct CacheDirectory: Sendable {
     /// - Throws: The system's error.
     func create() throws(SystemError) -> PartialEntry {
         while true {
-            let name = Self.temporaryPrefix + FileName.token()
-            let file = try OpenFile.creating(place(of: name), mode: 0o600)
+            let name = FileSystem.path(FileName.token(), in: Self.incomplete)
+            let file = try creating(name)
             // Another process may already have removed the file, because it was not locked.
             if case .busy = file.lock() { continue }
             if try file.status().links > 0 { return PartialEntry(file: file, name: name) }
+        }
+    }
+
+    private func creating(_ name: String) throws(SystemError) -> OpenFile {
+        do throws(SystemError) {
+            return try OpenFile.creating(place(of: name), mode: 0o600)
+        } catch {
+            guard error.isAbsence else { throw error }
+            try make()
+            return try OpenFile.creating(place(of: name), mode: 0o600)
         }
     }
 
@@ -103,9 +118,17 @@ struct CacheDirectory: Sendable {
     /// Removes an incomplete file.
     func abandon(_ partial: PartialEntry) { FileSystem.remove(place(of: partial.name)) }
 
-    /// Removes an incomplete file if the process that wrote it has ended.
-    func removeLeftover(_ name: String) {
-        guard name.hasPrefix(Self.temporaryPrefix), let file = try? OpenFile.writing(place(of: name)) else { return }
+    /// Removes the incomplete files of processes that have ended.
+    ///
+    /// - Throws: The system's error if the files cannot be listed.
+    func removeLeftovers() throws(SystemError) {
+        for name in try FileSystem.names(in: place(of: Self.incomplete)) {
+            removeLeftover(FileSystem.path(name, in: Self.incomplete))
+        }
+    }
+
+    private func removeLeftover(_ name: String) {
+        guard let file = try? OpenFile.writing(place(of: name)) else { return }
         switch file.lock() {
         case .taken: FileSystem.remove(place(of: name))
         case .busy: break
@@ -119,7 +142,8 @@ struct CacheDirectory: Sendable {
 
     private func place(of name: String) -> String { FileSystem.path(name, in: path) }
 
-    private static let temporaryPrefix = "bluebonnet-cache."
+    /// The subdirectory of the files that are being written.
+    private static let incomplete = "incomplete"
     /// The age in seconds from which an incomplete file is removed if the file system has no locks.
     private static let staleAge = 3600.0
 

@@ -6,13 +6,14 @@ import Synchronization
 ///
 /// All calls block, so they must run on the global executor. Several processes may share a directory. Only the sizes of
 /// the files are kept in memory, so each process finds the responses of the other processes. The sizes of the files of
-/// earlier processes are read after the first store. A failure counts as a miss, and increases ``failures``. After a
+/// earlier processes are read after the first store. What processes left behind is removed at the first use. A failure counts as a miss, and increases ``failures``. After a
 /// failure to replace or remove a response, the response is no longer used.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
     /// The sizes of the files.
     private let entries = Locked(LeastRecentlyUsed<String, Int>())
+    private let hasCleared = Atomic(false)
     private let hasScanned = Atomic(false)
     private let isScanningNow = Atomic(false)
     private let writtenSinceScan = Atomic(0)
@@ -94,7 +95,7 @@ final class DiskStore: Sendable {
 
     /// Returns the key and the response in a file, whose body is not checked; `nil` if there is none.
     func inspect(_ name: String) -> (key: CacheKey, response: StoredResponse)? {
-        guard case .file(let file) = content(of: name, nil, readingUpTo: 0), let url = URL(string: file.key),
+        guard let file = try? directory.open(name, readingUpTo: 0, marksUse: false), let url = URL(string: file.key),
             case let key = CacheKey(url), names(for: key).contains(name), let response = file.response(url: url)
         else { return nil }
         return (key, response)
@@ -104,10 +105,14 @@ final class DiskStore: Sendable {
 
     /// Stores a response, and replaces the response to the same request; returns whether the response is stored.
     ///
-    /// If storing fails, all responses for the key are removed.
+    /// If the response is too large, or too many bytes are being written, the earlier response is only removed. If
+    /// storing fails, all responses for the key are removed.
     @discardableResult
     func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
-        guard entry.body.count <= share else {
+        let count = entry.body.count
+        let inFlight = bytesInFlight.add(count, ordering: .relaxed).newValue
+        defer { bytesInFlight.subtract(count, ordering: .relaxed) }
+        guard count <= share, inFlight == count || inFlight <= min(share, Self.flightLimit) else {
             remove(entry.selector, for: key)
             return false
         }
@@ -136,13 +141,8 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Writes the next bytes of the body; returns `false` if the response cannot be stored.
-    ///
-    /// The bytes are not written if the response is too large, or if too many bytes are being written.
+    /// Writes the next bytes of the body; returns `false` if the response is too large or cannot be written.
     func append(_ bytes: Data, to partial: inout PartialEntry) -> Bool {
-        let inFlight = bytesInFlight.add(bytes.count, ordering: .relaxed).newValue
-        defer { bytesInFlight.subtract(bytes.count, ordering: .relaxed) }
-        guard inFlight == bytes.count || inFlight <= min(share, Self.flightLimit) else { return false }
         partial.sum.update(bytes)
         return write(bytes, to: &partial)
     }
@@ -248,10 +248,9 @@ final class DiskStore: Sendable {
     }
 
     /// Reads the metadata of a file, and removes the file if it does not contain a response for the key.
-    private func content(of name: String, _ key: CacheKey?, readingUpTo limit: Int) -> Content {
+    private func content(of name: String, _ key: CacheKey, readingUpTo limit: Int) -> Content {
         do throws(SystemError) {
-            guard let file = try directory.open(name, readingUpTo: limit), key.map({ $0.text == file.key }) ?? true
-            else {
+            guard let file = try directory.open(name, readingUpTo: limit), file.key == key.text else {
                 remove(name)
                 return .nothing
             }
@@ -316,6 +315,9 @@ final class DiskStore: Sendable {
             removeAll()
             guard !directory.isUnremovable else { return false }
         }
+        if !hasCleared.exchange(true, ordering: .relaxed) {
+            Task { do throws(SystemError) { try directory.removeLeftovers() } catch { countFailures(1) } }
+        }
         return true
     }
 
@@ -336,11 +338,7 @@ final class DiskStore: Sendable {
         var found: [(name: String, status: FileStatus)] = []
         do throws(SystemError) {
             for name in try directory.names() {
-                if Self.isEntry(name) {
-                    if let status = directory.status(of: name) { found.append((name, status)) }
-                } else {
-                    directory.removeLeftover(name)
-                }
+                if Self.isEntry(name), let status = directory.status(of: name) { found.append((name, status)) }
             }
         } catch {
             return countFailures(1)

@@ -13,53 +13,54 @@ final class ResponseWriter: Sendable {
     private struct Progress: Sendable {
         /// The body; `nil` if it is too large for the memory.
         var memory: Data?
+        /// Whether the body is written to a file, which ``begin()`` creates.
+        var wantsFile: Bool
         var file: PartialEntry?
     }
 
-    /// Creates a writer; `nil` if the cache cannot store a body of the expected size.
+    /// Creates a writer without I/O; `nil` if the cache cannot store a body of the expected size.
     init?(_ cache: ResponseCache, _ key: CacheKey, expecting count: Int64?) {
         let fitsInMemory = count ?? 0 <= Int64(cache.memoryCapacity / ResponseCache.shareOfEntry)
         let fitsInFile = count ?? 0 <= Int64(cache.diskCapacity / ResponseCache.shareOfEntry)
         let progress = Progress(
-            memory: fitsInMemory ? Data(capacity: Int(count ?? 0)) : nil, file: fitsInFile ? cache.disk?.begin() : nil)
-        guard progress.memory != nil || progress.file != nil else { return nil }
+            memory: fitsInMemory ? Data(capacity: Int(count ?? 0)) : nil, wantsFile: fitsInFile && cache.hasDisk)
+        guard progress.memory != nil || progress.wantsFile else { return nil }
         (self.cache, self.key, self.progress) = (cache, key, Locked(progress))
     }
 
     deinit { abandon() }
 
+    /// Creates the file; returns `false` if the response cannot be stored.
+    func begin() -> Bool {
+        change { if $0.wantsFile { $0.file = cache.disk?.begin() } }
+    }
+
     /// Adds bytes to the body; returns `false` if the response cannot be stored.
     func append(_ bytes: Data) -> Bool {
-        guard var now = progress.withLock({ exchange(&$0, with: nil) }) else { return false }
-        now.memory?.append(bytes)
-        if now.memory?.count ?? 0 > cache.memoryCapacity / ResponseCache.shareOfEntry { now.memory = nil }
-        if var file = now.file {
+        change { now in
+            now.memory?.append(bytes)
+            if now.memory?.count ?? 0 > cache.memoryCapacity / ResponseCache.shareOfEntry { now.memory = nil }
+            guard var file = now.file else { return }
             let isWritten = cache.disk?.append(bytes, to: &file) == true
             if !isWritten { cache.disk?.abandon(file) }
             now.file = isWritten ? file : nil
         }
+    }
+
+    /// Changes the progress outside the lock; returns `false` after the end, or if neither memory nor file has the body.
+    private func change(_ body: (inout Progress) -> Void) -> Bool {
+        guard var now = progress.withLock({ exchange(&$0, with: nil) }) else { return false }
+        body(&now)
         guard now.memory != nil || now.file != nil else { return false }
         progress.withLock { $0 = now }
         return true
     }
 
-    /// Stores the response, unless the epoch of the key has changed.
-    func finish(
-        _ response: HTTPResponse, request: CacheRequest, requestTime: Date, responseTime: Date,
-        storagePolicy: CachedResponse.StoragePolicy, since epoch: UInt64
-    ) {
-        guard let end = progress.withLock({ exchange(&$0, with: nil) }) else { return }
+    /// Ends the body; returns the body, and its file if it was written; `nil` if it cannot be stored.
+    func end() -> (body: StoredBody, file: PartialEntry?)? {
+        guard let end = progress.withLock({ exchange(&$0, with: nil) }) else { return nil }
         let body = end.memory.map { .memory($0) } ?? end.file.map { StoredBody.file($0.file, count: Int($0.count)) }
-        let entry = body.flatMap {
-            StoredResponse(
-                response, body: $0, to: request, requestTime: requestTime, responseTime: responseTime,
-                storagePolicy: storagePolicy)
-        }
-        if let entry {
-            cache.store(entry, in: end.file, for: key, since: epoch)
-        } else if let file = end.file {
-            cache.disk?.abandon(file)
-        }
+        return body.map { ($0, end.file) }
     }
 
     /// Stores nothing, and removes the file.
