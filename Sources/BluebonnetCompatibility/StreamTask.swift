@@ -19,7 +19,7 @@ public struct DataStreamTask: Sendable {
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
-    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
+    ///   - bufferingPolicy: Ignored. A slow loop slows down the transfer, so there is nothing to buffer.
     /// - Returns: The sequence.
     public func streamingData(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
@@ -31,7 +31,7 @@ public struct DataStreamTask: Sendable {
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
-    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
+    ///   - bufferingPolicy: Ignored. A slow loop slows down the transfer, so there is nothing to buffer.
     /// - Returns: The sequence.
     public func streamingStrings(
         automaticallyCancelling: Bool = true, bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
@@ -39,12 +39,12 @@ public struct DataStreamTask: Sendable {
         base.streamingStrings(automaticallyCancelling: automaticallyCancelling).mapped { .init($0) }
     }
 
-    /// Returns a sequence of the decoded values of the lines of the body, and of the completion.
+    /// Returns a sequence of the decoded lines of the body, with the completion as the last event.
     ///
     /// - Parameters:
     ///   - type: The type of the values; usually, the compiler infers it.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
-    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
+    ///   - bufferingPolicy: Ignored. A slow loop slows down the transfer, so there is nothing to buffer.
     /// - Returns: The sequence.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
@@ -54,12 +54,13 @@ public struct DataStreamTask: Sendable {
             .mapped { .init($0, mapError: AFError.init) }
     }
 
-    /// Returns a sequence of the values that a serializer creates from the pieces of the body, and of the completion.
+    /// Returns a sequence of the values that a serializer creates from the pieces of the body, with the completion as the
+    /// last event.
     ///
     /// - Parameters:
     ///   - serializer: The serializer.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early; `true` by default.
-    ///   - bufferingPolicy: Ignored, because a slow loop slows down the transfer.
+    ///   - bufferingPolicy: Ignored. A slow loop slows down the transfer, so there is nothing to buffer.
     /// - Returns: The sequence.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         serializedUsing serializer: Serializer, automaticallyCancelling: Bool = true,

@@ -64,9 +64,9 @@ public final class ResponseCache: Sendable {
     ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
     ///     default. If the value is 0, the cache stores nothing in memory.
     ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
-    ///   - directory: The directory for the files, as a file URL; `nil` by default, which means no files. Another URL is
-    ///     ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on first use. Only the current user can access
-    ///     the new directory. An existing directory must belong to the current user and be writable for this user.
+    ///   - directory: The directory for the files; `nil` by default, which means no files. A URL that is not a file URL is
+    ///     ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on first
+    ///     use. Only the current user can access the new directory. An existing directory must belong to the current user and be writable for this user.
     ///     Other users must not have write access. If these conditions are not met, the cache does not use files, and
     ///     each attempt to use them increases ``Statistics/diskFailures``.
     public convenience init(
@@ -225,7 +225,7 @@ public final class ResponseCache: Sendable {
     /// The maximum number of bytes in the body of a stored response.
     var maximumBodyCount: Int { max(memoryCapacity, diskCapacity) / Self.shareOfEntry }
 
-    /// Stores a response, unless the epoch of the key has changed, or a response to a later request is in memory; blocks
+    /// Stores a response, unless the epoch of the key has changed, or the response to a later request is stored; blocks
     /// if there are files.
     ///
     /// - Parameters:
@@ -238,23 +238,22 @@ public final class ResponseCache: Sendable {
     func store(
         _ entry: StoredResponse, in partial: PartialEntry? = nil, for key: CacheKey, since epoch: UInt64
     ) -> Bool {
-        let isOutdated = memory.withLock { $0.candidates(for: key) }.contains { other in
-            other.selector == entry.selector && entry.isOlder(than: other)
-        }
-        guard entry.storagePolicy != .notAllowed, !isOutdated, self.epoch(of: key) == epoch else {
+        let isOutdated = memory.withLock { $0.hasLater(than: entry, for: key) }
+        guard !isOutdated, self.epoch(of: key) == epoch else {
             if let partial { disk?.abandon(partial) }
             return false
         }
-        var isStored = false
-        if entry.storagePolicy == .memoryAndDisk, var partial {
-            isStored = disk?.finish(&partial, entry, for: key) == true
-        } else if entry.storagePolicy == .memoryAndDisk {
-            isStored = disk?.store(entry, for: key) == true
+        var isInFile: Bool? = false
+        if entry.storagePolicy == .memoryAndDisk, let disk {
+            isInFile = if var partial { disk.finish(&partial, entry, for: key) } else { disk.store(entry, for: key) }
         } else {
             if let partial { disk?.abandon(partial) }
             disk?.remove(entry.selector, for: key)
         }
+        guard var isStored = isInFile else { return false }
         changeMemory { memory in
+            // Another thread may have stored the response to a later request meanwhile.
+            guard !memory.hasLater(than: entry, for: key) else { return }
             if case .memory = entry.body {
                 isStored = memory.store(entry, for: key) || isStored
             } else {
@@ -270,12 +269,24 @@ public final class ResponseCache: Sendable {
 
     /// Removes all responses for the keys, and prevents responses in transit from being stored; blocks if there are
     /// files.
-    func forget(_ keys: [CacheKey]) {
-        guard !keys.isEmpty else { return }
-        epochs.withLock { epochs in
+    func forget(_ keys: [CacheKey]) { _ = forget(keys, and: nil, since: 0) }
+
+    /// Removes all responses for the keys, and prevents responses in transit from being stored; blocks if there are
+    /// files.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - key: One of the keys, whose new epoch is needed.
+    ///   - epoch: The epoch of this key when its request was sent.
+    /// - Returns: The new epoch of the key; `nil` if it had been forgotten since its request was sent.
+    func forget(_ keys: [CacheKey], and key: CacheKey?, since epoch: UInt64) -> UInt64? {
+        let advanced = epochs.withLock { epochs -> UInt64? in
+            let isCurrent = key.map { epochs[$0] == epoch } ?? false
             for key in keys { epochs.advance(key) }
+            return isCurrent ? key.map { epochs[$0] } : nil
         }
         discard(keys)
+        return advanced
     }
 
     /// Removes all responses for the key; responses in transit may still be stored; blocks if there are files.

@@ -65,9 +65,11 @@ final class StoredResponse: Sendable {
         response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
     }
 
-    /// Whether the request of another response began while this response was in transit.
-    func isOlder(than other: StoredResponse) -> Bool {
-        requestTime < other.requestTime && other.requestTime <= responseTime
+    /// Whether another stored response is more current, because its request began while this response was in transit.
+    ///
+    /// A request in the future means that the clock was set back. A part does not replace a whole body.
+    func isOutdated(byRequestAt time: Date, isForPart: Bool) -> Bool {
+        requestTime < time && time <= responseTime && (isPart || !isForPart)
     }
 
     /// The number of bytes that the response occupies in memory, approximately.

@@ -27,9 +27,9 @@ public final class HedgingTransport: WrappingTransport {
         public var delay: Duration
         /// The maximum number of additional tries of one request; 1 by default.
         public var extraTries = 1
-        /// The fraction of an additional try that each request adds to the budget of its key; 0.1 by default.
+        /// The number of additional tries that each request adds to its budget; 0.1 by default.
         ///
-        /// With 0.1, the server receives at most 10% more requests, in addition to the ``reserve``.
+        /// With 0.1, ten requests pay for one additional try. The server receives at most 10% more requests, in addition to the ``reserve``.
         public var budgetRatio = 0.1
         /// The initial number of additional tries in each budget, which is also the maximum; 10 by default.
         public var reserve: UInt = 10

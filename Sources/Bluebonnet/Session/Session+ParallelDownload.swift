@@ -36,7 +36,7 @@ extension Session {
     ///     `Accept-Encoding` are replaced.
     ///   - checksum: The expected checksum, which is checked when all parts are there; `nil` by default.
     ///   - mirrors: Other URLs of the same file, which share the parts with the first URL; none by default. Mirrors need
-    ///     a stated checksum, because validators of different URLs are not comparable (RFC 9110 §8.8). If a source
+    ///     a checksum that you know, because validators of different URLs are not comparable (RFC 9110 §8.8). If a source
     ///     fails, its parts are requested from another one. Fields with secrets are not sent to mirrors.
     ///   - interceptor: An interceptor that adapts the requests and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.

@@ -32,7 +32,8 @@ public struct TraceInterceptor: RequestInterceptor {
     ///   - begin: Begins the span of an exchange; by default, the span has a new identifier, and nothing is recorded.
     ///   - parent: Returns the context to which a request belongs, or `nil` for no trace. By default, this is the
     ///     ``TraceContext/current`` context, or a new trace if there is none. The closure is called once for each
-    ///     request without a ``TraceContext/Parent`` tag, in a task with the task-local values of the caller.
+    ///     request without a ``TraceContext/Parent`` tag, in a task with the task-local values of the code that
+    ///     created the request.
     ///   - sendsFields: Returns whether a request carries the fields; by default, all requests do. Return `false` for
     ///     servers that must not receive them.
     public init(

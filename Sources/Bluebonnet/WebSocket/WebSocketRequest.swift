@@ -69,7 +69,9 @@ public actor WebSocketRequest: Request {
         /// The session's own limits apply until the WebSocket is open.
         public var idleTimeout: Duration?
 
-        /// The limit for the closing handshake, after which the connection is ended; 10 seconds by default.
+        /// The time limit for the closing handshake; 10 seconds by default.
+        ///
+        /// When the limit is reached, the connection is ended.
         public var closeTimeout: Duration
 
         /// The maximum size in bytes of a message that ``WebSocketTask/messages`` collects; 16 MiB by default.

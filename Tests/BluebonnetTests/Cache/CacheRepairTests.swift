@@ -35,22 +35,36 @@ import Testing
         #expect(statistics.hits == 2 && statistics.misses == 1 && statistics.validations == 0 && statistics.stores == 2)
     }
 
-    @Test func `a late response does not replace the response to a later request`() throws {
-        let cache = ResponseCache { CacheFixtures.begin }
+    @Test(arguments: [false, true])
+    func `a late response does not replace the response to a later request`(hasDisk: Bool) throws {
+        let directory = try TestDirectory()
+        let cache = ResponseCache(memoryCapacity: hasDisk ? 0 : 1 << 20, directory: hasDisk ? directory.url : nil) {
+            CacheFixtures.begin
+        }
         let request = try CacheFixtures.request()
-        func entry(_ text: String, from: Double, to: Double) throws -> StoredResponse {
-            try #require(
+        func entry(_ text: String, from: Double, to: Double, part: String? = nil) throws -> StoredResponse {
+            var fields: HTTPHeaders = ["Cache-Control": "max-age=60"]
+            if let part { fields.append(name: "Content-Range", value: part) }
+            return try #require(
                 StoredResponse(
-                    try CacheFixtures.response(["Cache-Control": "max-age=60"]), body: .memory(Data(text.utf8)),
-                    to: request, requestTime: CacheFixtures.begin + from, responseTime: CacheFixtures.begin + to))
+                    try CacheFixtures.response(fields, status: part == nil ? 200 : 206),
+                    body: .memory(Data(text.utf8)), to: request, requestTime: CacheFixtures.begin + from,
+                    responseTime: CacheFixtures.begin + to))
         }
         let epoch = cache.epoch(of: request.key)
+        func bodies() throws -> [Data] {
+            try (hasDisk ? cache.onDisk(request) : cache.inMemory(request)).map { try $0.body.all() }
+        }
         #expect(cache.store(try entry("new", from: 1, to: 2), for: request.key, since: epoch))
         #expect(!cache.store(try entry("late", from: 0, to: 3), for: request.key, since: epoch))
-        #expect(try cache.inMemory(request).map { try $0.body.all() } == [Data("new".utf8)])
+        #expect(try bodies() == [Data("new".utf8)])
         // A clock that was set back must not keep a response for ever.
         #expect(cache.store(try entry("reset", from: -9, to: -8), for: request.key, since: epoch))
-        #expect(try cache.inMemory(request).map { try $0.body.all() } == [Data("reset".utf8)])
+        #expect(try bodies() == [Data("reset".utf8)])
+        // A part of a later request is worth less than the whole.
+        #expect(cache.store(try entry("a", from: 4, to: 5, part: "bytes 0-0/5"), for: request.key, since: epoch))
+        #expect(cache.store(try entry("whole", from: 3, to: 6), for: request.key, since: epoch))
+        #expect(try bodies() == [Data("whole".utf8)])
     }
 
     @Test func `a failure of the server or a HEAD does not end collapsing, and a later storable response restores it`()
@@ -188,5 +202,90 @@ import Testing
         gate.open()
         #expect(await post.text == "post")
         #expect(await scene.answer().text == "get")
+    }
+
+    @Test func `a POST that ends after its head makes the stored response outdated`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60"]))
+            router.post("/") { _ in
+                LocalServer.Response(status: 303, headers: ["Location": "/"], body: Data(count: 1_000_000))
+            }
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        for method in [HTTPMethod.get, .get, .post] {
+            let request = HTTPRequest(url: server.url("/"), method: method)
+            #expect(await session.request(request).serializingString().response.value == "hello")
+        }
+        // The third is the one after the redirect.
+        #expect(server.requests.map(\.method) == [.get, .post, .get])
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: [false, true])
+    func `a stale response that was forgotten during its validation does not replace a failure`(
+        isStream: Bool
+    ) async throws {
+        let gate = Gate()
+        let scene = CacheTestSession { request in
+            guard request.headers.contains("If-None-Match") else {
+                let fields: HTTPHeaders = ["Cache-Control": "max-age=1, stale-if-error=600", "ETag": "\"1\""]
+                return .text("old", headers: fields)
+            }
+            await gate.wait()
+            return .status(503)
+        }
+        _ = await scene.answer()
+        scene.clock.advance(by: 10)
+        let task = scene.session.streamRequest(scene.url()).streamTask()
+        async let answer = isStream ? nil : scene.answer()
+        async let response = isStream ? task.response : nil
+        _ = try await scene.transport.request(2)
+        await scene.cache.removeAll()
+        gate.open()
+        let status = isStream ? try await response?.statusCode : await answer?.status
+        #expect(status == 503)
+        if !isStream { task.request.cancel() }
+    }
+
+    @Test(arguments: [false, true])
+    func `a new response that cannot be stored makes the old one outdated`(isDownload: Bool) async throws {
+        let count = Locked(0)
+        let scene = CacheTestSession(memoryCapacity: 80_000) { _ in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            let body = String(repeating: "x", count: isFirst ? 1000 : 20_000)
+            return .text(body, headers: ["Cache-Control": "max-age=60"])
+        }
+        let directory = try TestDirectory()
+        #expect(await scene.answer().text?.count == 1000)
+        var request = HTTPRequest(url: scene.url())
+        request.cachePolicy = .reloadIgnoringCache
+        if isDownload {
+            _ = try await scene.session.download(request, to: .file(directory.url("a"))).serializingURL().value
+        } else {
+            _ = try await scene.session.streamRequest(request).streamTask().bytes.reduce(0) { $0 + $1.count }
+        }
+        #expect(await scene.answer().text?.count == 20_000)
+    }
+
+    @Test func `incomplete files occupy at most half of the capacity`() throws {
+        let directory = try TestDirectory()
+        let store = DiskStore(directory: directory.path, capacity: 80_000)
+        var partials: [PartialEntry] = []
+        for index in 0..<6 {
+            var partial = try #require(store.begin())
+            let isWritten = store.append(Data(count: 9000), to: &partial)
+            #expect(isWritten == (index < 4))
+            partials.append(partial)
+        }
+        for partial in partials { store.abandon(partial) }
+        var partial = try #require(store.begin())
+        let isWritten = store.append(Data(count: 9000), to: &partial)
+        #expect(isWritten)
     }
 }

@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -101,6 +102,63 @@ struct CacheRulesTests {
         }
         await session.shutdown()
         await server.stop()
+    }
+
+    /// Rows whose stored response nginx can be asked for: its fields occur once, and its `Date` is that of nginx.
+    private static let nginxRows = CacheRule.rows.filter { row in
+        guard let stored = row.stored, row.status == 200, row.part == nil else { return false }
+        let names = CacheRule.fields(stored).map(\.name)
+        return Set(names).count == names.count && !row.expected.hasPrefix("revalidating")
+            && Set(names).isSubset(of: ["Cache-Control", "ETag", "Last-Modified", "Age", "Vary"])
+    }
+
+    @Test(arguments: nginxRows) func `nginx receives the requests that the standards require`(
+        _ row: CacheRule
+    ) async throws {
+        // A little before the clock of nginx, so that its `Date` is never in the past.
+        let begin = Date() - 2
+        let age = Locked(0.0)
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache { begin + age.withLock { $0 } }
+        let session = Session(configuration: configuration)
+        /// Moves a date of the table to the time of this test.
+        func moved(_ text: String) -> String {
+            guard let date = HTTPDate.parse(text, now: CacheFixtures.begin) else { return text }
+            return HTTPDate.format(begin + date.timeIntervalSince(CacheFixtures.begin))
+        }
+        func answer(
+            _ fields: HTTPHeaders, _ method: HTTPMethod = .get, _ policy: HTTPRequest.CachePolicy? = nil
+        ) async throws -> DataResponse<Data, RequestError> {
+            var request = HTTPRequest(url: try TestServers.nginx.url("/caching"), method: method, headers: fields)
+            request.cachePolicy = policy
+            return await session.request(request).serializingData(emptyResponseCodes: Set(200...599)).response
+        }
+        let stored = CacheRule.fields(try #require(row.stored)).map { field in
+            HTTPHeader(name: "X-\(field.name)", value: moved(field.value))
+        }
+        let first = try await answer(HTTPHeaders(CacheRule.fields(row.first) + stored))
+        #expect(first.cacheStatus?.isStored == true)
+        age.withLock { $0 = row.age }
+        let request = HTTPHeaders(
+            CacheRule.fields(row.request).map { HTTPHeader(name: $0.name, value: moved($0.value)) })
+        let response = try await answer(request, row.method, row.policy)
+        let words = row.expected.split(separator: " ", maxSplits: 2).map(String.init)
+        switch words[0] {
+        case "stored":
+            #expect(response.cacheStatus?.isHit == true)
+            if row.method == .get {
+                #expect(response.data == Data(Self.bytes(String(row.expected.dropFirst("stored ".count))).utf8))
+            }
+        case "unsatisfiable": #expect(response.error?.kind == .cache(.notStored))
+        default:
+            #expect(response.cacheStatus?.forward?.rawValue == words[1])
+            let received = try #require(response.response?.headers["X-Received"])
+            for word in words.dropFirst(2).flatMap({ $0.split(separator: " If-") }) {
+                let value = word.split(separator: " ", maxSplits: 1).last.map { moved(String($0)) } ?? ""
+                #expect(received.contains(value), "\(received)")
+            }
+        }
+        await session.shutdown()
     }
 
     /// Returns the bytes of the representation that a `Content-Range` field states.

@@ -191,7 +191,13 @@ struct CacheVerdictTests {
             response: ["Content-Length": "10", "ETag": "\"1\"", "Cache-Control": "no-store"],
             error: .connection(.lost), count: 4, expected: "pass"),
         Row(
-            testDescription: "§3.3: lost in a POST", method: .post, status: 200, response: ten,
+            testDescription: "§4.4: lost in a POST", method: .post, status: 200, response: ten,
+            error: .connection(.lost), count: 4, expected: "forget http://a.test:80/x"),
+        Row(
+            testDescription: "§4.4: cancelled after the head of a POST", method: .post, status: 303, response: ten,
+            error: .cancelled, count: 0, expected: "forget http://a.test:80/x"),
+        Row(
+            testDescription: "§4.4: lost in a failed POST", method: .post, status: 500, response: ten,
             error: .connection(.lost), count: 4, expected: "pass"),
         Row(
             testDescription: "§3.3: lost in place of a whole response", stored: minute(), status: 200,

@@ -101,7 +101,8 @@ import Testing
         }
         await scene.cache.removeAll()
         #expect(scene.cache.statistics.memoryBytes == 0)
-        #expect(try FileSystem.names(in: path).isEmpty)
+        #expect(try FileSystem.names(in: path).allSatisfy { $0 == "incomplete" })
+        #expect(try FileSystem.names(in: path + "/incomplete").isEmpty)
         await scene.session.shutdown()
     }
 
@@ -177,6 +178,41 @@ import Testing
         #expect(await scene.session.withAllRequests { $0.count } == 0)
         #expect(scene.transport.requestCount < 3000 * raceMultiplier)
         await scene.session.shutdown()
+    }
+
+    @Test func `1,000 equal requests with leaders that are cancelled at random get the response of one exchange`()
+        async throws
+    {
+        for round in 0..<5 * raceMultiplier {
+            let gate = Gate()
+            let scene = CacheTestSession { request in
+                await gate.wait()
+                return .text(request.url.path(), headers: ["Cache-Control": "max-age=60"])
+            }
+            let url = try Self.url(round)
+            let requests = (0..<1000).map { _ in scene.session.request(url) }
+            let tasks = requests.map { $0.serializingData() }
+            let cancelled = round % 5 == 0 ? [] : Set([0, 1] + (0..<10).map { _ in Int.random(in: 0..<1000) })
+            async let cancelling: Void = {
+                for index in cancelled.sorted() {
+                    await dawdle(index)
+                    requests[index].cancel()
+                }
+            }()
+            _ = try await scene.transport.request(1)
+            await dawdle(round)
+            gate.open()
+            await cancelling
+            for (index, task) in tasks.enumerated() {
+                let response = await task.response
+                #expect(response.error == nil || cancelled.contains(index) && response.error?.kind == .cancelled)
+                #expect(response.error != nil || response.value == Data(url.path().utf8))
+            }
+            // Only a leader that is cancelled needs another exchange.
+            #expect(scene.transport.requestCount <= 1 + cancelled.count)
+            #expect(await scene.session.withAllRequests { $0.count } == 0)
+            await scene.session.shutdown()
+        }
     }
 
     @Test func `Streams that fill the cache and read from it end once, with the right bodies`() async throws {

@@ -44,10 +44,10 @@ import Testing
             let store = DiskStore(directory: directory.path, capacity: 1 << 20)
             let request = try CacheFixtures.request()
             let (old, new) = (try CacheFixtures.stored([:], body: "old"), try CacheFixtures.stored([:], body: "new"))
-            precondition(store.store(old, for: request.key))
+            precondition(store.store(old, for: request.key) == true)
             while store.isScanning { await Task.yield() }
             guard await FailingClose.begin() else { return }
-            precondition(!store.store(new, for: request.key))
+            precondition(store.store(new, for: request.key) == false)
             precondition(store.failures == 1 && directory.files.isEmpty)
         }
     }

@@ -25,7 +25,7 @@ extension CachingExchange: ExchangeObserver {
         guard let inner = state.withLock({ $0.inner }) else { return }
         let fetch = fetch.withLock { $0 }
         if answersCondition(response, fetch) { return inner.receiveBody(with: nil) }
-        if let entry = fetch.validated, response.isServerFailure,
+        if let entry = fetch.validated, response.isServerFailure, isCurrent(fetch),
             entry.mayServeStale(for: cacheRequest, at: cache.now())
         {
             self.fetch.withLock { $0.servesStale = true }
@@ -38,6 +38,14 @@ extension CachingExchange: ExchangeObserver {
             if isStorable { fetch.storableHead = response }
         }
         observer.exchangeDidReceiveHead(response)
+    }
+
+    /// Whether the cache has not forgotten the response that is being validated.
+    private func isCurrent(_ fetch: Fetch) -> Bool { cache.epoch(of: cacheRequest.key) == fetch.epoch }
+
+    /// Returns the outcome of a stopped exchange whose response is not the response to the request.
+    private func stopped(_ outcome: ExchangeOutcome) -> ExchangeOutcome {
+        ExchangeOutcome(response: nil, error: RequestError(.cancelled), metrics: outcome.metrics)
     }
 
     /// Whether the response is not the response to the request, but to the cache's own condition.
@@ -67,21 +75,24 @@ extension CachingExchange: ExchangeObserver {
         switch verdict {
         case .pass: pass(outcome, fetch)
         case .serveStale(let entry):
-            guard !fetch.isForwarded, change({ $0.willWork() }) else { return pass(outcome, fetch) }
+            guard !fetch.isForwarded, fetch.servesStale || isCurrent(fetch), change({ $0.willWork() }) else {
+                return pass(outcome, fetch)
+            }
             cache.count { $0.staleResponses += 1 }
             var status = status
             status.ttl = entry.ttl(at: now)
             found(HeldResponse(entry, to: cacheRequest, at: now, status: status) ?? .notStored)
         case .refetch where fetch.isForwarded: pass(outcome, fetch)
         case .refetch:
-            guard change({ $0.willWork() }) else { return finish(outcome) }
+            guard change({ $0.willWork() }) else { return finish(stopped(outcome)) }
             Task {
                 cache.drop(cacheRequest.key)
                 startFetch(because: fetch.reason)
             }
         // A body that a reader receives is stored only if it was written meanwhile, and cannot be joined.
         case .join where fetch.isForwarded && !fetch.isCollected: pass(outcome, fetch)
-        case .store where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil: pass(outcome, fetch)
+        case .store where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil:
+            if outcome.replacesStored { store(outcome, .drop, fetch, now) } else { pass(outcome, fetch) }
         case .replace(let keys) where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil:
             store(outcome, .forget(keys), fetch, now)
         // The handler receives complete responses only.
@@ -114,7 +125,17 @@ extension CachingExchange: ExchangeObserver {
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else {
             discard(fetch.storing)
-            return finish(outcome)
+            switch verdict {
+            case .forget(let keys), .replace(let keys):
+                Task {
+                    cache.forget(keys)
+                    finish(outcome)
+                }
+            // The response is only the response to the cache's own condition or range.
+            case .freshen, .join: finish(stopped(outcome))
+            default: finish(outcome)
+            }
+            return
         }
         let task = Task {
             let answer = await stored(outcome, verdict, fetch, now)
@@ -133,10 +154,11 @@ extension CachingExchange: ExchangeObserver {
             return HeldResponse(await storeResponse(response, outcome, fetch, now))
         case .replace(let keys):
             var fetch = fetch
-            let isOutdated = cache.epoch(of: cacheRequest.key) != fetch.epoch
-            cache.forget(keys)
-            guard !isOutdated else { break }
-            fetch.epoch = cache.epoch(of: cacheRequest.key)
+            guard let epoch = cache.forget(keys, and: cacheRequest.key, since: fetch.epoch) else {
+                discard(fetch.storing)
+                break
+            }
+            fetch.epoch = epoch
             return HeldResponse(await storeResponse(response, outcome, fetch, now))
         case .join(let entry):
             countMiss(outcome, fetch)
@@ -195,13 +217,14 @@ extension CachingExchange: ExchangeObserver {
                 isComplete: outcome.error == nil)
         }
         var isStored = false
-        if let kept, let entry, !Task.isCancelled,
+        if let kept, let entry, kept.storagePolicy != .notAllowed, !Task.isCancelled,
             Storability.allows(
                 statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest)
         {
             isStored = cache.store(entry, in: written?.file, for: cacheRequest.key, since: fetch.epoch)
-        } else if let file = written?.file {
-            cache.disk?.abandon(file)
+        } else {
+            if let file = written?.file { cache.disk?.abandon(file) }
+            if outcome.replacesStored, !Task.isCancelled { cache.drop(cacheRequest.key) }
         }
         owner.note(cacheRequest, isStored: isStored)
         return outcome.with(
@@ -227,6 +250,13 @@ extension CachingExchange: ExchangeObserver {
 extension HTTPResponse {
     /// Whether the status code is a failure of the server for which a stale response may be used (RFC 5861 §4).
     var isServerFailure: Bool { [500, 502, 503, 504].contains(statusCode) }
+}
+
+extension ExchangeOutcome {
+    /// Whether the response makes the stored response outdated, even if it is not stored itself.
+    fileprivate var replacesStored: Bool {
+        error == nil && response.map { (200...299).contains($0.statusCode) && $0.statusCode != 206 } ?? false
+    }
 }
 
 extension CacheStatus {

@@ -38,11 +38,15 @@ enum CacheVerdict {
         isBackground: Bool = false, count: Int? = nil, now: Date
     ) {
         let count = count ?? outcome.body.count
+        // The head alone shows that the server has changed something (RFC 9111 §4.4).
+        let outdated = outcome.response.map {
+            Invalidation.keys(method: request.method, url: request.url, response: $0)
+        }
         let stale = entry.flatMap { $0.mayServeStale(for: request, at: now) ? $0 : nil }
         if let error = outcome.error {
             let isLost = error.isConnectionFailure || error.isTimeout || error.kind == .invalidResponse(.truncated)
-            guard isLost, !isBackground else {
-                self = .pass
+            guard isLost, !isBackground, outdated?.isEmpty ?? true else {
+                self = outdated.map { $0.isEmpty ? .pass : .forget($0) } ?? .pass
                 return
             }
             // The received bytes are a part, or extend one; a later request completes it (§3.3).
@@ -82,7 +86,7 @@ enum CacheVerdict {
         } else if request.method == .head {
             self = status == 200 && !request.isConditional ? .compareHead : .pass
         } else {
-            let keys = Invalidation.keys(method: request.method, url: request.url, response: response)
+            let keys = outdated ?? []
             self = keys.isEmpty ? .pass : isStorable ? .replace(keys) : .forget(keys)
         }
     }

@@ -17,6 +17,7 @@ final class DiskStore: Sendable {
     private let hasScanned = Atomic(false)
     private let isScanningNow = Atomic(false)
     private let writtenSinceScan = Atomic(0)
+    /// The bytes in incomplete files.
     private let bytesInFlight = Atomic(0)
     private let failureCount = Atomic(0)
     private let evictionCount = Atomic(0)
@@ -103,16 +104,15 @@ final class DiskStore: Sendable {
 
     // MARK: Writing
 
-    /// Stores a response, and replaces the response to the same request; returns whether the response is stored.
+    /// Stores a response, and replaces the response to the same request.
+    ///
+    /// Returns whether the response is stored, or `nil` if the response to a later request is stored.
     ///
     /// If the response is too large, or too many bytes are being written, the earlier response is only removed. If
     /// storing fails, all responses for the key are removed.
     @discardableResult
-    func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
-        let count = entry.body.count
-        let inFlight = bytesInFlight.add(count, ordering: .relaxed).newValue
-        defer { bytesInFlight.subtract(count, ordering: .relaxed) }
-        guard count <= share, inFlight == count || inFlight <= min(share, Self.flightLimit) else {
+    func store(_ entry: StoredResponse, for key: CacheKey) -> Bool? {
+        guard entry.body.count <= share, hasRoom(for: entry.body.count) else {
             remove(entry.selector, for: key)
             return false
         }
@@ -141,8 +141,10 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Writes the next bytes of the body; returns `false` if the response is too large or cannot be written.
+    /// Writes the next bytes of the body; returns `false` if the response is too large or cannot be written, or if too
+    /// many bytes are in incomplete files.
     func append(_ bytes: Data, to partial: inout PartialEntry) -> Bool {
+        guard hasRoom(for: bytes.count) else { return false }
         partial.sum.update(bytes)
         return write(bytes, to: &partial)
     }
@@ -151,6 +153,7 @@ final class DiskStore: Sendable {
         guard Int(partial.count) + bytes.count <= share else { return false }
         let start = partial.count
         do throws(SystemError) {
+            defer { bytesInFlight.add(Int(partial.count - start), ordering: .relaxed) }
             try makingRoom(for: bytes.count) { () throws(SystemError) in
                 try partial.file.write(bytes.dropFirst(Int(partial.count - start)), at: &partial.count)
             }
@@ -161,13 +164,23 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Completes the file of a response, and replaces the response to the same request; returns whether the response is
-    /// stored.
+    /// Whether bytes may be added to the incomplete files, which occupy at most half of the capacity.
+    private func hasRoom(for count: Int) -> Bool {
+        bytesInFlight.load(ordering: .relaxed) + count <= capacity / 2
+    }
+
+    /// Completes the file of a response, and replaces the response to the same request.
     ///
-    /// If this fails, all responses for the key are removed.
-    func finish(_ partial: inout PartialEntry, _ entry: StoredResponse, for key: CacheKey) -> Bool {
+    /// Returns whether the response is stored, or `nil` if the response to a later request is stored. If storing fails,
+    /// all responses for the key are removed.
+    func finish(_ partial: inout PartialEntry, _ entry: StoredResponse, for key: CacheKey) -> Bool? {
+        guard let place = place(of: entry, for: key) else {
+            abandon(partial)
+            return nil
+        }
         let end = EntryFile.end(for: entry, key, bodySum: partial.sum.value)
-        guard entry.body.count == partial.count, write(end, to: &partial), put(partial, entry, for: key) else {
+        guard entry.body.count == partial.count, write(end, to: &partial), put(partial, entry, at: place, for: key)
+        else {
             abandon(partial)
             removeAll(for: key)
             return false
@@ -179,9 +192,10 @@ final class DiskStore: Sendable {
     }
 
     /// Renames a complete file to the first name of the key; the file with this name gets another name.
-    private func put(_ partial: PartialEntry, _ entry: StoredResponse, for key: CacheKey) -> Bool {
+    private func put(
+        _ partial: PartialEntry, _ entry: StoredResponse, at place: String, for key: CacheKey
+    ) -> Bool {
         let first = names(for: key)[0]
-        let place = place(of: entry, for: key)
         do throws(SystemError) {
             if place != first {
                 do throws(SystemError) {
@@ -195,6 +209,7 @@ final class DiskStore: Sendable {
                 }
             }
             let file = try directory.complete(partial, as: first)
+            bytesInFlight.subtract(Int(partial.count), ordering: .relaxed)
             entries.withLock { $0.set(Int(partial.count), cost: Int(partial.count), for: first) }
             _ = entry.file.storeIfNil(file)
             return true
@@ -205,13 +220,13 @@ final class DiskStore: Sendable {
     }
 
     /// Removes the file of a response that was not completed.
-    func abandon(_ partial: PartialEntry) { directory.abandon(partial) }
+    func abandon(_ partial: PartialEntry) {
+        directory.abandon(partial)
+        bytesInFlight.subtract(Int(partial.count), ordering: .relaxed)
+    }
 
     /// The maximum number of bytes in a file.
     private var share: Int { capacity / ResponseCache.shareOfEntry }
-
-    /// The maximum number of bytes that are written at the same time, if several responses are written.
-    private static let flightLimit = 64 << 20
 
     // MARK: Removing
 
@@ -265,10 +280,10 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Returns the file name that becomes free for a response.
+    /// Returns the file name that becomes free for a response; `nil` if the response to a later request is stored.
     ///
     /// This is the name of the response that it replaces, or a free name, or the name of the oldest response.
-    private func place(of entry: StoredResponse, for key: CacheKey) -> String {
+    private func place(of entry: StoredResponse, for key: CacheKey) -> String? {
         var replaced: String?
         var free: String?
         var oldest: (name: String, time: Date)?
@@ -281,6 +296,7 @@ final class DiskStore: Sendable {
                 free = free ?? name
             case .file(let other):
                 if other.selector == entry.selector {
+                    if entry.isOutdated(byRequestAt: other.requestTime, isForPart: other.isPart) { return nil }
                     if replaced == nil { replaced = name } else { remove(name) }
                 } else if oldest.map({ other.responseTime < $0.time }) ?? true {
                     oldest = (name, other.responseTime)

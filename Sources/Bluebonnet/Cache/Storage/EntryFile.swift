@@ -10,10 +10,10 @@ struct EntryFile: Sendable {
     let key: String
     let status: FileStatus
     let selector: Data
+    let requestTime: Date
     let responseTime: Date
     let bodyCount: Int
     private let bodySum: UInt64
-    private let requestTime: Date
     private let head: ReceivedHead
     private let file: OpenFile
     /// The last bytes of the file, which may include the body.
@@ -46,6 +46,9 @@ struct EntryFile: Sendable {
         (self.requestTime, self.responseTime, self.head, self.file) = (requestTime, responseTime, head, file)
         self.end = end
     }
+
+    /// Whether the response contains only a part of its representation.
+    var isPart: Bool { head.statusCode == 206 }
 
     private static func end(of file: OpenFile, _ size: Int, count: Int) throws(SystemError) -> Data {
         try StoredBody.file(file, count: size).read(from: size - count, upTo: count)

@@ -21,6 +21,13 @@ struct MemoryStore {
     /// Returns the responses for a key.
     mutating func candidates(for key: CacheKey) -> [StoredResponse] { entries.use(key) ?? [] }
 
+    /// Whether the response to a later request is stored, while this response was in transit.
+    mutating func hasLater(than entry: StoredResponse, for key: CacheKey) -> Bool {
+        candidates(for: key).contains {
+            $0.selector == entry.selector && entry.isOutdated(byRequestAt: $0.requestTime, isForPart: $0.isPart)
+        }
+    }
+
     /// Stores a response, and replaces the response to the same request; returns whether the new response fits.
     mutating func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
         guard entry.cost <= capacity / ResponseCache.shareOfEntry else {

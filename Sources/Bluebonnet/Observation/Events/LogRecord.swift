@@ -48,8 +48,8 @@ public struct LogRecord: Sendable {
     /// The record as a JSON object on one line, without a line ending.
     ///
     /// The object has the members `time` (ISO 8601 in UTC, with milliseconds), `level`, `event` and `message`, and then
-    /// the attributes in their order. JSON escapes line breaks and control characters; those that it does not escape,
-    /// such as U+2028, become spaces.
+    /// the attributes in their order. Control characters are escaped. Line breaks that JSON does not escape, such as
+    /// U+2028, become spaces.
     public var jsonLine: String {
         let time = time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         let first = [("time", time), ("level", level.rawValue), ("event", event), ("message", message)]
