@@ -58,7 +58,7 @@ import Testing
         #expect(cache.store(try entry("new", from: 1, to: 2), for: request.key, since: epoch))
         #expect(!cache.store(try entry("late", from: 0, to: 3), for: request.key, since: epoch))
         #expect(try bodies() == [Data("new".utf8)])
-        // A clock that was set back must not keep a response for ever.
+        // A clock that was set back must not keep a response indefinitely.
         #expect(cache.store(try entry("reset", from: -9, to: -8), for: request.key, since: epoch))
         #expect(try bodies() == [Data("reset".utf8)])
         // A part of a later request is worth less than the whole.
