@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A WebSocket that connects again when its connection is lost.
 ///
 /// ```swift
@@ -89,6 +91,19 @@ public struct ReconnectingWebSocket: Sendable {
     /// - Parameter text: The text.
     /// - Throws: The same errors as for other messages.
     public func send(_ text: String) async throws(RequestError) { try await send(.text(text)) }
+
+    /// Sends a value as JSON in a text message; see ``send(_:)-(WebSocketMessage)``.
+    ///
+    /// - Parameters:
+    ///   - value: The value to encode.
+    ///   - encoder: The encoder; a new `JSONEncoder` by default.
+    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded; otherwise, the same errors as for
+    ///   other messages.
+    public func send<Value: Encodable>(json value: Value, encoder: JSONEncoder = JSONEncoder())
+        async throws(RequestError)
+    {
+        try await openTask.send(json: value, encoder: encoder)
+    }
 
     /// Closes the socket, which does not reconnect, and waits until the connection has ended.
     ///

@@ -194,6 +194,11 @@ public struct WebSocketTask: Sendable {
         Decodables(messages: messages, decoder: decoder ?? request.sessionDecoder)
     }
 
+    /// Ends the connection immediately, without a closing handshake.
+    ///
+    /// Loops over the messages throw `.cancelled`. To end the WebSocket in order, call ``close(code:reason:)``.
+    public func cancel() { request.cancel() }
+
     /// The received messages of a WebSocket.
     public struct Messages: AsyncSequence, Sendable {
         fileprivate let request: WebSocketRequest

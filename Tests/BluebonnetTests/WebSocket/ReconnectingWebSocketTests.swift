@@ -75,6 +75,33 @@ import Testing
         } catch { return error }
     }
 
+    @Test func `a value is sent as JSON when a connection is open`() async throws {
+        let server = try await LocalServer { $0.webSocket("/socket") }
+        let session = TestHarness.session()
+        let socket = Self.socket(session, server)
+        async let sending: Void = socket.send(json: ["a": 1])
+        var received: WebSocketMessage?
+        for try await event in socket.events {
+            guard case .message(let message) = event else { continue }
+            received = message
+            break
+        }
+        try await sending
+        #expect(received == .text(#"{"a":1}"#))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `cancelling a task ends its connection without a close frame`() async throws {
+        let server = try await Fixture.server(.waitForClose)
+        let session = TestHarness.session()
+        let task = Fixture.request(session, server).webSocketTask()
+        _ = try await task.response
+        task.cancel()
+        let (messages, error) = await Fixture.messages(task)
+        #expect(messages.isEmpty && error?.kind == .cancelled && task.closeCode == .abnormalClosure)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `the socket connects again until the server closes it normally, and adapters run again`() async throws {
         let server = try await Self.server(
             [Fixture.text("a"), .close], [Fixture.text("b"), Fixture.close(1001), Fixture.received(2)],
