@@ -139,7 +139,11 @@ extension CachingExchange: ExchangeObserver {
         }
         let task = Task {
             let answer = await stored(outcome, verdict, fetch, now)
-            if options.pausesBody, !fetch.isForwarded { found(answer) } else { finish(answer.wholeOutcome()) }
+            if options.pausesBody, !fetch.isForwarded {
+                found(answer, inTask: true)
+            } else {
+                finish(answer.wholeOutcome())
+            }
         }
         if change({ $0.workBegan { task.cancel() } }) { task.cancel() }
     }

@@ -52,7 +52,7 @@ import Testing
         for _ in 1...2 { _ = try await server.nextRequest() }
         var counts = await session.connectionCounts()
         while counts.waiting < 3 {
-            await Task.yield()
+            try await Task.sleep(for: .milliseconds(1))
             counts = await session.connectionCounts()
         }
         #expect(counts == ConnectionCounts(open: 2, waiting: 3))
