@@ -29,19 +29,17 @@ import Testing
         // A page that the system is about to use stays: the next attempt takes it.
         for _ in 1...100 {
             try #require(posix_fadvise(handle.fileDescriptor, off_t(offset), 0, POSIX_FADV_DONTNEED) == 0)
-            guard offset == 0, try isFirstPageInMemory(handle) else { return }
+            guard offset == 0, isFirstPageInMemory(handle) else { return }
             usleep(1000)
         }
         Issue.record("the system keeps the file in memory")
     }
 
-    private func isFirstPageInMemory(_ handle: FileHandle) throws -> Bool {
-        let page = try #require(
-            unsafe mmap(nil, 4096, PROT_READ, MAP_SHARED, handle.fileDescriptor, 0), "the file cannot be mapped")
-        defer { unsafe munmap(page, 4096) }
+    private func isFirstPageInMemory(_ handle: FileHandle) -> Bool {
+        guard let page = unsafe mmap(nil, 4096, PROT_READ, MAP_SHARED, handle.fileDescriptor, 0) else { return true }
+        defer { unsafe _ = munmap(page, 4096) }
         var state: UInt8 = 0
-        try #require(unsafe mincore(page, 4096, &state) == 0)
-        return state & 1 == 1
+        return unsafe mincore(page, 4096, &state) != 0 || state & 1 == 1
     }
 
     private func channel(of url: URL, wakeLoop: @escaping @Sendable () -> Void = {}) throws -> UploadChannel {
