@@ -22,7 +22,8 @@ final class StoredResponse: Sendable {
         _ response: HTTPResponse, body: StoredBody, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        guard let varyFields = VaryFields(response.headers) else { return nil }
+        control = CacheControl(response.headers.value(for: "Cache-Control"))
+        guard let varyFields = VaryFields(response.headers, control) else { return nil }
         self.response = response
         self.body = body
         self.requestTime = requestTime
@@ -30,7 +31,6 @@ final class StoredResponse: Sendable {
         self.varyFields = varyFields
         self.selector = selector
         self.storagePolicy = storagePolicy
-        control = CacheControl(response.headers.value(for: "Cache-Control"))
         freshness = Freshness(
             statusCode: response.statusCode, headers: response.headers, control: control, requestTime: requestTime,
             responseTime: responseTime)
@@ -45,7 +45,8 @@ final class StoredResponse: Sendable {
     ) {
         guard
             let response = response.stored(count: body.count, for: request, at: responseTime, isComplete: isComplete),
-            let varyFields = VaryFields(response.headers)
+            let varyFields = VaryFields(
+                response.headers, CacheControl(response.headers.value(for: "Cache-Control")))
         else { return nil }
         self.init(
             response, body: body, selector: request.selector(for: varyFields), requestTime: requestTime,

@@ -26,11 +26,22 @@ package final class ReceivedHead: Sendable {
     }
 
     /// Creates a head from its parts, for a response that did not come from a server.
-    package init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders) {
+    package convenience init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders) {
+        self.init(statusCode: statusCode, httpVersion: httpVersion, headers: headers, statusLine: [])
+    }
+
+    private init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders, statusLine: [UInt8]) {
         self.statusCode = statusCode
         self.httpVersion = httpVersion
-        bytes = []
+        bytes = statusLine
         _ = parsed.storeIfNil(ParsedFields(headers))
+    }
+
+    /// Returns this head with other fields.
+    func with(_ headers: HTTPHeaders) -> ReceivedHead {
+        ReceivedHead(
+            statusCode: statusCode, httpVersion: httpVersion, headers: headers,
+            statusLine: Array(bytes.prefix { $0 != 0x0a }))
     }
 
     /// The text after the status code; `nil` if there is none, as with HTTP/2.
@@ -131,21 +142,12 @@ extension ReceivedHead {
 
 extension ReceivedHead {
     /// The head in the form of HTTP/1; fields that could not be sent are left out.
-    var composed: [UInt8] { composed(reasonPhrase) }
-
-    private func composed(_ reasonPhrase: String?) -> [UInt8] {
+    var composed: [UInt8] {
         var text = "\(httpVersion) \(statusCode)"
         if let reasonPhrase { text += " \(reasonPhrase)" }
         text += "\r\n"
         for field in headers where (try? field.validate()) != nil { text += "\(field.name): \(field.value)\r\n" }
         return Array(text.utf8)
-    }
-
-    /// Returns this head with other fields.
-    func with(_ headers: HTTPHeaders) -> ReceivedHead {
-        let made = ReceivedHead(statusCode: statusCode, httpVersion: httpVersion, headers: headers)
-        guard let reasonPhrase else { return made }
-        return ReceivedHead(bytes: made.composed(reasonPhrase)) ?? made
     }
 }
 

@@ -10,9 +10,9 @@ import FoundationEssentials
 /// number of bytes.
 // Safety: the bytes are read only within the call, and at most their number.
 struct Checksum: Sendable {
-    private var lanes: [UInt64] = [multiplier, spreader, ~multiplier, ~spreader]
+    private var lanes = SIMD4(multiplier, spreader, ~multiplier, ~spreader)
     /// The last bytes, fewer than a stripe.
-    private var rest = Data()
+    private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
     /// Returns the checksum of all bytes.
@@ -27,29 +27,30 @@ struct Checksum: Sendable {
         var data = data
         if !rest.isEmpty {
             let missing = data.prefix(Self.stripe - rest.count)
-            rest.append(missing)
+            rest += missing
             guard rest.count == Self.stripe else { return }
             unsafe rest.withUnsafeBytes { unsafe Self.add($0, to: &lanes) }
             data = data.dropFirst(missing.count)
         }
         unsafe data.withUnsafeBytes { unsafe Self.add($0, to: &lanes) }
-        rest = Data(data.suffix(data.count % Self.stripe))
+        rest = Array(data.suffix(data.count % Self.stripe))
     }
 
     /// The checksum of the bytes so far.
     var value: UInt64 {
         var lanes = lanes
         // The number of bytes tells these zeros from received zeros.
-        let padded = rest + Data(count: Self.stripe - rest.count)
+        let padded = rest + repeatElement(0, count: Self.stripe - rest.count)
         unsafe padded.withUnsafeBytes { unsafe Self.add($0, to: &lanes) }
-        var value = lanes.reduce(count) { Self.mixed($0, $1) }
+        var value = count
+        for index in 0..<4 { value = Self.mixed(value, lanes[index]) }
         value ^= value >> 32
         value &*= Self.multiplier
         return value ^ value >> 29
     }
 
     /// Adds all whole stripes of the bytes to the lanes.
-    private static func add(_ bytes: UnsafeRawBufferPointer, to lanes: inout [UInt64]) {
+    private static func add(_ bytes: UnsafeRawBufferPointer, to lanes: inout SIMD4<UInt64>) {
         var (first, second, third, fourth) = (lanes[0], lanes[1], lanes[2], lanes[3])
         var offset = 0
         while offset + stripe <= bytes.count {
@@ -59,7 +60,7 @@ struct Checksum: Sendable {
             fourth = mixed(fourth, unsafe bytes.loadUnaligned(fromByteOffset: offset + 24, as: UInt64.self))
             offset += stripe
         }
-        lanes = [first, second, third, fourth]
+        lanes = SIMD4(first, second, third, fourth)
     }
 
     private static func mixed(_ lane: UInt64, _ word: UInt64) -> UInt64 {

@@ -269,7 +269,7 @@ extension CacheExchangeTests {
         func selector(_ change: (inout HTTPRequest) throws -> Void) throws -> Data {
             var request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
             try change(&request)
-            let vary = try #require(VaryFields([:]))
+            let vary = try #require(VaryFields([:], CacheControl()))
             return CacheRequest(request, settings: CachingTransport.Settings()).selector(for: vary)
         }
         let all = try [

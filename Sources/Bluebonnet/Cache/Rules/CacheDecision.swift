@@ -27,16 +27,15 @@ enum CacheDecision {
             self = request.isForCacheOnly ? .unsatisfiable : .network(reason)
             return
         }
-        let conditions = Self.conditions(entry)
         switch Self.usability(entry, for: request, at: now) {
         case .usable: self = .stored(entry)
         case .unusable where request.isForCacheOnly: self = .unsatisfiable
-        case .usableWhileRevalidating: self = .storedWhileRevalidating(entry, conditions: conditions)
+        case .usableWhileRevalidating: self = .storedWhileRevalidating(entry, conditions: Self.conditions(entry))
         case .unusable(.partial):
             self = entry.completion(for: request).map { .complete(entry, conditions: $0) } ?? .network(.partial)
         // The response to HEAD freshens the stored response, or shows that it is outdated (§4.3.5).
         case .unusable(let reason) where request.method == .head: self = .network(reason)
-        case .unusable(let reason): self = .validate(entry, conditions: conditions, reason)
+        case .unusable(let reason): self = .validate(entry, conditions: Self.conditions(entry), reason)
         }
     }
 

@@ -90,18 +90,24 @@ struct CacheRequest: Sendable {
     /// Returns a digest of the request's values of the fields that select a response.
     ///
     /// The digest also includes the settings that determine the resource of the URL and the coding of its body. The
-    /// values may be secrets, so only their digest is stored.
+    /// values may be secrets, so only their digest is stored. Without values, the result contains the names.
     func selector(for varyFields: VaryFields) -> Data {
-        var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
+        var hasValues = !view.isEmpty
+        var text = hasValues ? "\(view)\u{0}\u{0}" : ""
         for name in varyFields.names {
-            let value = Self.value(name, fields, defaults)
-            text += "\(name)\u{0}"
-            if let value { text += "=\(Self.normalized(value, of: name))" }
-            // If the request has its own `Authorization` field, no other credential is used.
-            if name == "authorization", value == nil, let identity { text += "~\(identity)" }
+            text += name
+            text += "\u{0}"
+            if let value = Self.value(name, fields, defaults) {
+                hasValues = true
+                text += "=\(Self.normalized(value, of: name))"
+            } else if name == "authorization", let identity {
+                // If the request has its own `Authorization` field, no other credential is used.
+                hasValues = true
+                text += "~\(identity)"
+            }
             text += "\u{0}"
         }
-        return Digest.sha256(of: Data(text.utf8))
+        return hasValues ? Digest.sha256(of: Data(text.utf8)) : Data(text.utf8)
     }
 
     private static func value(_ name: String, _ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> String? {
@@ -171,13 +177,13 @@ struct VaryFields: Equatable, Sendable {
     ///
     /// Unless the response is `public`, the names include `Authorization` and `Cookie`. A response for one user must
     /// not be used for another user, and servers often omit these names.
-    init?(_ headers: HTTPHeaders) {
+    init?(_ headers: HTTPHeaders, _ control: CacheControl) {
         var names = Set(
             headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })
         names.remove("")
         guard !names.contains("*") else { return nil }
         variesByCookie = names.contains("cookie")
-        if !CacheControl(headers.value(for: "Cache-Control")).isPublic { names.formUnion(["authorization", "cookie"]) }
+        if !control.isPublic { names.formUnion(["authorization", "cookie"]) }
         self.names = names.sorted()
     }
 }

@@ -144,7 +144,7 @@ extension StoredResponse {
         guard response.statusCode == 206, [200, 206].contains(self.response.statusCode),
             request.keepsCoding || (response.head.isUncoded && self.response.head.isUncoded),
             let validator = ResumeValidator(response), validator == ResumeValidator(self.response),
-            VaryFields(response.headers) != nil, let other = Extent(response, count: count, to: request.range)
+            VaryFields(response.headers, control) != nil, let other = Extent(response, count: count, to: request.range)
         else { return nil }
         return extent.joined(with: other)
     }

@@ -403,9 +403,9 @@ final class DiskStore: Sendable {
     /// Returns the possible file names for a key.
     ///
     /// A key may have several responses that differ in the values of the selecting fields.
-    private func names(for key: CacheKey) -> [String] {
+    private func names(for key: CacheKey) -> LazyMapCollection<Range<Int>, String> {
         let digest = key.digest.hexadecimal
-        return (0..<Self.variantLimit).map { "\(digest).\($0)" }
+        return (0..<Self.variantLimit).lazy.map { "\(digest).\($0)" }
     }
 
     private static func isEntry(_ name: String) -> Bool {
@@ -420,7 +420,13 @@ final class DiskStore: Sendable {
 extension Data {
     /// The bytes in lower-case hexadecimal.
     fileprivate var hexadecimal: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * count)
         let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        for byte in self {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -29,7 +29,7 @@ struct EntryFile: Sendable {
     init?(_ file: OpenFile, _ status: FileStatus, readingUpTo limit: Int) throws(SystemError) {
         guard let size = Int(exactly: status.size), size >= Self.trailerSize else { return nil }
         var end = try Self.end(of: file, size, count: size <= limit ? size : min(size, 4096))
-        var trailer = Reader(end.suffix(Self.trailerSize))
+        var trailer = Reader(Array(end.suffix(Self.trailerSize)))
         guard let bodyCount = trailer.count(upTo: size), let count = trailer.count(upTo: size - bodyCount),
             bodyCount + count + Self.trailerSize == size,
             let bodySum = trailer.number(), let sum = trailer.number(), trailer.number() == Self.magic
@@ -37,12 +37,12 @@ struct EntryFile: Sendable {
         if end.count < size - bodyCount { end = try Self.end(of: file, size, count: size - bodyCount) }
         let metadata = end.suffix(size - bodyCount)
         guard Checksum.of(metadata.dropLast(16)) == sum else { return nil }
-        var reader = Reader(metadata.prefix(count))
-        guard let key = reader.data(), let requestTime = reader.time(), let responseTime = reader.time(),
-            let selector = reader.data(), let bytes = reader.data(), let head = ReceivedHead(bytes: Array(bytes))
+        var reader = Reader(Array(metadata.prefix(count)))
+        guard let key = reader.bytes(), let requestTime = reader.time(), let responseTime = reader.time(),
+            let selector = reader.bytes(), let bytes = reader.bytes(), let head = ReceivedHead(bytes: Array(bytes))
         else { return nil }
         self.key = String(decoding: key, as: UTF8.self)
-        (self.status, self.selector, self.bodyCount, self.bodySum) = (status, selector, bodyCount, bodySum)
+        (self.status, self.selector, self.bodyCount, self.bodySum) = (status, Data(selector), bodyCount, bodySum)
         (self.requestTime, self.responseTime, self.head, self.file) = (requestTime, responseTime, head, file)
         self.end = end
     }
@@ -103,7 +103,7 @@ struct EntryFile: Sendable {
 
     private static let trailerSize = 40
     /// "bluebon" and the version of the format.
-    private static let magic: UInt64 = 0x03_6e6f_6265_756c_62
+    private static let magic: UInt64 = 0x04_6e6f_6265_756c_62
 
     private struct Writer {
         private(set) var bytes = Data()
@@ -119,14 +119,16 @@ struct EntryFile: Sendable {
     }
 
     private struct Reader {
-        private var rest: Data
+        private var rest: ArraySlice<UInt8>
 
-        init(_ bytes: Data) { rest = bytes }
+        init(_ bytes: [UInt8]) { rest = bytes[...] }
 
         mutating func number() -> UInt64? {
             guard rest.count >= 8 else { return nil }
             defer { rest = rest.dropFirst(8) }
-            return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            var number: UInt64 = 0
+            for byte in rest.prefix(8).reversed() { number = number << 8 | UInt64(byte) }
+            return number
         }
 
         mutating func count(upTo limit: Int) -> Int? { number().flatMap { $0 <= UInt64(limit) ? Int($0) : nil } }
@@ -137,10 +139,10 @@ struct EntryFile: Sendable {
             return Date(timeIntervalSince1970: Double(bitPattern: bits))
         }
 
-        mutating func data() -> Data? {
+        mutating func bytes() -> ArraySlice<UInt8>? {
             guard let count = count(upTo: rest.count - 8) else { return nil }
             defer { rest = rest.dropFirst(count) }
-            return Data(rest.prefix(count))
+            return rest.prefix(count)
         }
     }
 }
