@@ -18,6 +18,13 @@ struct BenchBluebonnet {
                 configuration.headers["Connection"] = "close"
                 configuration.httpVersion = .http1_1
             }
+            let folder = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-cache-\(getpid())")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            switch client.cache {
+            case "memory": configuration.cache = ResponseCache()
+            case "files": configuration.cache = ResponseCache(memoryCapacity: 0, directory: folder)
+            default: break
+            }
             let session = Session(
                 configuration: configuration, interceptor: client.isIntercepted ? Self.interceptor : nil,
                 serverTrustManager: client.makesHandshakes ? try Self.pin(client.authorityFile) : nil,

@@ -42,6 +42,8 @@ public struct BenchClient: Sendable {
     public let makesHandshakes: Bool
     /// Whether the session has a monitor that collects metrics; `metrics=1`.
     public let hasMetrics: Bool
+    /// Where the session has a cache, if it has one; `cache=memory`, `cache=files`.
+    public let cache: String?
     /// The number of event loops; `loops=1`.
     public let loops: Int
     /// The workload.
@@ -103,6 +105,7 @@ public struct BenchClient: Sendable {
         makesHandshakes = values["handshakes"] == "1"
         isBare = values["bare"] == "1"
         hasMetrics = values["metrics"] == "1"
+        cache = values["cache"]
         sockets = values["sockets"] == nil ? 0 : try number("sockets")
         sendsText = values["text"] == "1"
         loops = values["loops"] == nil ? 1 : try number("loops")

@@ -21,6 +21,9 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case executor
     /// Bluebonnet with texts instead of bytes.
     case text
+    /// Bluebonnet with a cache that has the response, in memory or only in a file.
+    case cachedInMemory = "cached-memory"
+    case cachedInFile = "cached-file"
     /// A message on one of 10 or 10,000 WebSockets.
     case tenSockets = "ten-sockets"
     case manySockets = "many-sockets"
@@ -29,7 +32,8 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     var program: String {
         switch self {
         case .libcurl, .libcurlKeeping: "BenchLibcurl"
-        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops, .old, .executor, .text, .tenSockets, .manySockets:
+        case .bluebonnet, .memory, .intercepted, .bare, .twoLoops, .old, .executor, .text, .tenSockets, .manySockets,
+            .cachedInMemory, .cachedInFile:
             "BenchBluebonnet"
         case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
@@ -46,6 +50,8 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         case .libcurlKeeping: ["keep=262144"]
         case .executor: ["executor=1"]
         case .text: ["text=1"]
+        case .cachedInMemory: ["cache=memory"]
+        case .cachedInFile: ["cache=files"]
         case .tenSockets: ["sockets=10"]
         case .manySockets: ["sockets=\(BenchmarkCase.manySockets)"]
         default: []
@@ -116,6 +122,10 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get-callbacks", clients: [.bare, .callbacks], yardstick: .bare),
             // The cost of a second event loop, which must be small where there is no core for it.
             BenchmarkCase(name: "small-get-loops", clients: [.bluebonnet, .twoLoops], yardstick: .bluebonnet),
+            // The cost of a response from the cache, in place of a request.
+            BenchmarkCase(
+                name: "small-get-cached", path: "/cached", clients: [.bluebonnet, .cachedInMemory, .cachedInFile],
+                yardstick: .bluebonnet),
             // URLSession on Linux has no setting for the certificate authorities to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],

@@ -98,6 +98,10 @@ final class BenchmarkServers {
                     listen 127.0.0.1:\(plain) backlog=4096;
                     listen 127.0.0.1:\(tls) ssl http2 backlog=4096;
                     location /small { return 200 '\(Person.json)'; }
+                    location /cached {
+                        add_header Cache-Control max-age=3600;
+                        return 200 '\(Person.json)';
+                    }
                     location /status { stub_status; }
                     location /files/ {
                         alias \(files.served.path)/;
