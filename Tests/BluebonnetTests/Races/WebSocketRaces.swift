@@ -143,6 +143,44 @@ import Testing
     }
 
     @Test(arguments: [1, 4])
+    func `Shutting down against reconnection ends all sockets`(loops: Int) async throws {
+        let scene = try await RaceScene(Fixture.text("0"), .close)
+        let opened = Counter()
+        let delay = Duration.milliseconds(1)
+        let reconnection = WebSocketReconnection(reconnectionTime: delay, maximumReconnectionDelay: delay)
+        // 1,000 sessions with ten sockets each, which connect again and again.
+        try await race(groups: 1000, of: 1) { round in
+            let session = RaceScene.session(loops: loops)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<10 {
+                    let socket = session.reconnectingWebSocket(
+                        "ws://127.0.0.1:\(scene.server.port)/socket", configuration: Fixture.plain,
+                        reconnection: reconnection)
+                    tasks.addTask {
+                        await dawdle(member * 5 + round)
+                        do throws(RequestError) {
+                            for try await event in socket.events { if case .opened = event { opened.next() } }
+                            Issue.record("the loop ended without an error")
+                        } catch {
+                            #expect(error.kind == .sessionShutDown)
+                        }
+                    }
+                    if member.isMultiple(of: 3) {
+                        tasks.addTask { while (try? await socket.send("late")) != nil { await dawdle(round) } }
+                    }
+                }
+                tasks.addTask {
+                    try await Task.sleep(for: .microseconds(round % 20 * 300))
+                    await session.shutdown()
+                }
+                try await tasks.waitForAll()
+            }
+        }
+        #expect(opened.value > 1000)
+        try await scene.end()
+    }
+
+    @Test(arguments: [1, 4])
     func `Both ends close at once, and both are satisfied`(loops: Int) async throws {
         let scene = try await RaceScene(loops: loops, .bytes(Self.close), Fixture.received(2))
         try await race { iteration in
