@@ -30,6 +30,13 @@ struct CacheCollapsingTests {
         func start(
             options: ExchangeOptions = ExchangeOptions(), _ change: (inout HTTPRequest) -> Void = { _ in }
         ) throws -> Started {
+            try Self.start(on: transport, options: options, change)
+        }
+
+        static func start(
+            on transport: CachingTransport, options: ExchangeOptions = ExchangeOptions(),
+            _ change: (inout HTTPRequest) -> Void = { _ in }
+        ) throws -> Started {
             var request = HTTPRequest(url: try #require(URL(string: "http://stub.test/")))
             change(&request)
             let observer = OutcomeObserver()
@@ -112,6 +119,49 @@ struct CacheCollapsingTests {
         others.open()
         for one in started { #expect(await one.outcome.error?.kind == .connection(.refused)) }
         #expect(scene.stub.requestCount == 5)
+    }
+
+    /// A transport whose first response arrives although its exchange was cancelled.
+    private final class LateTransport: Transport {
+        private struct Running: Exchange {
+            func cancel() {}
+            func suspend() {}
+            func resume() {}
+            func receiveBody(with receiver: (any BodyReceiver)?) {}
+            func receiveMore() {}
+        }
+
+        let executor: (any TaskExecutor)? = nil
+        let observers = Locked<[any ExchangeObserver]>([])
+
+        func start(
+            _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
+        ) -> any Exchange {
+            let isFirst = observers.withLock { observers in
+                observers.append(observer)
+                return observers.count == 1
+            }
+            if !isFirst { Task { self.respond(to: observer) } }
+            return Running()
+        }
+
+        func shutDown() async {}
+
+        func respond(to observer: any ExchangeObserver) {
+            let url = URL(filePath: "/")
+            let response = HTTPResponse(url: url, statusCode: 200, headers: ["Cache-Control": "max-age=60"])
+            observer.exchangeDidComplete(ExchangeOutcome(response: response, body: Data("hello".utf8)))
+        }
+    }
+
+    @Test func `a leader whose response arrives after its cancellation hands on`() async throws {
+        let late = LateTransport()
+        let transport = CachingTransport(late, cache: ResponseCache(), configuration: Session.Configuration())
+        let started = try (0..<10).map { _ in try Scene.start(on: transport) }
+        started[0].exchange.cancel()
+        late.respond(to: late.observers.withLock { $0[0] })
+        for one in started { #expect(await one.outcome.body == Data("hello".utf8)) }
+        #expect(late.observers.withLock { $0.count } == 2)
     }
 
     @Test func `after a timeout of the leader, the others ask together`() async throws {

@@ -181,14 +181,12 @@ struct SocketGrammar {
             }
             script.steps.append(.send(Array(rest)))
         }
-        // The client answers the close frame before the connection is closed, or it does not.
-        script.steps += random.pick([
-            [.wait(milliseconds: 40), .close], [.halfClose, .wait(milliseconds: 40), .close],
-        ])
-        if !isTame, random.chance(10) {
-            script.steps.append(.reset)
-            script.steps.remove(at: script.steps.count - 2)
-            script.isClean = false
-        }
+        // The client has read everything and answered the close frame before the connection is closed, or it has not:
+        // then the system may reset the connection, and discard what the client has not read.
+        let isEarly = !isTame && random.chance(40)
+        if isEarly { script.isClean = false }
+        let pause = Step.wait(milliseconds: isEarly ? 40 : 5000)
+        script.steps += random.pick([[pause], [.halfClose, pause]])
+        script.steps.append(isEarly && random.chance(25) ? .reset : .close)
     }
 }

@@ -230,7 +230,7 @@ extension CachingExchange: ExchangeObserver {
             if let file = written?.file { cache.disk?.abandon(file) }
             if outcome.replacesStored, !Task.isCancelled { cache.drop(cacheRequest.key) }
         }
-        owner.note(cacheRequest, isStored: isStored)
+        if isStored || !Task.isCancelled { owner.note(cacheRequest, isStored: isStored) }
         return outcome.with(
             isStored ? entry.map { outcome.cacheStatus?.stored(ttl: $0.ttl(at: now)) } ?? nil : outcome.cacheStatus)
     }

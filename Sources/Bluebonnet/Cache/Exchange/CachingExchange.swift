@@ -310,8 +310,9 @@ final class CachingExchange: Exchange {
     private func complete(_ outcome: ExchangeOutcome) {
         wait.withLock { $0?.timer }?.cancel()
         owner.ended(self)
-        // After a failure, the followers continue together, because one after the other would take too long.
-        owner.leave(self, handsOn: outcome.error?.isCancellation ?? false)
+        // After a failure, the followers continue together, because one after the other would take too long. A response
+        // that arrives after the cancellation is not stored, and says nothing about the next one.
+        owner.leave(self, handsOn: state.withLock { $0.stopError != nil } || outcome.error?.isCancellation == true)
         observer.exchangeDidComplete(outcome)
     }
 
