@@ -54,8 +54,8 @@ public struct DataStreamTask: Sendable {
             .mapped { .init($0, mapError: AFError.init) }
     }
 
-    /// Returns a sequence of the values that a serializer creates from the pieces of the body, with the completion as the
-    /// last event.
+    /// Returns a sequence of the values that a serializer creates from the pieces of the body, with the completion as
+    /// the last event.
     ///
     /// - Parameters:
     ///   - serializer: The serializer.

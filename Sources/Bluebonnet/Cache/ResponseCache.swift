@@ -24,14 +24,15 @@ public import FoundationEssentials
 /// ```
 ///
 /// The cache stores the response to a GET request if RFC 9111 §3 allows the storage. A body that a stream or a download
-/// receives is stored while your code reads it. The beginning of a body is stored only if it has a strong validator, and a
-/// later data request completes it. When the cache is full, it removes the least recently used responses first. A response is stored in memory only if its size is at most an eighth of the memory capacity. A response is
-/// stored in a file only if its size is at most an eighth of the disk capacity.
+/// receives is stored while your code reads it. The beginning of a body is stored only if it has a strong validator,
+/// and a later data request completes it. When the cache is full, it removes the least recently used responses first. A
+/// response is stored in memory only if its size is at most an eighth of the memory capacity. A response is stored in a
+/// file only if its size is at most an eighth of the disk capacity.
 ///
-/// If a session starts equal GET requests at the same time and no stored response can be used, only one of them is sent,
-/// and the others wait for its response. Requests are equal if their URLs, their header fields and all other properties except
-/// their tags are equal. Streams, downloads, requests with speed limits and requests that need a validation are always
-/// sent. See also ``HTTPRequest/allowsCollapsing``.
+/// If a session starts equal GET requests at the same time and no stored response can be used, only one of them is
+/// sent, and the others wait for its response. Requests are equal if their URLs, their header fields and all other
+/// properties except their tags are equal. Streams, downloads, requests with speed limits and requests that need a
+/// validation are always sent. See also ``HTTPRequest/allowsCollapsing``.
 ///
 /// A response with `stale-while-revalidate` is used for the stated time after it has become stale, and is validated in
 /// the background (RFC 5861 §3).
@@ -64,11 +65,11 @@ public final class ResponseCache: Sendable {
     ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
     ///     default. If the value is 0, the cache stores nothing in memory.
     ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
-    ///   - directory: The directory for the files; `nil` by default, which means no files. A URL that is not a file URL is
-    ///     ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on first
-    ///     use. Only the current user can access the new directory. An existing directory must belong to the current user and be writable for this user.
-    ///     Other users must not have write access. If these conditions are not met, the cache does not use files, and
-    ///     each attempt to use them increases ``Statistics/diskFailures``.
+    ///   - directory: The directory for the files; `nil` by default, which means no files. A URL that is not a file URL
+    ///     is ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on
+    ///     first use. Only the current user can access the new directory. An existing directory must belong to the
+    ///     current user and be writable for this user. Other users must not have write access. If these conditions are
+    ///     not met, the cache does not use files, and each attempt to use them increases ``Statistics/diskFailures``.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
@@ -193,17 +194,14 @@ public final class ResponseCache: Sendable {
         return found
     }
 
-    /// Returns the descriptions of the responses in memory, and the names of their files.
-    func entriesInMemory() -> (entries: [Entry], names: Set<String>) {
-        var names: Set<String> = []
+    /// Returns the descriptions of the responses in memory.
+    func entriesInMemory() -> [Entry] {
         let now = now()
-        let entries = memory.withLock { $0.all }.compactMap { key, response -> Entry? in
+        return memory.withLock { $0.all }.compactMap { key, response in
             let file = response.file.load()
             guard file?.isCurrent ?? true else { return nil }
-            if let file { names.insert(file.name) }
             return Entry(response, key, isInMemory: true, isInFile: file != nil, now: now)
         }
-        return (entries, names)
     }
 
     /// Returns the epoch of a key; a response to a request from an earlier epoch is not stored.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A response in a cache, with its freshness and a digest of the request fields in its `Vary` field.
+/// A response in a cache, with its freshness and its ``selector``.
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: StoredBody
@@ -10,7 +10,7 @@ final class StoredResponse: Sendable {
     let requestTime: Date
     /// The time at which the response was complete.
     let responseTime: Date
-    /// The request fields that select the response; ``selector`` is a digest of their values.
+    /// The request fields that select the response; ``selector`` identifies their values.
     let varyFields: VaryFields
     let selector: Data
     let storagePolicy: CachedResponse.StoragePolicy

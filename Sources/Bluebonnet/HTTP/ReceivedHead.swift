@@ -12,6 +12,7 @@ package final class ReceivedHead: Sendable {
     /// The version in the status line.
     package let httpVersion: HTTPVersion
 
+    /// The whole head as it was received; only the status line, or nothing, of a head that was made from fields.
     private let bytes: [UInt8]
     private let parsed = LazyReference<ParsedFields>()
 
@@ -78,7 +79,7 @@ package final class ReceivedHead: Sendable {
         return value
     }
 
-    /// Returns the bytes of the values of all fields of a name, each without line breaks.
+    /// Returns the bytes of the values of all received fields of a name, each without line breaks.
     func rawValues(of name: String) -> [[UInt8]] {
         let bytes = self.bytes
         let span = bytes.span

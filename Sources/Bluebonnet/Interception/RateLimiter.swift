@@ -3,8 +3,8 @@ package import FoundationEssentials
 /// Limits how many requests per second are sent to each host, or with each value of a tag.
 ///
 /// The limiter is an adapter that delays a request until its turn. Each key has its own queue. The key is the host and
-/// the port of the URL by default. Requests leave a queue in the order in which they arrived. Retries also wait in the queue and
-/// count towards the limit. Redirects do not wait and do not count.
+/// the port of the URL by default. Requests leave a queue in the order in which they arrived. Retries also wait in the
+/// queue and count towards the limit. Redirects do not wait and do not count.
 ///
 /// Several sessions can share one limiter. The limit then applies to their requests together.
 ///

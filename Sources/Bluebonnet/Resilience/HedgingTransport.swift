@@ -13,11 +13,11 @@
 /// The transport sends a request again only if its method is idempotent (RFC 9110 §9.2.2) and its body, if there is
 /// one, is in memory. It sends all other requests once. A budget limits the additional load.
 ///
-/// A session's cache is outside the transport, so it stores at most one response. Cookies of a response that is not used
-/// may be stored. The progress of an upload is reported only after a try has received a part of a response. A suspended
-/// request is not sent again. A request that starts suspended is sent once. If the body is collected in memory, the
-/// head alone does not count as a response. The time in the queue of ``Session/Configuration/requestLimits`` is part of
-/// the delay.
+/// A session's cache is outside the transport, so it stores at most one response. Cookies of a response that is not
+/// used may be stored. The progress of an upload is reported only after a try has received a part of a response. A
+/// suspended request is not sent again. A request that starts suspended is sent once. If the body is collected in
+/// memory, the head alone does not count as a response. The time in the queue of
+/// ``Session/Configuration/requestLimits`` is part of the delay.
 public final class HedgingTransport: WrappingTransport {
     /// The rules of a hedging transport.
     public struct Policy: Sendable {
@@ -29,7 +29,8 @@ public final class HedgingTransport: WrappingTransport {
         public var extraTries = 1
         /// The number of additional tries that each request adds to its budget; 0.1 by default.
         ///
-        /// With 0.1, ten requests pay for one additional try. The server receives at most 10% more requests, in addition to the ``reserve``.
+        /// With 0.1, ten requests pay for one additional try. The server receives at most 10% more requests, in
+        /// addition to the ``reserve``.
         public var budgetRatio = 0.1
         /// The initial number of additional tries in each budget, which is also the maximum; 10 by default.
         public var reserve: UInt = 10

@@ -35,9 +35,9 @@ extension Session {
     ///   - headers: Header fields, which replace the session's fields of the same name. `Range`, `If-Range` and
     ///     `Accept-Encoding` are replaced.
     ///   - checksum: The expected checksum, which is checked when all parts are there; `nil` by default.
-    ///   - mirrors: Other URLs of the same file, which share the parts with the first URL; none by default. Mirrors need
-    ///     a checksum that you know, because validators of different URLs are not comparable (RFC 9110 §8.8). If a source
-    ///     fails, its parts are requested from another one. Fields with secrets are not sent to mirrors.
+    ///   - mirrors: Other URLs of the same file, which share the parts with the first URL; none by default. Mirrors
+    ///     need a checksum that you know, because validators of different URLs are not comparable (RFC 9110 §8.8). If a
+    ///     source fails, its parts are requested from another one. Fields with secrets are not sent to mirrors.
     ///   - interceptor: An interceptor that adapts the requests and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - progress: A closure that receives the progress of the whole file, at most every 100 milliseconds and at the

@@ -4,8 +4,8 @@ extension Session {
     /// The request starts when you first use its ``WebSocketTask``.
     ///
     /// - Parameters:
-    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The scheme
-    ///     is `ws`, `wss`, `http` or `https`.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The
+    ///     scheme is `ws`, `wss`, `http` or `https`.
     ///   - protocols: The subprotocols that the server may choose from, the preferred one first; none by default.
     ///   - headers: Header fields of the handshake, which replace the session's fields of the same name.
     ///   - configuration: The settings of the WebSocket.
@@ -54,8 +54,8 @@ extension Session {
     /// can renew credentials.
     ///
     /// - Parameters:
-    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The scheme
-    ///     is `ws`, `wss`, `http` or `https`.
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The
+    ///     scheme is `ws`, `wss`, `http` or `https`.
     ///   - protocols: The subprotocols that the server may choose from, the preferred one first; none by default.
     ///   - headers: Header fields of the handshake, which replace the session's fields of the same name.
     ///   - configuration: The settings of each connection.

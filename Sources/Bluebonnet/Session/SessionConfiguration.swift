@@ -167,8 +167,8 @@ extension Session {
 
         /// The event loop on which the session runs; with `nil`, the default, the session creates its own event loop.
         ///
-        /// Sessions with the same event loop share one thread. If ``eventLoops`` is greater than 1, this is the first of
-        /// the event loops, and the session creates the others.
+        /// Sessions with the same event loop share one thread. If ``eventLoops`` is greater than 1, this is the first
+        /// of the event loops, and the session creates the others.
         public var eventLoop: EventLoop?
 
         /// The number of event loops on which the session runs, each with a thread of its own; 1 by default.

@@ -2,12 +2,12 @@ import FoundationEssentials
 
 /// Computes a 64-bit checksum of bytes that arrive in pieces.
 ///
-/// The checksum detects accidents: truncated files, exchanged blocks, changed bits. It has no key, so it does not detect
-/// the changes of an attacker.
+/// The checksum detects accidents: truncated files, exchanged blocks, changed bits. It has no key, so it does not
+/// detect the changes of an attacker.
 ///
-/// Each word of eight bytes goes into one of four lanes. A change of a single word always changes its lane, because each
-/// step is a permutation of the lane, and also of the word. The lanes differ in their start, and the result includes the
-/// number of bytes.
+/// Each word of eight bytes goes into one of four lanes. A change of a single word always changes its lane, because
+/// each step is a permutation of the lane, and also of the word. The lanes differ in their start, and the result
+/// includes the number of bytes.
 // Safety: the bytes are read only within the call, and at most their number.
 struct Checksum: Sendable {
     private var lanes = SIMD4(multiplier, spreader, ~multiplier, ~spreader)

@@ -1,7 +1,7 @@
 /// The code that says why a WebSocket connection is closed (RFC 6455 §7.4).
 ///
-/// Applications can use ``normalClosure``, ``goingAway`` and the codes from 3000 to 4999. The codes from 3000 to 3999 are
-/// registered with IANA; the codes from 4000 are private.
+/// Applications can use ``normalClosure``, ``goingAway`` and the codes from 3000 to 4999. The codes from 3000 to 3999
+/// are registered with IANA; the codes from 4000 are private.
 public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, Described {
     /// The number.
     public let rawValue: UInt16
@@ -41,7 +41,8 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, Expressi
 
     /// Whether a close frame can contain the code.
     ///
-    /// These are the codes of the protocol from 1000 to 1014 except 1004, 1005 and 1006, and the codes from 3000 to 4999.
+    /// These are the codes of the protocol from 1000 to 1014 except 1004, 1005 and 1006, and the codes from 3000 to
+    /// 4999.
     public var isValidInFrame: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true

@@ -14,8 +14,8 @@ import FoundationEssentials
 /// The handshake is a request of the session like any other: adapters, interceptors, cookies, redirect handlers, trust
 /// evaluators, proxies, monitors and retriers apply. A retrier can repeat the handshake, but not an open connection.
 /// Basic credentials answer a challenge; if the server demands another scheme, the request fails with
-/// `.authentication(.unsupportedScheme)`. The handshake always uses HTTP/1.1 on a connection of its own; WebSockets over
-/// HTTP/2 (RFC 8441) are not supported.
+/// `.authentication(.unsupportedScheme)`. The handshake always uses HTTP/1.1 on a connection of its own; WebSockets
+/// over HTTP/2 (RFC 8441) are not supported.
 ///
 /// ``Request/suspend()`` stops sending and receiving. ``Request/cancel()`` ends the connection without the closing
 /// handshake; ``WebSocketTask/close(code:reason:)`` performs it. The request finishes when the connection has ended.
@@ -47,8 +47,8 @@ public actor WebSocketRequest: Request {
     /// This method does not start the request. The request starts when you await the task's
     /// ``WebSocketTask/response``, send a message or a ping, or when a loop over the messages begins.
     ///
-    /// - Parameter automaticallyClosing: Whether the WebSocket is closed when a loop over the messages is left, and when
-    ///   the task and its sequences are released. The default is `true`.
+    /// - Parameter automaticallyClosing: Whether the WebSocket is closed when a loop over the messages is left, and
+    ///   when the task and its sequences are released. The default is `true`.
     /// - Returns: A task for the messages.
     public nonisolated func webSocketTask(automaticallyClosing: Bool = true) -> WebSocketTask {
         WebSocketTask(request: self, automaticallyClosing: automaticallyClosing)

@@ -73,9 +73,9 @@ public struct WebSocketTask: Sendable {
     /// Sends a message.
     ///
     /// The method returns when the message has been passed to the connection. It waits while
-    /// ``Session/Configuration/bodyHighWatermark`` bytes wait to be sent, and for earlier messages. If the Swift task is
-    /// cancelled while the method waits for an earlier message, the message is not sent. If a part of the message was
-    /// already sent, the WebSocket is closed.
+    /// ``Session/Configuration/bodyHighWatermark`` bytes wait to be sent, and for earlier messages. If the Swift task
+    /// is cancelled while the method waits for an earlier message, the message is not sent. If a part of the message
+    /// was already sent, the WebSocket is closed.
     ///
     /// - Parameter message: The message.
     /// - Throws: `.webSocket(.closed(…))` if the WebSocket was closed, `.cancelled` if the Swift task was cancelled, or

@@ -48,8 +48,8 @@ extension LocalServer.Script.Step {
         .bytes(WebSocketReply.close(code, reason: reason).bytes)
     }
 
-    /// Creates a step that waits for an unfragmented frame of the client, whose payload has the given size, and discards
-    /// it.
+    /// Creates a step that waits for an unfragmented frame of the client, whose payload has the given size, and
+    /// discards it.
     ///
     /// - Parameter size: The size of the payload in bytes.
     /// - Returns: The new step.

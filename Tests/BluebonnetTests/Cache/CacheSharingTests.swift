@@ -134,6 +134,7 @@ import Testing
         while directory.files.contains(where: { $0.hasPrefix("incomplete/") }) {
             try await Task.sleep(for: .milliseconds(1))
         }
-        #expect(store.allNames().contains { store.inspect($0)?.key.text.contains("stub.test") == true })
+        let keys = store.allDigests().flatMap { store.names($0) }.compactMap { store.inspect($0)?.key.text }
+        #expect(keys.contains { $0.contains("stub.test") })
     }
 }

@@ -169,7 +169,7 @@ extension CachingExchange: ExchangeObserver {
             let joined = entry.joined(
                 with: response, outcome.body, to: cacheRequest, requestTime: fetch.began, responseTime: now)
             guard let joined else { break }
-            let isStored = cache.store(joined, for: cacheRequest.key, since: fetch.epoch)
+            let isStored = update(entry, to: joined, fetch)
             if outcome.error == nil { return answer(by: joined, outcome, .network, now, isStored) }
         case .drop:
             countMiss(outcome, fetch)
@@ -178,18 +178,25 @@ extension CachingExchange: ExchangeObserver {
         case .freshen(let entry):
             if !fetch.isBackground { cache.count { $0.validations += 1 } }
             let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-            guard let fresh, !fresh.control.noStore || fresh.control.mustUnderstand else {
-                // The new fields prevent another use. The response was validated for this request, however.
-                cache.drop(entry, for: cacheRequest.key)
-                return answer(by: fresh ?? entry, outcome, .validated, now, false)
-            }
-            let isStored = cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
-            return answer(by: fresh, outcome, .validated, now, isStored)
+            let isStored = update(entry, to: fresh, fetch)
+            // The response was validated for this request, even if the new fields prevent another use.
+            return answer(by: fresh ?? entry, outcome, .validated, now, isStored)
         case .compareHead: compare(response, fetch, now)
-        case .forget(let keys): cache.forget(keys)
+        case .forget(let keys):
+            discard(fetch.storing)
+            cache.forget(keys)
         case .pass, .serveStale, .refetch: break
         }
         return HeldResponse(outcome)
+    }
+
+    /// Replaces a stored response by its update, or removes it if the update prevents another use.
+    private func update(_ entry: StoredResponse, to fresh: StoredResponse?, _ fetch: Fetch) -> Bool {
+        guard let fresh, !fresh.control.forbidsStoring else {
+            cache.drop(entry, for: cacheRequest.key)
+            return false
+        }
+        return cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
     }
 
     /// Returns the answer with a response that was just updated.
@@ -239,11 +246,8 @@ extension CachingExchange: ExchangeObserver {
     private func compare(_ response: HTTPResponse, _ fetch: Fetch, _ now: Date) {
         let candidates = cache.inMemory(cacheRequest) + cache.onDisk(cacheRequest, inPieces: true)
         guard let entry = CacheDecision.newest(candidates, for: cacheRequest) else { return }
-        guard
-            Freshening.isSame(entry, response),
-            let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-        else { return cache.drop(entry, for: cacheRequest.key) }
-        cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
+        let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
+        _ = update(entry, to: Freshening.isSame(entry, response) ? fresh : nil, fetch)
     }
 
     private func countMiss(_ outcome: ExchangeOutcome, _ fetch: Fetch) {

@@ -353,19 +353,23 @@ final class CachingExchange: Exchange {
     func receiveBody(with receiver: (any BodyReceiver)?) {
         if let inner = state.withLock({ $0.inner }) {
             if receiver == nil { fetch.withLock { $0.isCollected = true } }
-            return inner.receiveBody(with: receiver.map { storing($0, of: inner) })
+            return inner.receiveBody(with: receiver.map { storing($0) })
         }
         let reader = receiver.map(CachingExchangeState.Reader.receiver) ?? .collecting
         if change({ $0.resumesDelivery { $0.reader = reader } }) { Task { runDelivery() } }
     }
 
     /// Returns a receiver that also stores the body, if the response may be stored.
-    private func storing(_ receiver: any BodyReceiver, of inner: any Exchange) -> any BodyReceiver {
+    private func storing(_ receiver: any BodyReceiver) -> any BodyReceiver {
         guard let head = fetch.withLock({ $0.storableHead }),
             let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength)
         else { return receiver }
         let storing = Storing(
-            writer: writer, receiver: StoringReceiver(receiver, writer: writer) { inner.receiveMore() })
+            writer: writer,
+            receiver: StoringReceiver(receiver, writer: writer) { [weak self] in
+                // The inner exchange may hold this exchange, which holds the receiver.
+                self?.state.withLock { $0.inner }?.receiveMore()
+            })
         fetch.withLock { $0.storing = storing }
         return storing.receiver
     }

@@ -26,7 +26,8 @@ struct HeldResponse: Sendable {
     func wholeOutcome() -> ExchangeOutcome {
         do throws(SystemError) {
             let whole = try body.all()
-            return outcome(body: bytes.count == whole.count ? whole : whole.subdata(in: bytes))
+            return outcome(
+                body: bytes.count == whole.count ? whole : Data(whole.dropFirst(bytes.lowerBound).prefix(bytes.count)))
         } catch {
             return outcome(error: Self.failure(error))
         }
@@ -65,15 +66,15 @@ extension HeldResponse {
     /// - Parameters:
     ///   - entry: The stored response.
     ///   - request: The request.
-    ///   - age: The time for the `Age` field; `nil` after a validation.
+    ///   - now: The current time, for the `Age` field; `nil` after a validation.
     ///   - source: The source of the response.
     ///   - metrics: The metrics of the exchange that validated the response.
     ///   - status: The way in which the cache handled the request.
     init?(
-        _ entry: StoredResponse, to request: CacheRequest, at age: Date?, source: ResponseSource = .cache,
+        _ entry: StoredResponse, to request: CacheRequest, at now: Date?, source: ResponseSource = .cache,
         metrics: TransferMetrics? = nil, status: CacheStatus?
     ) {
-        guard let answer = entry.answer(to: request, at: age) else { return nil }
+        guard let answer = entry.answer(to: request, at: now) else { return nil }
         self.init(
             response: answer.response, body: entry.body, bytes: request.method == .head ? 0..<0 : answer.bytes,
             source: source, metrics: metrics, status: status)

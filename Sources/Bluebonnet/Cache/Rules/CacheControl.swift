@@ -28,6 +28,9 @@ struct CacheControl: Equatable, Sendable {
     var minFresh: Int?
     var onlyIfCached = false
 
+    /// Whether a response must not remain in a cache (§5.2.2.3, §5.2.2.5).
+    var forbidsStoring: Bool { noStore && !mustUnderstand }
+
     /// The value for an unlimited age: 2^31 seconds, which are 68 years, as §1.2.2 recommends.
     static let anyAge = 1 << 31
 

@@ -111,7 +111,8 @@ enum Freshening {
         return opaque(tag) == opaque(own)
     }
 
-    /// Returns the stored response with the fields of a 304 or 206 response, or of the response to a HEAD request (§3.2).
+    /// Returns the stored response with the fields of a 304 or 206 response, or of the response to a HEAD request
+    /// (§3.2).
     static func freshened(
         _ stored: StoredResponse, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> StoredResponse? {
@@ -132,6 +133,8 @@ enum Freshening {
     ///
     /// If it does not match, the stored response is outdated (§4.3.5).
     static func isSame(_ stored: StoredResponse, _ head: HTTPResponse) -> Bool {
+        // The response to HEAD has status code 200.
+        guard [200, 206].contains(stored.response.statusCode) else { return false }
         for name in ["ETag", "Last-Modified", "Content-Length"] {
             guard let new = head.headers.values(for: name).first else { continue }
             let whole = stored.isPart && name == "Content-Length" ? String(stored.extent.total) : nil

@@ -87,10 +87,10 @@ struct CacheRequest: Sendable {
     /// Whether the request's values of the fields that select a response are known.
     func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
-    /// Returns a digest of the request's values of the fields that select a response.
+    /// Returns bytes that identify the request's values of the fields that select a response.
     ///
-    /// The digest also includes the settings that determine the resource of the URL and the coding of its body. The
-    /// values may be secrets, so only their digest is stored. Without values, the result contains the names.
+    /// The values may be secrets, so only their digest is stored. It also includes the settings that determine the
+    /// resource of the URL and the coding of its body. If the request has none of the fields, the bytes are their names.
     func selector(for varyFields: VaryFields) -> Data {
         var hasValues = !view.isEmpty
         var text = hasValues ? "\(view)\u{0}\u{0}" : ""

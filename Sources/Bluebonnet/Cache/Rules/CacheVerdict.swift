@@ -84,7 +84,7 @@ enum CacheVerdict {
             let replacesStored = isNew && !request.hasUnusualRange && !request.control.noStore
             self = isStorable ? .store : replacesStored ? .drop : .pass
         } else if request.method == .head {
-            self = status == 200 && !request.isConditional ? .compareHead : .pass
+            self = status == 200 && !request.isConditional && !request.control.noStore ? .compareHead : .pass
         } else {
             let keys = outdated ?? []
             self = keys.isEmpty ? .pass : isStorable ? .replace(keys) : .forget(keys)

@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// The directory with the files of a cache.
 ///
-/// All calls block. A file is written in a subdirectory, and moves when it is complete; the process that writes it holds
-/// its lock until then. The directory must belong to this user, and other users must not have write access, because they
-/// could replace responses. If this user has no write access, the directory is not read either, because its files could
-/// not be removed.
+/// All calls block. A file is written in a subdirectory, and moves when it is complete; the process that writes it
+/// holds its lock until then. The directory must belong to this user, and other users must not have write access,
+/// because they could replace responses. If this user has no write access, the directory is not read either, because
+/// its files could not be removed.
 ///
 /// A file that cannot be removed is truncated, so that no process can use it. If this fails too, this process records
 /// the path, and does not read the file until it is removed or replaced.
@@ -107,7 +107,7 @@ struct CacheDirectory: Sendable {
     }
 
     /// Returns the identity of a file with this status.
-    func stored(_ name: String, _ status: FileStatus) -> StoredFile { StoredFile(name, at: place(of: name), status) }
+    func stored(_ name: String, _ status: FileStatus) -> StoredFile { StoredFile(place(of: name), status) }
 
     /// Renames a file, and replaces a file with the new name.
     func rename(_ name: String, to newName: String) throws(SystemError) {

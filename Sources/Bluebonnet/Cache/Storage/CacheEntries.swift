@@ -20,6 +20,14 @@ extension ResponseCache {
         let key: CacheKey
         let selector: Data
 
+        /// Identifies a stored response.
+        struct Identity: Hashable {
+            let key: CacheKey
+            let selector: Data
+        }
+
+        var identity: Identity { Identity(key: key, selector: selector) }
+
         init(_ response: StoredResponse, _ key: CacheKey, isInMemory: Bool, isInFile: Bool, now: Date) {
             url = key.url ?? response.response.url
             statusCode = response.response.statusCode
@@ -44,25 +52,35 @@ extension ResponseCache {
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             fileprivate let cache: ResponseCache
             private var memory: [Entry] = []
-            /// The names of the remaining files; `nil` before the iteration.
-            private var names: [String]?
+            /// The responses that are in memory and in files.
+            private var known: Set<Entry.Identity> = []
+            /// The digests of the remaining keys; `nil` before the iteration.
+            private var digests: [String]?
+            /// The remaining names of the last key, the last name first.
+            private var names: [String] = []
 
             fileprivate init(cache: ResponseCache) { self.cache = cache }
 
             /// Returns the next description, or `nil` at the end.
             @concurrent
             public mutating func next() async -> Entry? {
-                if names == nil {
-                    var listed: Set<String> = []
-                    (memory, listed) = cache.entriesInMemory()
-                    names = cache.disk?.allNames().filter { !listed.contains($0) } ?? []
+                if digests == nil {
+                    memory = cache.entriesInMemory()
+                    known = Set(memory.filter(\.isInFile).map(\.identity))
+                    digests = cache.disk?.allDigests() ?? []
                 }
                 if let entry = memory.popLast() { return entry }
-                while let name = names?.popLast() {
-                    guard let (key, response) = cache.disk?.inspect(name) else { continue }
-                    return Entry(response, key, isInMemory: false, isInFile: true, now: cache.now())
+                guard let disk = cache.disk else { return nil }
+                while true {
+                    while let name = names.popLast() {
+                        guard let (key, response) = disk.inspect(name) else { continue }
+                        let entry = Entry(response, key, isInMemory: false, isInFile: true, now: cache.now())
+                        if !known.contains(entry.identity) { return entry }
+                    }
+                    guard let digest = digests?.popLast() else { return nil }
+                    // A file only moves to a later name meanwhile, so that none is missed.
+                    names = disk.names(digest).reversed()
                 }
-                return nil
             }
         }
     }

@@ -6,8 +6,9 @@ import Synchronization
 ///
 /// All calls block, so they must run on the global executor. Several processes may share a directory. Only the sizes of
 /// the files are kept in memory, so each process finds the responses of the other processes. The sizes of the files of
-/// earlier processes are read after the first store. What processes left behind is removed at the first use. A failure counts as a miss, and increases ``failures``. After a
-/// failure to replace or remove a response, the response is no longer used.
+/// earlier processes are read after the first store. What processes left behind is removed at the first use. A failure
+/// counts as a miss, and increases ``failures``. After a failure to replace or remove a response, the response is no
+/// longer used.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
@@ -70,7 +71,8 @@ final class DiskStore: Sendable {
     private func response(
         in file: EntryFile, _ name: String, _ url: URL, matching request: CacheRequest?, inPieces: Bool
     ) -> StoredResponse? {
-        guard let response = file.response(url: url) else { return nil }
+        // Another process may store larger bodies.
+        guard inPieces || file.bodyCount <= share, let response = file.response(url: url) else { return nil }
         if let request, !response.matches(request) { return nil }
         do throws(SystemError) {
             guard let checked = try file.checked(response, inPieces: inPieces) else {
@@ -85,10 +87,12 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Returns the names of all files with responses.
-    func allNames() -> [String] {
+    /// Returns the digests of all keys with responses.
+    func allDigests() -> [String] {
         guard open() else { return [] }
-        do throws(SystemError) { return try directory.names().filter(Self.isEntry) } catch {
+        do throws(SystemError) {
+            return Array(Set(try directory.names().filter(Self.isEntry).map { String($0.prefix(64)) }))
+        } catch {
             countFailures(1)
             return []
         }
@@ -195,7 +199,7 @@ final class DiskStore: Sendable {
     private func put(
         _ partial: PartialEntry, _ entry: StoredResponse, at place: String, for key: CacheKey
     ) -> Bool {
-        let first = names(for: key)[0]
+        let first = firstName(for: key)
         do throws(SystemError) {
             if place != first {
                 do throws(SystemError) {
@@ -269,7 +273,7 @@ final class DiskStore: Sendable {
                 remove(name)
                 return .nothing
             }
-            let size = Int(file.status.size)
+            let size = Self.cost(of: file.status)
             entries.withLock { $0.set(size, cost: size, for: name) }
             return .file(file)
         } catch {
@@ -303,7 +307,7 @@ final class DiskStore: Sendable {
                 }
             }
         }
-        return replaced ?? free ?? oldest?.name ?? names(for: key)[0]
+        return replaced ?? free ?? oldest?.name ?? firstName(for: key)
     }
 
     private func remove(_ name: String) {
@@ -360,7 +364,7 @@ final class DiskStore: Sendable {
             return countFailures(1)
         }
         found.sort { max($0.status.modified, $0.status.accessed) < max($1.status.modified, $1.status.accessed) }
-        let inOrder = found.map { (key: $0.name, value: Int($0.status.size)) }
+        let inOrder = found.map { (key: $0.name, value: Self.cost(of: $0.status)) }
         entries.withLock { entries in
             let recent = entries.used(after: begin)
             entries = LeastRecentlyUsed()
@@ -368,6 +372,9 @@ final class DiskStore: Sendable {
         }
         hasScanned.store(true, ordering: .relaxed)
     }
+
+    /// The size of a file; at most 1 TiB, because the sum of all sizes must not overflow.
+    private static func cost(of status: FileStatus) -> Int { Int(min(status.size, 1 << 40)) }
 
     private func evict() {
         while evictOldest(where: { $0 > capacity }) != nil {}
@@ -403,10 +410,16 @@ final class DiskStore: Sendable {
     /// Returns the possible file names for a key.
     ///
     /// A key may have several responses that differ in the values of the selecting fields.
-    private func names(for key: CacheKey) -> LazyMapCollection<Range<Int>, String> {
-        let digest = key.digest.hexadecimal
-        return (0..<Self.variantLimit).lazy.map { "\(digest).\($0)" }
+    private func names(for key: CacheKey) -> some RandomAccessCollection<String> { names(key.digest.hexadecimal) }
+
+    /// Returns the possible file names for the digest of a key.
+    ///
+    /// A new response has the first name. Its file moves to a later name when a newer response is stored.
+    func names(_ digest: String) -> some RandomAccessCollection<String> {
+        (0..<Self.variantLimit).lazy.map { "\(digest).\($0)" }
     }
+
+    private func firstName(for key: CacheKey) -> String { "\(key.digest.hexadecimal).0" }
 
     private static func isEntry(_ name: String) -> Bool {
         let parts = name.utf8.split(separator: 0x2e, omittingEmptySubsequences: false)

@@ -30,7 +30,8 @@ struct EntryFile: Sendable {
         guard let size = Int(exactly: status.size), size >= Self.trailerSize else { return nil }
         var end = try Self.end(of: file, size, count: size <= limit ? size : min(size, 4096))
         var trailer = Reader(Array(end.suffix(Self.trailerSize)))
-        guard let bodyCount = trailer.count(upTo: size), let count = trailer.count(upTo: size - bodyCount),
+        guard let bodyCount = trailer.count(upTo: size),
+            let count = trailer.count(upTo: min(size - bodyCount, Self.metadataLimit)),
             bodyCount + count + Self.trailerSize == size,
             let bodySum = trailer.number(), let sum = trailer.number(), trailer.number() == Self.magic
         else { return nil }
@@ -102,6 +103,8 @@ struct EntryFile: Sendable {
     }
 
     private static let trailerSize = 40
+    /// The maximum number of bytes in the metadata; the head of a response is much smaller.
+    private static let metadataLimit = 1 << 20
     /// "bluebon" and the version of the format.
     private static let magic: UInt64 = 0x04_6e6f_6265_756c_62
 
@@ -149,13 +152,10 @@ struct EntryFile: Sendable {
 
 /// The file of a stored response, as it was when the response was read or written.
 final class StoredFile: Sendable {
-    let name: String
     private let path: String
     private let status: FileStatus
 
-    init(_ name: String, at path: String, _ status: FileStatus) {
-        (self.name, self.path, self.status) = (name, path, status)
-    }
+    init(_ path: String, _ status: FileStatus) { (self.path, self.status) = (path, status) }
 
     /// Whether the file still exists and has not been replaced or truncated, by this or another process; blocks.
     var isCurrent: Bool {

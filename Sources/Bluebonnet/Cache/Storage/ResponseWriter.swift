@@ -22,8 +22,9 @@ final class ResponseWriter: Sendable {
     init?(_ cache: ResponseCache, _ key: CacheKey, expecting count: Int64?) {
         let fitsInMemory = count ?? 0 <= Int64(cache.memoryCapacity / ResponseCache.shareOfEntry)
         let fitsInFile = count ?? 0 <= Int64(cache.diskCapacity / ResponseCache.shareOfEntry)
-        let progress = Progress(
-            memory: fitsInMemory ? Data(capacity: Int(count ?? 0)) : nil, wantsFile: fitsInFile && cache.hasDisk)
+        // The server may state any length.
+        let memory = fitsInMemory ? Data(capacity: Int(min(count ?? 0, 1 << 20))) : nil
+        let progress = Progress(memory: memory, wantsFile: fitsInFile && cache.hasDisk)
         guard progress.memory != nil || progress.wantsFile else { return nil }
         (self.cache, self.key, self.progress) = (cache, key, Locked(progress))
     }
@@ -47,7 +48,8 @@ final class ResponseWriter: Sendable {
         }
     }
 
-    /// Changes the progress outside the lock; returns `false` after the end, or if neither memory nor file has the body.
+    /// Changes the progress outside the lock; returns `false` after the end, or if neither memory nor file has the
+    /// body.
     private func change(_ body: (inout Progress) -> Void) -> Bool {
         guard var now = progress.withLock({ exchange(&$0, with: nil) }) else { return false }
         body(&now)

@@ -20,7 +20,8 @@ final class Deflater {
         self.init(windowBits: format == .gzip ? 31 : 15)
     }
 
-    /// Creates a compressor for a format that zlib selects by the number, or returns `nil` if there is not enough memory.
+    /// Creates a compressor for a format that zlib selects by the number, or returns `nil` if there is not enough
+    /// memory.
     ///
     /// A negative number selects raw deflate data (RFC 1951).
     init?(windowBits: Int32) {

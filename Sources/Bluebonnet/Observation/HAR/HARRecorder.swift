@@ -15,8 +15,8 @@ public import FoundationEssentials
 ///
 /// By default, `<redacted>` replaces the secrets in URLs, header fields, cookies, forms and JSON. Secrets are
 /// recognized by their names. Other text and binary bodies are recorded unchanged. Bodies in which secrets cannot be
-/// recognized are left out: multipart bodies, bodies with a content coding that was not decoded, and JSON and forms that
-/// are not in UTF-8.
+/// recognized are left out: multipart bodies, bodies with a content coding that was not decoded, and JSON and forms
+/// that are not in UTF-8.
 ///
 /// The request's body is recorded if it is in memory. Response bodies are recorded while they arrive, after content
 /// decoding, for every kind of request. The fields that libcurl adds itself, such as `Host`, are not recorded. HTTP
@@ -45,8 +45,8 @@ public final class HARRecorder: WrappingTransport {
     ///     cookies of the responses. Such an archive must not be shared.
     ///   - maximumEntries: The number of entries to keep; 1,000 by default. Each further exchange replaces the
     ///     oldest entry.
-    ///   - maximumBodyBytes: The number of bytes to keep of each body; 256 KiB by default. A longer response body is cut,
-    ///     a longer request body is left out, and the entry has a comment.
+    ///   - maximumBodyBytes: The number of bytes to keep of each body; 256 KiB by default. A longer response body is
+    ///     cut, a longer request body is left out, and the entry has a comment.
     public init(
         _ transport: (any Transport)? = nil, configuration: Session.Configuration = .default,
         includingSecrets: Bool = false, maximumEntries: Int = 1000, maximumBodyBytes: Int = 256 * 1024
@@ -77,8 +77,8 @@ public final class HARRecorder: WrappingTransport {
     /// and replaces an existing file atomically.
     ///
     /// - Parameter file: The URL of the file, whose name should end with `.har`.
-    /// - Throws: `.download(.destinationInvalid)` if the URL is not a file URL, and `.download(.cannotWriteFile)` if the
-    ///   file cannot be written.
+    /// - Throws: `.download(.destinationInvalid)` if the URL is not a file URL, and `.download(.cannotWriteFile)` if
+    ///   the file cannot be written.
     @concurrent
     public func save(to file: URL) async throws(RequestError) {
         let path = file.path(percentEncoded: false)

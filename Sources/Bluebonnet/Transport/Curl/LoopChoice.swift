@@ -3,8 +3,8 @@
 /// This is a value type without I/O and without a clock.
 ///
 /// An exchange goes to a loop with an idle connection to its destination. Without one, or if that loop has much more
-/// work, it goes to the loop with the least work. The connections are not counted, but estimated: with HTTP/1.1, a loop keeps as
-/// many connections as it has used at the same time. A wrong estimate costs a handshake, but no request.
+/// work, it goes to the loop with the least work. The connections are not counted, but estimated: with HTTP/1.1, a loop
+/// keeps as many connections as it has used at the same time. A wrong estimate costs a handshake, but no request.
 struct LoopChoice {
     private struct Destination {
         /// The first of the loops that the destination uses, which is different for each destination.

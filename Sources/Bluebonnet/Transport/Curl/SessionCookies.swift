@@ -2,8 +2,8 @@ package import FoundationEssentials
 
 /// Guards the cookies of a session, for its event loops and for ``CookieStore``.
 ///
-/// An event loop reads the cookies each time libcurl is about to send a request, and stores the cookies of a head before
-/// the response is reported.
+/// An event loop reads the cookies each time libcurl is about to send a request, and stores the cookies of a head
+/// before the response is reported.
 package final class SessionCookies: CookieStorage {
     private let decision: CookieDecision
     /// The cookies; `nil` after the session has ended.
