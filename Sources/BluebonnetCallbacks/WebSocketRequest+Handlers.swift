@@ -76,9 +76,10 @@ nonisolated extension WebSocketRequest {
         handler: @escaping @MainActor (_ event: Event<Value, AFError>) -> Void
     ) -> Self { streamDecodableEvents(of: type, on: .main, using: decoder, handler: onMain(handler)) }
 
-    /// Sends a message after all earlier messages, and calls a handler when it was passed to the connection.
+    /// Sends a message after all earlier messages, and calls a handler when the message has been passed to the
+    /// connection.
     ///
-    /// Messages that were sent before the WebSocket is open wait for it. Waiting messages are kept in memory.
+    /// If you send messages before the WebSocket is open, they wait in memory until it opens.
     ///
     /// - Parameters:
     ///   - message: The message.

@@ -5,7 +5,8 @@ public import FoundationNetworking
 // Safety: the closures are set before the monitor is shared.
 /// A monitor that calls closures.
 ///
-/// Set the closures before you pass the monitor to a session.
+/// Set the closures before you pass the monitor to a session. A closure whose first argument is a `URLSession` always
+/// receives `URLSession.shared`.
 open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     /// The queue on which the closures are called.
     public let queue: DispatchQueue
@@ -68,42 +69,41 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
         ((DownloadRequest, URLRequest?, HTTPURLResponse, URL?, Request.ValidationResult) -> Void)?
     /// The response of a download was created; its value is the URL of the file.
     open var requestDidParseDownloadResponse: ((DownloadRequest, DownloadResponse<URL?, AFError>) -> Void)?
-    /// A redirect will be followed; the session is `URLSession.shared`.
+    /// A redirect will be followed.
     open var taskWillPerformHTTPRedirection: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> Void)?
-    /// The metrics of an exchange are available; the session is `URLSession.shared`.
+    /// The metrics of an exchange are available.
     open var taskDidFinishCollectingMetrics: ((URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
-    /// An attempt has ended; the session is `URLSession.shared`.
+    /// An attempt has ended.
     open var taskDidComplete: ((URLSession, URLSessionTask, (any Error)?) -> Void)?
-    /// The head of a response was received; the session is `URLSession.shared`.
+    /// The head of a response was received.
     open var dataTaskDidReceiveResponse: ((URLSession, URLSessionDataTask, URLResponse) -> Void)?
-    /// The whole body of a data request was received; the session is `URLSession.shared`.
+    /// The whole body of a data request was received.
     open var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
-    /// The `Session` was released; the session is `URLSession.shared`, and the error is `nil`.
+    /// The `Session` was released; the error is `nil`.
     open var sessionDidBecomeInvalidWithError: ((URLSession, (any Error)?) -> Void)?
-    /// The server sent a challenge for the credential of the request, or the response is a 401; the session is
-    /// `URLSession.shared`.
+    /// The server rejected the credential of the request, or responded with 401.
     ///
     /// An answer to the challenge has no effect. The method is called once, when the exchange has ended.
     open var taskDidReceiveChallenge: ((URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
-    /// A part of the body was sent; the session is `URLSession.shared`.
+    /// A part of the body was sent.
     ///
     /// The expected number of bytes is -1 if it is unknown.
     open var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
-    /// An exchange whose body comes from a stream begins; the session is `URLSession.shared`.
+    /// An exchange whose body comes from a stream begins.
     open var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> Void)?
     /// Never called, because requests do not wait for a network.
     open var taskIsWaitingForConnectivity: ((URLSession, URLSessionTask) -> Void)?
-    /// A response can be stored in the cache; the session is `URLSession.shared`.
+    /// A response can be stored in the cache.
     open var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> Void)?
-    /// The response continues an earlier download; the session is `URLSession.shared`.
+    /// The response continues an earlier download.
     ///
     /// The expected number of bytes is -1 if it is unknown.
     open var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
-    /// A part of the body of a download was written; the session is `URLSession.shared`.
+    /// A part of the body of a download was written.
     ///
     /// The expected number of bytes is -1 if it is unknown.
     open var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
-    /// The file of a download was saved at its destination; the session is `URLSession.shared`.
+    /// The file of a download was saved at its destination.
     open var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
 
     /// Creates a monitor without closures.

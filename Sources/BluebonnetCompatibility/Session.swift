@@ -422,7 +422,8 @@ open class Session: @unchecked Sendable {
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when an element of the stream cannot be
     ///     serialized; `false` by default.
     ///   - interceptor: An interceptor of this request; none by default.
-    ///   - requestModifier: A closure that changes the request before the parameters are encoded; none by default.
+    ///   - requestModifier: A closure that changes the request, which already has its method and header fields; none by
+    ///     default.
     /// - Returns: The new request. By default, it starts when you add the first handler.
     open func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,

@@ -34,8 +34,8 @@ public struct TraceInterceptor: RequestInterceptor {
     ///     ``TraceContext/current`` context, or a new trace if there is none. The closure is called once for each
     ///     request without a ``TraceContext/Parent`` tag, in a task with the task-local values of the code that
     ///     created the request.
-    ///   - sendsFields: Returns whether a request carries the fields; by default, all requests do. Return `false` for
-    ///     servers that must not receive them.
+    ///   - sendsFields: Returns whether a request carries the fields `traceparent` and `tracestate`; by default, all
+    ///     requests do. Return `false` for servers that must not receive these fields.
     public init(
         begin: @escaping SpanStart = { _, parent in TraceSpan(context: parent.child()) },
         parent: @escaping @Sendable () -> TraceContext? = { TraceContext.current ?? .newTrace() },

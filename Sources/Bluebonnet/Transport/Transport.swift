@@ -254,7 +254,7 @@ public struct ExchangeOptions: Sendable {
     /// response, and ``Exchange/send(_:)`` sends bytes to the server. The exchange ends when the server closes the
     /// connection. Any other response is an ordinary response.
     ///
-    /// A transport that ignores this option gets no 101 response from the server, or reports an error.
+    /// A transport need not support upgrades. The exchange then has an ordinary response, or fails.
     public var upgrade: Upgrade?
 
     /// The settings for an exchange that asks the server for another protocol.

@@ -10,9 +10,9 @@ import Synchronization
 /// all requests wait before they are sent. They then use the new credential. However, the interceptor does not adapt or
 /// retry the requests that the authenticator sends to refresh the credential.
 ///
-/// If the refresh fails, all waiting requests fail with the error of the refresh. A request may already have been sent
-/// when the refresh fails. If the server rejects this request, the request fails with the same error. A later request
-/// can start another refresh.
+/// If the refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before
+/// the refresh failed, and the server then rejects the request, the request also fails with the error of the refresh. A
+/// later request can start another refresh.
 ///
 /// The interceptor notices a rejected credential only if the request fails, so call `validate()` on each request.
 /// Without validation, a 401 response is delivered like any other response. If a redirect leads to another origin, the

@@ -9,7 +9,7 @@ extension DataStreamTask {
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingData(
         automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<Data, Never>> {
@@ -27,7 +27,7 @@ extension DataStreamTask {
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingStrings(
         automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<String, Never>> {
@@ -45,7 +45,7 @@ extension DataStreamTask {
     ///
     /// - Parameter automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop
     ///   reads the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingLines(
         automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<String, RequestError>> {
@@ -70,7 +70,7 @@ extension DataStreamTask {
     ///   - decoder: The decoder for each line; the session's decoder by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil,
         automaticallyCancelling: Bool? = nil
@@ -89,7 +89,7 @@ extension DataStreamTask {
     ///   - decoder: The decoder for each line; the session's decoder by default.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingDecodables<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any DataDecoder)? = nil, automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<Value, RequestError>> {
@@ -110,7 +110,7 @@ extension DataStreamTask {
     ///   - serializer: The serializer that converts each piece to a value.
     ///   - automaticallyCancelling: Whether the request is cancelled when the loop ends early and no other loop reads
     ///     the body. The default is `nil`, which uses the setting of this task.
-    /// - Returns: The sequence of events.
+    /// - Returns: A sequence of events, each of which contains a value, an error or the completion.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool? = nil
     ) -> StreamOf<DataStreamRequest.Stream<Serializer.SerializedObject, RequestError>> {
