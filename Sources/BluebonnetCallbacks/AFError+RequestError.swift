@@ -9,8 +9,8 @@ extension AFError {
     /// the server failed, the case is `.sessionTaskFailed` with the `urlError` of the `RequestError`. If there is no
     /// `urlError`, the case contains the `RequestError` itself.
     ///
-    /// If a validator, a serializer or a trust evaluator threw an `AFError`, the result is this `AFError`. The same
-    /// applies to code that creates a request or encodes its parameters.
+    /// If an `AFError` was thrown by a validator, a serializer, a trust evaluator, or code that creates a request or
+    /// encodes its parameters, the result is this `AFError`.
     ///
     /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {

@@ -15,11 +15,11 @@ extension DownloadRequest {
     ///
     /// If the download can be resumed, the data for resuming is stored in a second file, such as `.name.part.resume`.
     /// With ``file(_:options:)`` and ``DownloadRequest/Options/automaticallyResume``, a later process finds this file
-    /// and resumes the download. Except for downloads in parts, Bluebonnet does not flush written bytes to the disk
-    /// (`fsync`), so a file can be incomplete after a power failure.
+    /// and resumes the download. Bluebonnet does not flush written bytes to the disk (`fsync`), except in parallel
+    /// downloads. A file can therefore be incomplete after a power failure.
     ///
-    /// The permissions of the file depend on the umask of the process. Only the owner can read the partial file in the
-    /// temporary directory, and the file of ``temporary``.
+    /// The permissions of the file depend on the umask of the process. Two files can be read
+    /// only by the owner: a partial file in the temporary directory, and a file that is downloaded to ``temporary``.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)

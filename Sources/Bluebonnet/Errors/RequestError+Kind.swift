@@ -247,7 +247,7 @@ extension RequestError {
             case .loop(let url): "the request is redirected in a circle, back to \(url)"
             case .insecure(let url): "a redirect from https leads to \(url)"
             case .invalidLocation(let text): "the redirect's location \(text.debugDescription) cannot be requested"
-            case .bodyNotReplayable: "the body cannot be sent again to where the request is redirected"
+            case .bodyNotReplayable: "the body cannot be sent again to the target of the redirect"
             case .invalidRequest: "the redirect handler gave a request that cannot be sent"
             }
         }

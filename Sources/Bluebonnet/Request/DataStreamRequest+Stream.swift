@@ -24,13 +24,13 @@ extension DataStreamRequest {
             if case .stream(let result) = event { result } else { nil }
         }
 
-        /// The value for a part of the body, or `nil` for an error or the completion.
+        /// The value of the event; `nil` if the event is an error or the completion.
         public var value: Success? { try? result?.get() }
 
-        /// The error for a part of the body, or `nil` for a value or the completion.
+        /// The error if a part of the body could not be serialized; `nil` if the event is a value or the completion.
         public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
 
-        /// The completion, or `nil` for a value or an error.
+        /// The completion; `nil` if the event is a value or an error.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
     }
 

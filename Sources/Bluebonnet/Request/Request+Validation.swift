@@ -24,8 +24,8 @@ extension Request {
     /// Adds validators for status codes from 200 to 299 and for the content types in the request's `Accept` field.
     ///
     /// If the request itself has no `Accept` field, every content type is accepted. The content type of a response
-    /// without a body is not checked. For a stream or a download, the body is not received yet. Bluebonnet then assumes
-    /// that there is no body only if the method is HEAD, the status code is 204 or 304, or `Content-Length` is 0.
+    /// without a body is not checked. For a stream or a download, the validators run before the body is received.
+    /// Bluebonnet then assumes that there is no body only if the method is HEAD, the status code is 204 or 304, or `Content-Length` is 0.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult

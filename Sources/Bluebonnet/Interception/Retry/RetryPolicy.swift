@@ -237,7 +237,8 @@ extension RequestRetrier where Self == RetryPolicy {
 
 /// Retries only requests that fail because their connection is lost.
 ///
-/// A connection is lost if it is closed or reset before the response is complete. The policy does not retry requests
+/// A connection is lost if it is closed or reset before the response is complete. With HTTP/3, a connection that cannot
+/// be made is also retried: its error is `.connection(.http3)`, too. The policy does not retry requests
 /// because of the status code of the response. All other rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that makes the decisions.

@@ -145,8 +145,8 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
     ///
-    /// With another decoder, each line can contain a value in another format. Blank lines are skipped. The
-    /// values are decoded in the Swift task that runs the loop.
+    /// If you pass a `decoder` for another format, each line can contain a value in this format. Blank lines are
+    /// skipped. The values are decoded in the Swift task that runs the loop.
     ///
     /// The loop throws a ``RequestError`` and ends in these cases:
     ///
