@@ -9,7 +9,7 @@ enum CacheInspector {
         guard CommandLine.arguments.count > 1 else { return try await demonstrate() }
         let directory = URL(filePath: CommandLine.arguments[1], directoryHint: .isDirectory)
         // snippet.list
-        let cache = ResponseCache(memoryCapacity: 0, directory: directory)
+        let cache = ResponseCache(diskCapacity: 100 * 1024 * 1024, directory: directory)
         for await entry in cache.entries() {
             let state = entry.freshness > .zero ? "fresh for \(entry.freshness)" : "stale"
             print("\(entry.statusCode) \(entry.url): \(entry.size) bytes, \(entry.age) old, \(state)")
@@ -20,6 +20,7 @@ enum CacheInspector {
     static func removeStaleAndLargeResponses(_ cache: ResponseCache) async {
         // snippet.remove
         await cache.remove { entry in entry.freshness < .zero || entry.size > 1_000_000 }
+        await cache.remove { entry in entry.url.host() == "api.example.com" }
         // snippet.end
     }
 

@@ -55,6 +55,10 @@ enum Caching {
         let kept = try await session.request(request).serializingString().value
         // snippet.end
         print(latest == kept)
+        // snippet.alone
+        let own = session.request(server.url("/news")) { $0.allowsCollapsing = false }
+        // snippet.end
+        print(try await own.serializingString().value == kept)
     }
 
     static func decide(_ session: Session, _ server: LocalServer) async throws {

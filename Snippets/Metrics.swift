@@ -24,7 +24,6 @@ enum Metrics {
         for path in ["/old", "/missing"] {
             _ = await session.request(server.url(path)).validate().serializingJSON().response
         }
-        await session.shutdown()
 
         // snippet.snapshot
         for series in metrics.snapshot() where series.instrument == .requestDuration {
@@ -33,7 +32,8 @@ enum Metrics {
         }
         // snippet.end
         try write(metrics, to: FileManager.default.temporaryDirectory.appendingPathComponent("bluebonnet.prom"))
-        try await serve(metrics)
+        try await serve(metrics, of: session)
+        await session.shutdown()
         await logs(server.url)
     }
 
@@ -44,12 +44,12 @@ enum Metrics {
     }
     // snippet.end
 
-    static func serve(_ metrics: MetricsMonitor) async throws {
+    static func serve(_ metrics: MetricsMonitor, of session: Session) async throws {
         // Your own server takes the place of the server for tests.
         // snippet.serve
         let server = try await LocalServer { router in
             router.get("/metrics") { _ in
-                metrics.record(await Session.default.connectionCounts())
+                metrics.record(await session.connectionCounts())
                 return .text(
                     metrics.prometheusText(),
                     headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"])

@@ -29,12 +29,13 @@ enum Production {
     static func session(_ metrics: MetricsMonitor) -> Session {
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
-        configuration.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(10), total: .seconds(60))
+        configuration.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(10))
         let libcurl = CurlTransport(configuration: configuration)
         let hedging = HedgingTransport(libcurl, policy: .init(delay: .milliseconds(200)))
         return Session(
             configuration: configuration,
-            interceptor: Interceptor(adapters: [TraceInterceptor()], retriers: [RetryPolicy()]),
+            interceptor: Interceptor(
+                adapters: [TraceInterceptor()], interceptors: [RetryPolicy(budget: .perHost())]),
             eventMonitors: [metrics], transport: CircuitBreaker(hedging))
     }
     // snippet.end

@@ -18,7 +18,8 @@ enum Traces {
             // snippet.service
             router.get("/orders") { request in
                 // All requests in the closure belong to the trace of the received request.
-                try await TraceContext.$current.withValue(TraceContext(headers: request.headers)) {
+                let context = TraceContext(headers: request.headers) ?? .newTrace()
+                return try await TraceContext.$current.withValue(context) {
                     .text(try await session.request(stock.url("/tea")).serializingString().value)
                 }
             }

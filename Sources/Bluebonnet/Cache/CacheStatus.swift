@@ -23,6 +23,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The reason why the cache sent the request to the server; `nil` if the stored response was used.
+    ///
+    /// For a request that waited for the response to another request, this is the reason why it waited.
     public internal(set) var forward: Forward?
 
     /// The status code of the server's response; `nil` if there is none.
@@ -53,7 +55,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         self.isCollapsed = isCollapsed
     }
 
-    /// Whether the stored response was used without a request to the server.
+    /// Whether the stored response was used without a request to the server; `false` if ``isCollapsed`` is `true`.
     public var isHit: Bool { forward == nil }
 
     /// The member of a `Cache-Status` field, such as `Bluebonnet; hit; ttl=30`.

@@ -59,8 +59,12 @@ extension HTTPRequest {
         /// RFC 9111 §3 allows the storage.
         case reloadIgnoringCache
         /// Uses a stored response of any age, or sends the request if there is no stored response.
+        ///
+        /// A response with `no-cache` or `must-revalidate` is used, too.
         case returnCacheElseLoad
         /// Uses a stored response of any age, and never uses the network.
+        ///
+        /// A response with `no-cache` or `must-revalidate` is used, too.
         ///
         /// If there is no stored response, the request fails with `.cache(.notStored)`. These requests cannot receive a
         /// stored response, and always fail with this error:

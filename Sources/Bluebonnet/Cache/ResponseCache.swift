@@ -320,7 +320,10 @@ public final class ResponseCache: Sendable {
 extension ResponseCache {
     /// The statistics and the current size of a cache.
     public struct Statistics: Hashable, Sendable {
-        /// The number of requests that received a stored response without network access.
+        /// The number of requests that received a stored response without network access of their own.
+        ///
+        /// This includes requests that waited for the response to an equal request, and stale responses that are
+        /// validated in the background.
         public internal(set) var hits = 0
         /// The number of requests that received a stored response after the server had validated the response.
         public internal(set) var validations = 0

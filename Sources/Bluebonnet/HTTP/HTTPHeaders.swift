@@ -257,7 +257,7 @@ extension HTTPHeader: Hashable {
         left.name.isSameIgnoringCase(as: right.name) && left.value == right.value
     }
 
-    /// Hashes the value and, without regard to ASCII case, the name.
+    /// Hashes the name and the value. The ASCII case of the name is ignored.
     ///
     /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) {

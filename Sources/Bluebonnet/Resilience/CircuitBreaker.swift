@@ -31,11 +31,12 @@ public final class CircuitBreaker: WrappingTransport {
         ///
         /// A further key replaces the least recently used key.
         public var maximumKeys = 1000
-        /// Returns the key of a request, for example the value of a tag; the host and the port of the URL by default.
+        /// A closure that returns the key of a request, for example the value of a tag; the host and the port of the URL
+        /// by default.
         ///
         /// The closure runs when the request is passed to the transport. It must return quickly.
         public var key: @Sendable (_ request: HTTPRequest) -> String = { $0.hostAndPort }
-        /// Returns what an outcome says about the server; ``Verdict/init(on:)`` by default.
+        /// A closure that returns the verdict on the server after an exchange; ``Verdict/init(on:)`` by default.
         ///
         /// The closure runs on a thread that the transport chooses. It must return quickly and must not block.
         public var verdict: @Sendable (_ outcome: ExchangeOutcome) -> Verdict = { Verdict(on: $0) }
@@ -69,9 +70,8 @@ public final class CircuitBreaker: WrappingTransport {
         /// Creates the usual verdict on an outcome.
         ///
         /// A failure is a status code from 500 to 599, a failed or lost connection, a truncated response, or an
-        /// exceeded time limit. The
-        /// limits ``Timeouts/queue`` and ``Timeouts/pool`` do not count. Every other response is a success. Other
-        /// errors are ignored.
+        /// exceeded time limit. The limits ``Timeouts/queue`` and ``Timeouts/pool`` do not count. Every other response
+        /// is a success. Other errors are ignored.
         ///
         /// - Parameter outcome: The outcome of an exchange.
         public init(on outcome: ExchangeOutcome) {

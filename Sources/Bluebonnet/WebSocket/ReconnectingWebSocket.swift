@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// let feed = session.reconnectingWebSocket("wss://example.com/feed")
 /// for try await event in feed.events {
 ///     switch event {
-///     case .opened(let task): try await task.send("subscribe")
+///     case .opened(let task): try? await task.send("subscribe")  // After a failure, `.disconnected` follows.
 ///     case .message(let message): print(message)
 ///     case .disconnected(let error, let delay): print("lost", error as Any, "next attempt in", delay)
 ///     }

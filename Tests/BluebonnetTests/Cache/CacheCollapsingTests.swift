@@ -187,6 +187,18 @@ struct CacheCollapsingTests {
         for one in started[1...] { #expect(await one.outcome.body == Data("hello".utf8)) }
     }
 
+    @Test func `equal requests that are answered by a file are hits`() async throws {
+        let directory = try TestDirectory()
+        let scene = CacheTestSession(memoryCapacity: 0, directory: directory.url) { _ in
+            .text("hello", headers: Self.minute)
+        }
+        _ = await scene.answer()
+        scene.clock.advance(by: 1)
+        let tasks = (0..<50).map { _ in scene.session.request(scene.url()).serializingData() }
+        for task in tasks { #expect(await task.response.cacheStatus?.description == "Bluebonnet; hit; ttl=59") }
+        #expect(scene.transport.requestCount == 1)
+    }
+
     @Test func `a suspended leader holds no follower`() async throws {
         let scene = Scene()
         let started = try (0..<10).map { _ in try scene.start() }

@@ -57,6 +57,8 @@ final class CachingExchange: Exchange {
 
     private struct Wait: Sendable {
         let reason: CacheStatus.Forward
+        /// The beginning of the wait by the cache's clock.
+        let time: Date
         let began = ContinuousClock.now
         var timer: Task<Void, Never>?
     }
@@ -95,7 +97,7 @@ final class CachingExchange: Exchange {
         let decision = decision(cache.inMemory(cacheRequest))
         guard let reason = decision.forward, sharesFetch else { return lookUp(decision) }
         // The leader looks up again, because the earlier leader may have stored a response meanwhile.
-        wait.withLock { $0 = Wait(reason: reason) }
+        wait.withLock { $0 = Wait(reason: reason, time: cache.now()) }
         if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
             wait.withLock { $0 = nil }
             lookUp(self.decision(cache.inMemory(cacheRequest)))
@@ -181,7 +183,9 @@ final class CachingExchange: Exchange {
 
     /// Delivers a stored response.
     private func answer(with entry: StoredResponse, _ inTask: Bool) {
-        let (now, reason) = (cache.now(), wait.withLock { $0?.reason })
+        // A response that was stored before the wait is an ordinary hit: the leader has found it in a file.
+        let (now, waited) = (cache.now(), wait.withLock { $0 })
+        let reason = waited.flatMap { entry.responseTime >= $0.time ? $0.reason : nil }
         cache.count { $0.hits += 1 }
         let status = CacheStatus(forward: reason, ttl: entry.ttl(at: now), isCollapsed: reason != nil)
         found(HeldResponse(entry, to: cacheRequest, at: now, status: status) ?? .notStored, inTask: inTask)

@@ -46,7 +46,8 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default base of the exponential backoff: 2.
     public static let defaultExponentialBackoffBase: UInt = 2
 
-    /// The default of ``exponentialBackoffScale``: 0.5 seconds before the first retry, without jitter.
+    /// The default of ``exponentialBackoffScale``: 0.5. The delay before the first retry is 0.5 seconds before the jitter
+    /// is applied.
     public static let defaultExponentialBackoffScale = 0.5
 
     /// The default maximum of the computed delay: 30 seconds.
