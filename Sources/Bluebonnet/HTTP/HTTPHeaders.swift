@@ -257,7 +257,9 @@ extension HTTPHeader: Hashable {
         left.name.isSameIgnoringCase(as: right.name) && left.value == right.value
     }
 
-    /// Hashes the name and the value. The ASCII case of the name is ignored.
+    /// Hashes the name and the value.
+    ///
+    /// The ASCII case of the name is ignored.
     ///
     /// - Parameter hasher: The hasher to use.
     public func hash(into hasher: inout Hasher) {

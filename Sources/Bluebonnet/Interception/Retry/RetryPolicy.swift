@@ -46,8 +46,9 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default base of the exponential backoff: 2.
     public static let defaultExponentialBackoffBase: UInt = 2
 
-    /// The default of ``exponentialBackoffScale``: 0.5. The delay before the first retry is 0.5 seconds before the jitter
-    /// is applied.
+    /// The default of ``exponentialBackoffScale``: 0.5.
+    ///
+    /// The delay before the first retry is then 0.5 seconds before the jitter is applied.
     public static let defaultExponentialBackoffScale = 0.5
 
     /// The default maximum of the computed delay: 30 seconds.
