@@ -186,7 +186,7 @@ extension EventMonitor {
         _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse, data: Data?,
         withResult result: Request.ValidationResult
     ) {}
-    /// Calls the method `request(_:didParseResponse:)` for a value of any type.
+    /// Passes the response to the generic overload of this method.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
         func report<Value: Sendable>(_ response: DataResponse<Value, AFError>, to monitor: some EventMonitor) {
             monitor.request(request, didParseResponse: response)
@@ -215,7 +215,7 @@ extension EventMonitor {
         _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
         fileURL: URL?, withResult result: Request.ValidationResult
     ) {}
-    /// Calls the method `request(_:didParseResponse:)` for a value of any type.
+    /// Passes the response to the generic overload of this method.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
         func report<Value: Sendable>(_ response: DownloadResponse<Value, AFError>, to monitor: some EventMonitor) {
             monitor.request(request, didParseResponse: response)

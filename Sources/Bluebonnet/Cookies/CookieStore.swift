@@ -4,13 +4,12 @@ public import FoundationEssentials
 /// Reads, sets, deletes, loads and saves the cookies of a session.
 ///
 /// A session stores and sends cookies automatically. Use the store to access the cookies yourself. You can keep the
-/// store and use it from any task. The store reads and changes the cookies on the caller's thread. After the session
-/// was shut down or released, the methods throw `.sessionShutDown`.
+/// store and use it from any task. The store reads and changes the cookies on the caller's thread. After a session with
+/// cookies was shut down or released, the methods throw `.sessionShutDown`.
 ///
 /// A session has no cookies if its policy is ``Session/Configuration/Cookies/Policy-swift.enum/never``, or if its
 /// transport does not support cookies. In this case, reading returns an empty array, deleting does nothing, and setting
-/// a valid cookie throws `.cookies(.disabled)`. The methods behave in the same way after the session was shut down or
-/// released.
+/// a valid cookie throws `.cookies(.disabled)`. A shutdown of such a session does not change this.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 

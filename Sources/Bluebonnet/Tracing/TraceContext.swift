@@ -20,7 +20,7 @@ public struct TraceContext: Hashable, Sendable, Described {
     public var isSampled: Bool
     /// Whether the right half of the trace's identifier is random (Level 2 of the specification).
     public let isRandom: Bool
-    /// The values of tracing systems.
+    /// The data that tracing systems add to the trace, from the `tracestate` field.
     public var state: TraceState
 
     /// The tag for the context to which a request belongs.

@@ -35,8 +35,8 @@ public struct WebSocketReconnection: Hashable, Sendable {
     ///   - reconnectionTime: The time before a new connection; 3 seconds by default.
     ///   - maximumReconnectionDelay: The maximum time after several failed attempts; 30 seconds by default.
     ///   - maximumAttempts: The maximum number of failed attempts in a row; `nil`, the default, for no limit.
-    ///   - finalCloseCodes: The close codes of the server that end the loop; ``refusals`` and `normalClosure` by
-    ///     default.
+    ///   - finalCloseCodes: The close codes of the server after which the socket does not connect again;
+    ///     ``refusals`` and `normalClosure` by default.
     public init(
         reconnectionTime: Duration = .seconds(3), maximumReconnectionDelay: Duration = .seconds(30),
         maximumAttempts: Int? = nil, finalCloseCodes: Set<WebSocketCloseCode> = refusals.union([.normalClosure])
