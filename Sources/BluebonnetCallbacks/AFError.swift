@@ -299,8 +299,8 @@ extension AFError {
     }
     /// The URL of the downloaded file that could not be moved.
     ///
-    /// If no file could be created at the destination, for example because a file already exists, this property is the
-    /// URL of the temporary directory.
+    /// If the file could not be created at the destination, for example because another file already exists there, this
+    /// property is the URL of the temporary directory.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// The URL of the destination to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }

@@ -112,7 +112,7 @@ extension LocalServer {
         let exchange: ExchangeID
         let sent: ByteCount
 
-        /// The number of bytes of the body that the socket of the server has accepted so far.
+        /// The number of bytes of the response body that the server has written to its socket so far.
         ///
         /// The number does not include the framing of a chunked body.
         ///

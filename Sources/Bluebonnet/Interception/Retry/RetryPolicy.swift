@@ -311,12 +311,12 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 
 /// A limit on the retries of many requests together, so that retries do not overload a failing server.
 ///
-/// The budget is a number of retries. The first attempt of each request adds a fraction to the number, 0.1 by default.
+/// The budget is a number of retries, which begins at 10 by default. The first attempt of each request adds a fraction to the number, 0.1 by default.
 /// Each retry subtracts 1. If the number is less than 1, the policy does not retry requests.
 ///
 /// For example, assume that a server fails every request. Without a budget, the default retry limit of 2 triples the
-/// number of requests that the server receives. With the default budget, the server receives at most 10% more requests,
-/// after the initial 10 retries have been used.
+/// number of requests that the server receives. With the default budget, the server receives at most 10% more requests
+/// after the first 10 retries.
 ///
 /// All copies of a policy share its budget, and several policies can share one budget. A policy adds to the budget only
 /// if it is used as an adapter and a retrier. For this, pass the policy to ``Session``'s `interceptor:` or to

@@ -194,7 +194,7 @@ public struct ExchangeRecord: Sendable, Identifiable {
     /// Metrics are available when the exchange has ended. If the exchange did not use the network, there are no
     /// metrics.
     public var metrics: TransferMetrics?
-    /// The source of the response, which is known when the exchange has ended: the server or the session's cache.
+    /// Whether the response came from the server or from the session's cache; known when the exchange has ended.
     public var source: ResponseSource = .network
     /// The way in which the session's cache handled the request, which is known when the exchange has ended; `nil` if
     /// the session has no cache.

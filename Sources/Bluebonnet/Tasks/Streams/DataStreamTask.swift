@@ -247,7 +247,7 @@ extension DataStreamTask {
             ///
             /// - Returns: The next piece, or `nil` at the end of the body.
             /// - Throws: The error of the request. The error is `.cancelled` if the current Swift task is cancelled,
-            ///   and `.bodyAlreadyRead` if the loop began too late.
+            ///   and `.bodyAlreadyRead` if another reader had read the beginning of the body before the loop began.
             public mutating func next() async throws(RequestError) -> Data? {
                 try await reader.next()
             }
@@ -257,7 +257,7 @@ extension DataStreamTask {
             /// - Parameter actor: The actor that the caller is isolated to.
             /// - Returns: The next piece, or `nil` at the end of the body.
             /// - Throws: The error of the request. The error is `.cancelled` if the current Swift task is cancelled,
-            ///   and `.bodyAlreadyRead` if the loop began too late.
+            ///   and `.bodyAlreadyRead` if another reader had read the beginning of the body before the loop began.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> Data? {
