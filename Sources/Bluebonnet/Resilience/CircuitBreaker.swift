@@ -31,8 +31,8 @@ public final class CircuitBreaker: WrappingTransport {
         ///
         /// A further key replaces the least recently used key.
         public var maximumKeys = 1000
-        /// A closure that returns the key of a request, for example the value of a tag; the host and the port of the URL
-        /// by default.
+        /// A closure that returns the key of a request, for example the value of a tag; the host and the port of the
+        /// URL by default.
         ///
         /// The closure runs when the request is passed to the transport. It must return quickly.
         public var key: @Sendable (_ request: HTTPRequest) -> String = { $0.hostAndPort }

@@ -105,9 +105,9 @@ public actor Session {
     ///
     /// A task that makes many requests one after another can prefer this executor, with `withTaskExecutorPreference`.
     /// Each request then needs two fewer thread switches. The task must not block, because it runs on the transport's
-    /// thread. If the transport has several event loops, the executor belongs to the first event loop. Requests that run
-    /// on other event loops need the usual thread switches. While the session is otherwise idle, requests that are made one after another run on the
-    /// first event loop.
+    /// thread. If the transport has several event loops, the executor belongs to the first event loop. Requests that
+    /// run on other event loops need the usual thread switches. While the session is otherwise idle, requests that are
+    /// made one after another run on the first event loop.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
 
     // MARK: All requests

@@ -18,8 +18,8 @@ public struct TraceInterceptor: RequestInterceptor {
     /// A closure that begins the span of an exchange.
     ///
     /// The closure receives the request and the context of the parent span. If the new span is the first of its trace,
-    /// there is no parent span, and ``TraceContext/hasSpan`` of this context is `false`. The closure runs directly before the request is passed
-    /// to the transport. It must return quickly.
+    /// there is no parent span, and ``TraceContext/hasSpan`` of this context is `false`. The closure runs directly
+    /// before the request is passed to the transport. It must return quickly.
     public typealias SpanStart = @Sendable (_ request: HTTPRequest, _ parent: TraceContext) -> TraceSpan
 
     fileprivate let begin: SpanStart

@@ -90,7 +90,8 @@ struct CacheRequest: Sendable {
     /// Returns bytes that identify the request's values of the fields that select a response.
     ///
     /// The values may be secrets, so only their digest is stored. It also includes the settings that determine the
-    /// resource of the URL and the coding of its body. If the request has none of the fields, the bytes are their names.
+    /// resource of the URL and the coding of its body. If the request has none of the fields, the bytes are their
+    /// names.
     func selector(for varyFields: VaryFields) -> Data {
         var hasValues = !view.isEmpty
         var text = hasValues ? "\(view)\u{0}\u{0}" : ""

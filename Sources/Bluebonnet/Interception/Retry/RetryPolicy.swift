@@ -311,8 +311,9 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 
 /// A limit on the retries of many requests together, so that retries do not overload a failing server.
 ///
-/// The budget is a number of retries, which begins at 10 by default. The first attempt of each request adds a fraction to the number, 0.1 by default.
-/// Each retry subtracts 1. If the number is less than 1, the policy does not retry requests.
+/// The budget is a number of retries, which begins at 10 by default. The first attempt of each request adds a fraction
+/// to the number, 0.1 by default. Each retry subtracts 1. If the number is less than 1, the policy does not retry
+/// requests.
 ///
 /// For example, assume that a server fails every request. Without a budget, the default retry limit of 2 triples the
 /// number of requests that the server receives. With the default budget, the server receives at most 10% more requests
