@@ -27,7 +27,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     /// The base of the delay; the delay is the base to the power of the number of previous retries, multiplied by the
     /// scale.
     public let exponentialBackoffBase: UInt
-    /// The scale of the delay, in seconds.
+    /// The factor in seconds by which the power of the base is multiplied.
     public let exponentialBackoffScale: Double
     /// The methods of requests that are retried.
     public let retryableHTTPMethods: Set<HTTPMethod>

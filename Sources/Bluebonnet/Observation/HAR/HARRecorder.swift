@@ -34,7 +34,7 @@ public final class HARRecorder: WrappingTransport {
 
     /// Creates a recorder.
     ///
-    /// The recorder keeps up to `maximumEntries` times twice `maximumBodyBytes` in memory.
+    /// Each entry has up to `maximumBodyBytes` of the request body, and as many of the response body.
     ///
     /// - Parameters:
     ///   - transport: The transport that sends the requests; `nil`, the default, for a ``CurlTransport`` with the
