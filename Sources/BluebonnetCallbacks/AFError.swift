@@ -259,7 +259,7 @@ extension AFError {
         }
     }
 
-    /// The invalid URL, or the URL because of which a multipart form could not be encoded; `nil` for other errors.
+    /// The invalid URL, or the URL that caused the encoding of a multipart form to fail; `nil` for other errors.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)

@@ -16,8 +16,8 @@ nonisolated extension DataStreamRequest {
     /// This method starts the request if the session's `startRequestsImmediately` is `true` and the request is not
     /// suspended.
     ///
-    /// The handler receives the next piece after the call for the current piece has returned. A slow handler therefore
-    /// slows down the transfer, and memory use stays bounded. The size of the pieces depends on the network.
+    /// The handler receives the next piece only after the call for the current piece has returned. A slow handler
+    /// therefore slows down the transfer, and memory use stays bounded. The size of the pieces depends on the network.
     ///
     /// A request can have several handlers. Add them before the first bytes are delivered. A later handler receives
     /// only the completion, with an error of the kind `.bodyAlreadyRead`. To add several handlers reliably, use a

@@ -2,7 +2,7 @@ public import Bluebonnet
 public import Dispatch
 
 nonisolated extension Session {
-    /// Creates a request that opens a WebSocket; the same as
+    /// Creates a request that opens a WebSocket, with the same effect as
     /// ``Bluebonnet/Session/webSocket(_:protocols:headers:configuration:interceptor:requestModifier:)``.
     public func webSocketRequest(
         to url: any URLConvertible, protocols: [String] = [],
@@ -16,7 +16,8 @@ nonisolated extension Session {
 }
 
 nonisolated extension WebSocketRequest {
-    /// An event of a WebSocket for the handler of ``streamMessageEvents(on:handler:)``, in their order.
+    /// An event of a WebSocket that the handler of ``streamMessageEvents(on:handler:)`` receives; the cases are in the
+    /// order of the events.
     public enum Event<Success: Sendable, Failure: Error>: Sendable {
         /// The server has accepted the WebSocket, and has chosen this subprotocol.
         case connected(protocol: String?)

@@ -57,7 +57,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var requestDidCreateUploadable: ((UploadRequest, UploadRequest.Uploadable) -> Void)?
     /// The body of an upload could not be created.
     open var requestDidFailToCreateUploadableWithError: ((UploadRequest, AFError) -> Void)?
-    /// An exchange whose body comes from a stream begins; this separate stream reads the same body.
+    /// An exchange that uploads a stream begins; the closure receives a separate stream with the same body.
     open var requestDidProvideInputStream: ((UploadRequest, InputStream) -> Void)?
     /// The body of a download is complete, and its file was saved or an error occurred.
     open var requestDidFinishDownloadingUsingTaskWithResult:
@@ -81,15 +81,15 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     open var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
     /// The `Session` was released; the error is `nil`.
     open var sessionDidBecomeInvalidWithError: ((URLSession, (any Error)?) -> Void)?
-    /// The server rejected the credential of the request, or responded with 401.
+    /// The server sent a challenge for the credential of the request, or the response is a 401.
     ///
-    /// An answer to the challenge has no effect. The method is called once, when the exchange has ended.
+    /// An answer to the challenge has no effect. The closure is called once, when the exchange has ended.
     open var taskDidReceiveChallenge: ((URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
     /// A part of the body was sent.
     ///
     /// The expected number of bytes is -1 if it is unknown.
     open var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
-    /// An exchange whose body comes from a stream begins.
+    /// An exchange that uploads a stream begins.
     open var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> Void)?
     /// Never called, because requests do not wait for a network.
     open var taskIsWaitingForConnectivity: ((URLSession, URLSessionTask) -> Void)?

@@ -38,7 +38,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     // MARK: Responses
 
-    /// Calls a closure with the response, whose value is the unchanged body; `nil` if the body is empty.
+    /// Calls a closure with the response, whose value is the unchanged body, or `nil` if the body is empty.
     ///
     /// - Parameters:
     ///   - queue: The queue on which the closure is called; the main queue by default.

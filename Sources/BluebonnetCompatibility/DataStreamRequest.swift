@@ -41,7 +41,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// Returns a stream from which the body can be read, and starts the request.
     ///
-    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 1,024 by default.
+    /// - Parameter bufferSize: The number of unread bytes at which the stream stops receiving bytes; 1,024 by default.
     /// - Returns: The stream.
     public func asInputStream(bufferSize: Int = 1_024) -> InputStream? {
         defer { resume() }

@@ -5,9 +5,9 @@ public import FoundationNetworking
 // Safety: all stored properties are constants of `Sendable` types.
 /// A request that stores the body of the response in a file.
 public final class DownloadRequest: Request, @unchecked Sendable {
-    /// The options for saving the file of a download at its destination.
+    /// The options for saving a downloaded file at its destination.
     public typealias Options = Bluebonnet.DownloadRequest.Options
-    /// A closure that returns the destination of the file of a download, and the options for saving the file.
+    /// A closure that returns the destination of a downloaded file, and the options for saving the file.
     public typealias Destination =
         @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: Options)
     /// A closure that decides whether a response is valid.

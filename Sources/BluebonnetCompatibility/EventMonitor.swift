@@ -63,9 +63,9 @@ public protocol EventMonitor: Sendable {
     func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be created.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
-    /// An exchange whose body comes from a stream begins; this separate stream reads the same body.
+    /// An exchange with a streamed request body begins; `stream` is a separate stream with the same body.
     func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
-    /// The body of a download is complete, and its file was saved or an error occurred.
+    /// The body of a download is complete; the result is the URL of the saved file, or an error.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask, with result: Result<URL, AFError>
     )
@@ -91,7 +91,7 @@ public protocol EventMonitor: Sendable {
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
     /// The whole body of a data request was received; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
-    /// The `Session` was released; the session is `URLSession.shared`, and the error is `nil`.
+    /// The `Session` of this library was released; `session` is `URLSession.shared`, and the error is `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
     /// The server sent a challenge for the credential of the request, or the response is a 401; the session is
     /// `URLSession.shared`.
@@ -105,7 +105,7 @@ public protocol EventMonitor: Sendable {
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     )
-    /// An exchange whose body comes from a stream begins; the session is `URLSession.shared`.
+    /// An exchange with a streamed request body begins; the session is `URLSession.shared`.
     func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask)
     /// Never called, because requests do not wait for a network.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)

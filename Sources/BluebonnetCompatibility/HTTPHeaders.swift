@@ -35,7 +35,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
 
     /// Creates a collection from `Bluebonnet.HTTPHeaders`.
     ///
-    /// - Parameter fields: The fields. Repeated fields are kept.
+    /// - Parameter fields: The fields. Unlike the other initializers, this initializer keeps repeated fields.
     public init(fields: Bluebonnet.HTTPHeaders) {
         self.fields = fields
     }
@@ -64,7 +64,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     /// - Parameter header: The field.
     public mutating func update(_ header: HTTPHeader) { fields.update(header) }
 
-    /// Removes the field with a name.
+    /// Removes the field with the given name.
     ///
     /// - Parameter name: The field's name.
     public mutating func remove(name: String) { fields.remove(name: name) }

@@ -2,7 +2,7 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// The state of the request that an adapter changes.
+/// The identifier and the session of the request that an adapter changes.
 public struct RequestAdapterState: Sendable {
     /// The identifier of the request.
     public let requestID: UUID

@@ -85,7 +85,8 @@ open class ServerTrustManager: @unchecked Sendable {
     /// Returns the evaluator of a host.
     ///
     /// - Parameter host: The host.
-    /// - Returns: The evaluator; `nil` if the host has no evaluator. The system's trusted certificates then decide.
+    /// - Returns: The evaluator; `nil` if the host has no evaluator. The server is then checked against the system's
+    ///   trusted certificates.
     /// - Throws: `AFError.serverTrustEvaluationFailed` if the server must be refused.
     open func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
         do {

@@ -7,7 +7,7 @@ public protocol ParameterEncoder: Sendable {
     /// Encodes parameters.
     ///
     /// - Parameters:
-    ///   - parameters: The parameters; `nil` returns the request unchanged.
+    ///   - parameters: The parameters. With `nil`, the request is returned unchanged.
     ///   - request: The request.
     /// - Returns: The request with the parameters.
     /// - Throws: An error if the parameters cannot be encoded.

@@ -25,7 +25,7 @@ extension Request {
         base.downloadProgressUpdates(bufferingPolicy: .init(bufferingPolicy)).mapped { Progress($0) }
     }
 
-    /// Returns a sequence of the request of each attempt, without the requests of redirects.
+    /// Returns a sequence that contains the request of each attempt, but not the requests of redirects.
     ///
     /// - Parameter bufferingPolicy: The policy for values that the loop has not read yet; all values are kept by
     ///   default.

@@ -6,8 +6,8 @@ public import FoundationNetworking
 // that have subclasses.
 /// A request with Alamofire's interface.
 ///
-/// A `Request` is a view of a request of `Bluebonnet`. The request of `Bluebonnet` does the work, and lives until it
-/// has ended. Two views of the same request are equal.
+/// A `Request` is a view of a request from the module `Bluebonnet`. The request from `Bluebonnet` does the work, and
+/// lives until it has ended. Two views of the same request are equal.
 public class Request: @unchecked Sendable {
     /// The state of a request.
     public typealias State = RequestState
@@ -15,10 +15,10 @@ public class Request: @unchecked Sendable {
     public typealias ValidationResult = Result<Void, any Error>
     /// A closure that is called with the progress of a body.
     public typealias ProgressHandler = @Sendable (_ progress: Progress) -> Void
-    /// The decision whether the body of a response is received.
+    /// The decision on whether the body of a response is received.
     public typealias ResponseDisposition = BluebonnetCallbacks.ResponseDisposition
 
-    /// The request of `Bluebonnet` that does the work.
+    /// The request from the module `Bluebonnet`, which does the work.
     public let base: any Bluebonnet.Request
     /// The identifier of the request.
     public let id: UUID
@@ -50,7 +50,7 @@ public class Request: @unchecked Sendable {
     public var state: State { base.state }
     /// Whether the request has not been started.
     public var isInitialized: Bool { base.isInitialized }
-    /// Whether the request runs.
+    /// Whether the request is running.
     public var isResumed: Bool { base.isResumed }
     /// Whether the request is suspended.
     public var isSuspended: Bool { base.isSuspended }
@@ -83,7 +83,9 @@ public class Request: @unchecked Sendable {
     ///
     /// If an adapter failed, this request was not sent.
     public var request: URLRequest? { lastRequest }
-    /// The requests of the attempts that were sent.
+    /// The requests that were sent, one for each attempt.
+    ///
+    /// The requests of redirects are not included.
     public var performedRequests: [URLRequest] { base.attempts.map { URLRequest($0) } }
     /// The latest response.
     public var response: HTTPURLResponse? { (base.response ?? latest.withLock(\.response))?.urlResponse }
@@ -221,8 +223,8 @@ public class Request: @unchecked Sendable {
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> S
     ) -> Self where S.Element == String { also { $0.validate(contentType: acceptableContentTypes()) } }
 
-    /// Fails the request if the status code is not from 200 to 299, or if the `Accept` field does not allow the content
-    /// type.
+    /// Fails the request if the status code of the response is not from 200 to 299, or if the `Accept` field of the
+    /// request does not allow the content type of the response.
     @discardableResult public func validate() -> Self { also { $0.validate() } }
 
     // MARK: Handlers

@@ -2,10 +2,10 @@ public import BluebonnetCallbacks
 public import Foundation
 public import FoundationNetworking
 
-/// The response of a `DataRequest` that fails with `AFError`.
+/// The response of a `DataRequest`, with `AFError` as the type of its errors.
 public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 
-/// The response of a `DownloadRequest` that fails with `AFError`.
+/// The response of a `DownloadRequest`, with `AFError` as the type of its errors.
 public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError>
 
 /// The response of a `DataRequest`, with its serialized value or an error.
@@ -118,48 +118,52 @@ extension DownloadResponse: Sendable where Success: Sendable {}
 // MARK: Changing results
 
 extension DataResponse {
-    /// Returns the response with the value that a closure creates from the value.
+    /// Returns a copy of the response, with its value transformed by a closure.
     public func map<NewSuccess>(_ transform: (Success) -> NewSuccess) -> DataResponse<NewSuccess, Failure> {
         with(result.map(transform))
     }
 
-    /// Returns the response with the value that a closure creates from the value, or with the error that the closure
-    /// throws.
+    /// Returns a copy of the response, with its value transformed by a closure that can throw.
+    ///
+    /// If the closure throws an error, the copy contains this error.
     public func tryMap<NewSuccess>(
         _ transform: (Success) throws -> NewSuccess
     ) -> DataResponse<NewSuccess, any Error> { with(result.tryMap(transform)) }
 
-    /// Returns the response with the error that a closure creates from the error.
+    /// Returns a copy of the response, with its error transformed by a closure.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> DataResponse<Success, NewFailure> { with(result.mapError(transform)) }
 
-    /// Returns the response with the error that a closure creates from the error, or with the error that the closure
-    /// throws.
+    /// Returns a copy of the response, with its error transformed by a closure that can throw.
+    ///
+    /// If the closure throws an error, the copy contains this error.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> DataResponse<Success, any Error> { with(result.tryMapError(transform)) }
 }
 
 extension DownloadResponse {
-    /// Returns the response with the value that a closure creates from the value.
+    /// Returns a copy of the response, with its value transformed by a closure.
     public func map<NewSuccess>(_ transform: (Success) -> NewSuccess) -> DownloadResponse<NewSuccess, Failure> {
         with(result.map(transform))
     }
 
-    /// Returns the response with the value that a closure creates from the value, or with the error that the closure
-    /// throws.
+    /// Returns a copy of the response, with its value transformed by a closure that can throw.
+    ///
+    /// If the closure throws an error, the copy contains this error.
     public func tryMap<NewSuccess>(
         _ transform: (Success) throws -> NewSuccess
     ) -> DownloadResponse<NewSuccess, any Error> { with(result.tryMap(transform)) }
 
-    /// Returns the response with the error that a closure creates from the error.
+    /// Returns a copy of the response, with its error transformed by a closure.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> DownloadResponse<Success, NewFailure> { with(result.mapError(transform)) }
 
-    /// Returns the response with the error that a closure creates from the error, or with the error that the closure
-    /// throws.
+    /// Returns a copy of the response, with its error transformed by a closure that can throw.
+    ///
+    /// If the closure throws an error, the copy contains this error.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> DownloadResponse<Success, any Error> { with(result.tryMapError(transform)) }

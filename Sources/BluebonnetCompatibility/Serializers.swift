@@ -103,8 +103,9 @@ extension DataResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 extension StringResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 extension DecodableResponseSerializer: ResponseSerializer, DefaultsOfSerializers {}
 
-/// The defaults of the built-in serializers; this protocol resolves the conflict between two protocols that declare
-/// them.
+/// A protocol with the default values of the built-in serializers.
+///
+/// Two other protocols declare the same default values. This protocol resolves the conflict between them.
 public protocol DefaultsOfSerializers: ResponseSerializer, Bluebonnet.ResponseSerializer {}
 
 extension DefaultsOfSerializers {

@@ -74,8 +74,8 @@ open class Session: @unchecked Sendable {
     ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
     ///     evaluator, the system's trusted certificates decide.
     ///   - redirectHandler: The redirect handler; by default, redirects are followed.
-    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
-    ///     default, all of them are stored.
+    ///   - cachedResponseHandler: The cache handler, which decides whether cacheable responses are stored; by default,
+    ///     all cacheable responses are stored.
     ///   - eventMonitors: The monitors of all requests.
     public convenience init(
         configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
@@ -115,8 +115,8 @@ open class Session: @unchecked Sendable {
     ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
     ///     evaluator, the system's trusted certificates decide.
     ///   - redirectHandler: The redirect handler; by default, redirects are followed.
-    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
-    ///     default, all of them are stored.
+    ///   - cachedResponseHandler: The cache handler, which decides whether cacheable responses are stored; by default,
+    ///     all cacheable responses are stored.
     ///   - eventMonitors: The monitors of all requests.
     public convenience init(
         session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
@@ -142,8 +142,8 @@ open class Session: @unchecked Sendable {
     ///   - serverTrustManager: The manager that assigns trust evaluators to hosts; none by default. Without an
     ///     evaluator, the system's trusted certificates decide.
     ///   - redirectHandler: The redirect handler; by default, redirects are followed.
-    ///   - cachedResponseHandler: The cache handler, which decides whether responses that can be cached are stored; by
-    ///     default, all of them are stored.
+    ///   - cachedResponseHandler: The cache handler, which decides whether cacheable responses are stored; by default,
+    ///     all cacheable responses are stored.
     ///   - eventMonitors: The monitors of all requests.
     ///   - transport: The transport that sends the requests, such as a stub in a test; libcurl by default.
     @_disfavoredOverload  // `.default` means Foundation's configuration

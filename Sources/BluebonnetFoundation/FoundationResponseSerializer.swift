@@ -6,7 +6,7 @@ public import FoundationNetworking
 ///
 /// Bluebonnet calls the serializer only for a response that the validators have accepted. It therefore always passes
 /// `nil` as the `error`. If the request fails, the serializer is not called, and the error of the request does not
-/// change. The `error` parameter exists for serializers that call another serializer.
+/// change. The `error` parameter exists for serializers that pass an error to another serializer.
 public protocol FoundationResponseSerializer<SerializedObject>: SynchronousResponseSerializer {
     /// The type of the value.
     // Declared again, so that the compiler infers the type from the methods of this protocol.
@@ -20,7 +20,8 @@ public protocol FoundationResponseSerializer<SerializedObject>: SynchronousRespo
     ///   - data: The body; `nil` if it is empty.
     ///   - error: The error of the request. Bluebonnet always passes `nil`.
     /// - Returns: The value for the response.
-    /// - Throws: The reason why there is no value. The request fails with this error if no retrier retries it.
+    /// - Throws: The reason why there is no value. The request fails with this error unless a retrier retries the
+    ///   request.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
@@ -35,7 +36,8 @@ public protocol FoundationResponseSerializer<SerializedObject>: SynchronousRespo
     ///   - fileURL: The URL of the downloaded file.
     ///   - error: The error of the request. Bluebonnet always passes `nil`.
     /// - Returns: The value for the response.
-    /// - Throws: The reason why there is no value. The request fails with this error if no retrier retries it.
+    /// - Throws: The reason why there is no value. The request fails with this error unless a retrier retries the
+    ///   request.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject

@@ -217,7 +217,7 @@ extension DownloadRequest {
     ///   - directory: The kind of directory; the documents directory by default.
     ///   - domain: The file system domain to search; the user's home directory by default.
     ///   - options: Options for creating directories and replacing an existing file; none by default.
-    /// - Returns: The destination. If the system has no such kind of directory, the destination is the temporary
+    /// - Returns: The destination. If the system has no directory of this kind, the destination is the temporary
     ///   directory.
     public static func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,

@@ -6,8 +6,8 @@ public import Bluebonnet
 /// when links, addresses, routes or rules change. The manager sends nothing to the host. The status "reachable" means
 /// only that packets can leave the machine. The host may still not respond.
 ///
-/// Do not check the status before you send a request. Send the request. If the request fails, use the status to retry
-/// it or to explain the failure to people. ``OfflineRetrier`` retries requests for you.
+/// Do not check the status before you send a request. Send the request. If the request fails, use the status to decide
+/// on a retry or to explain the failure to the user. ``OfflineRetrier`` retries requests for you.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
@@ -36,7 +36,8 @@ public final class NetworkReachabilityManager: Sendable {
         ///
         /// A link is a network interface of the machine. A link is detected as mobile if its kind is `wwan` or
         /// `rmnet`, if it is a modem without link-layer frames, or if its name begins with `ww`, `rmnet` or `ccmni`. A
-        /// modem on a serial line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not detected.
+        /// modem on a serial line (`ppp0`), a phone's hotspot and a tunnel through a mobile network are not detected as
+        /// mobile.
         public enum ConnectionType: Hashable, Sendable {
             /// Any link that is not detected as mobile, such as a cable, a wireless network, a tunnel or the loopback
             /// interface.

@@ -7,8 +7,10 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         case bypass
         /// The request method cannot be answered by a stored response.
         case method
-        /// There was no stored response for the URL, or only files with responses that the request's fields do not
-        /// select.
+        /// There was no stored response for the URL.
+        ///
+        /// This case also applies if all stored responses for the URL are in files, and the request's fields select
+        /// none of them.
         case uriMiss = "uri-miss"
         /// There were stored responses for the URL, but the request's fields selected none of them.
         case varyMiss = "vary-miss"

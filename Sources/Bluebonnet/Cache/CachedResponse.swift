@@ -45,10 +45,10 @@ extension HTTPRequest {
     /// The request can also have a `Cache-Control` field (RFC 9111 §5.2.1). With ``useProtocolCachePolicy``, all
     /// directives of this field apply. With the other policies, only `no-store` and `only-if-cached` apply.
     ///
-    /// A policy adds the conditions that validate a stored response. The policies ``reloadIgnoringCache`` and
-    /// ``reloadRevalidating`` also add a `Cache-Control` field to a GET or HEAD request without such a field, because
-    /// they also apply to caches on the way to the server. A session without a cache ignores all policies except
-    /// ``returnCacheDontLoad``.
+    /// To validate a stored response, the session adds conditions such as `If-None-Match` to the request. With
+    /// ``reloadIgnoringCache`` and ``reloadRevalidating``, the session also adds a `Cache-Control` field to a GET or
+    /// HEAD request that has no such field. With this field, the policy also applies to caches between the session and
+    /// the server. A session without a cache ignores all policies except ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
         /// Uses a stored response if it is fresh, and validates a stored response if it is stale (RFC 9111 §4).
@@ -90,9 +90,13 @@ public enum ResponseSource: Hashable, Sendable {
     case network
     /// The response comes from the session's cache, and the server did not validate it.
     ///
-    /// The stored response is fresh, the cache policy or the request accepts a stale response, the server validates the
-    /// response in the background (RFC 5861 §3), the server failed (RFC 5861 §4), or another request has just received
-    /// the response.
+    /// The cache provides the response in these cases:
+    ///
+    /// - The stored response is fresh.
+    /// - The cache policy or the request accepts a stale response.
+    /// - The response is stale, and the session validates it in the background (RFC 5861 §3).
+    /// - The response is stale, and the server failed (RFC 5861 §4).
+    /// - Another request has just received the response.
     case cache
     /// The response comes from the session's cache, after the server validated it.
     case validated
@@ -103,11 +107,12 @@ public enum ResponseSource: Hashable, Sendable {
 /// If a request has its own handler, this handler replaces the session's handler. If there is no handler, responses are
 /// stored unchanged.
 ///
-/// The session calls the handler for each complete response that RFC 9111 §3 allows to store. If the server only
-/// validates a response that is already stored, or completes a stored part, the session does not call the handler.
-/// Incomplete responses are not stored if there is a handler.
+/// The session calls the handler for each complete response that RFC 9111 §3 allows the cache to store. If the server
+/// only validates a stored response, or only sends the rest of an incomplete stored response, the session does not call
+/// the handler. Incomplete responses are not stored if there is a handler.
 ///
-/// For a new response to a validation in the background, the request may already have ended when the handler is called.
+/// If a validation in the background receives a new response, the original request may already have ended when the
+/// handler is called.
 ///
 /// For a stream, a download or a redirect, the handler is called after the body has been received. The handler then
 /// receives an empty ``CachedResponse/data``, and its changes of the data are ignored.

@@ -24,10 +24,10 @@ public import FoundationEssentials
 /// ```
 ///
 /// The cache stores the response to a GET request if RFC 9111 §3 allows the storage. A body that a stream or a download
-/// receives is stored while your code reads it. The beginning of a body is stored only if it has a strong validator,
-/// and a later data request completes it. When the cache is full, it removes the least recently used responses first. A
-/// response is stored in memory only if its size is at most an eighth of the memory capacity. A response is stored in a
-/// file only if its size is at most an eighth of the disk capacity.
+/// receives is stored while your code reads it. If a body is not received completely, its beginning is stored only if
+/// the response has a strong validator. A later data request then fetches the rest. When the cache is full, it removes
+/// the least recently used responses first. A response is stored in memory only if its size is at most an eighth of the
+/// memory capacity. A response is stored in a file only if its size is at most an eighth of the disk capacity.
 ///
 /// If a session starts equal GET requests at the same time and no stored response can be used, only one of them is
 /// sent, and the others wait for its response. Requests are equal if their URLs, their header fields and all other

@@ -5,7 +5,7 @@ public import FoundationEssentials
 ///
 /// A session stores and sends cookies automatically. Use the store to access the cookies yourself. You can keep the
 /// store and use it from any task. The store reads and changes the cookies on the caller's thread. After a session with
-/// cookies was shut down or released, the methods throw `.sessionShutDown`.
+/// cookies has been shut down or released, the methods throw `.sessionShutDown`.
 ///
 /// A session has no cookies if its policy is ``Session/Configuration/Cookies/Policy-swift.enum/never``, or if its
 /// transport does not support cookies. In this case, reading returns an empty array, deleting does nothing, and setting
@@ -72,7 +72,7 @@ public struct CookieStore: Sendable {
     ///   - url: The URL of the request whose response contains the field.
     /// - Returns: The parsed cookie.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the cookie is invalid,
-    ///   if the host of the URL must not set the cookie, or if the session has no cookies. The method throws
+    ///   if the host of the URL is not allowed to set the cookie, or if the session has no cookies. The method throws
     ///   `.sessionShutDown` if the session was shut down or no longer exists.
     @discardableResult
     public func set(_ setCookie: String, for url: URL) async throws(RequestError) -> Cookie {
@@ -158,8 +158,8 @@ extension CookieStore {
 extension Cookie {
     /// Reads the cookies from a file in the Netscape format.
     ///
-    /// The method reads the file on the calling thread. The file may have up to 64 MiB. The method skips invalid lines,
-    /// expired cookies, and cookies that a session would refuse, such as a cookie for a public suffix.
+    /// The method reads the file on the calling thread. The file can be up to 64 MiB in size. The method skips invalid
+    /// lines, expired cookies, and cookies that a session would refuse, such as a cookie for a public suffix.
     ///
     /// - Parameter file: The URL of the file.
     /// - Returns: The cookies in the order of their lines.
@@ -251,10 +251,10 @@ extension Session.Configuration {
             case always
             /// Only the site of the original request may set and receive cookies.
             ///
-            /// The original request is the request before all redirects. If a redirect leads to another site, this site
-            /// cannot set or receive cookies. A site is a domain directly below a public suffix, with its subdomains.
-            /// For example, `example.co.uk` and `www.example.co.uk` are the same site, because `co.uk` is a public
-            /// suffix.
+            /// The original request is the request before all redirects. If a redirect leads to another site, the
+            /// other site cannot set or receive cookies. A site is a domain directly below a public suffix, with its
+            /// subdomains. For example, `example.co.uk` and `www.example.co.uk` are the same site, because `co.uk` is a
+            /// public suffix.
             case firstPartyOnly
             /// The session does not store or send cookies.
             case never

@@ -41,9 +41,9 @@ public struct DownloadChecksum: Hashable, Sendable {
     /// The checksum that the response states.
     ///
     /// The response states it in its `Repr-Digest` or `Content-Digest` field (RFC 9530), or in the older `Digest` field
-    /// (RFC 3230). If the response has several digests, a SHA-512 digest takes precedence. Without a SHA-256 or SHA-512
-    /// digest, and for a body with a content coding, the download fails with `.download(.checksumMissing)` before the
-    /// body is received.
+    /// (RFC 3230). If the response has several digests, a SHA-512 digest takes precedence. If there is no SHA-256 or
+    /// SHA-512 digest, or if the body has a content coding, the download fails with `.download(.checksumMissing)`
+    /// before the body is received.
     ///
     /// This checksum detects errors of the transfer. It does not show that the server sent the right file.
     public static let responseField = DownloadChecksum(digest: nil)

@@ -18,8 +18,8 @@ extension DownloadRequest {
     /// and resumes the download. Bluebonnet does not flush written bytes to the disk (`fsync`), except in parallel
     /// downloads. A file can therefore be incomplete after a power failure.
     ///
-    /// The permissions of the file depend on the umask of the process. Two files can be read
-    /// only by the owner: a partial file in the temporary directory, and a file that is downloaded to ``temporary``.
+    /// The permissions of the file depend on the umask of the process. There are two exceptions: only the owner can
+    /// read a partial file in the temporary directory, or a file that is downloaded to ``temporary``.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)

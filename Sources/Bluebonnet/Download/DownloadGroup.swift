@@ -8,7 +8,8 @@ public import FoundationEssentials
 /// ```
 ///
 /// The group starts the requests in their order. To cancel all of them, cancel the Swift task that awaits the group. To
-/// cancel one of them, cancel its request. A partial file is kept under the same conditions as without a group.
+/// cancel one of them, cancel its request. The group does not change the conditions under which a download keeps its
+/// partial file.
 public struct DownloadGroup: Sendable {
     /// A closure that receives the progress of a group.
     ///
@@ -45,7 +46,7 @@ public struct DownloadGroup: Sendable {
     /// Runs all downloads, even if some of them fail.
     ///
     /// - Parameter progress: A closure that receives the progress; `nil` by default.
-    /// - Returns: The URL of the file or the error of each download, in the order of the requests.
+    /// - Returns: For each download, the URL of its file or its error, in the order of the requests.
     public func results(progress: ProgressHandler? = nil) async -> [Result<URL, RequestError>] {
         await run(stopsAtFailure: false, progress).results
     }

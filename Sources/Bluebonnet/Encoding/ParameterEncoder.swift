@@ -5,8 +5,8 @@ public protocol ParameterEncoder: Sendable {
     /// Returns the request with the encoded parameters.
     ///
     /// Bluebonnet calls this method on the global executor, once for each attempt of the request. Each retry is a new
-    /// attempt. If you call ``Request/cURLDescription(revealingSecrets:)`` or read the `debugDescription` of a
-    /// ``Request`` before Bluebonnet has created the request, Bluebonnet calls this method on the calling thread.
+    /// attempt. Until the first HTTP request is sent, ``Request/cURLDescription(revealingSecrets:)`` and the
+    /// `debugDescription` of a ``Request`` also call this method, on the thread of their caller.
     ///
     /// - Parameters:
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.

@@ -281,11 +281,11 @@ extension RequestError {
         case cannotReadFile(path: String)
         /// The data that you passed to resume a download is not valid resume data.
         case resumeDataInvalid
-        /// The download was to be resumed, but the response contains neither the missing bytes nor the whole body.
+        /// The response to a resumed download contains neither the missing bytes nor the whole body.
         case cannotResume(statusCode: Int)
         /// The file does not have the expected checksum; ``RequestError/detail`` contains both checksums.
         case checksumMismatch
-        /// The checksum of the response was to be checked, but the response has no checksum that can be checked.
+        /// The response has no usable checksum, although ``DownloadChecksum/responseField`` requires one.
         case checksumMissing
         /// The file changed on the server several times while its parts were downloaded.
         case changedOnServer

@@ -39,7 +39,8 @@ extension RequestError {
         case timedOut(TimeoutStage)
         /// A ``CircuitBreaker`` refused the request, because earlier requests for the same key have failed.
         ///
-        /// `retryAfter` is the time until the breaker lets a request through; or until it sends another one instead.
+        /// `retryAfter` is the time after which the breaker sends a request as a probe. If probes are already running
+        /// and all of them succeed, the breaker sends requests earlier.
         case circuitOpen(retryAfter: Duration)
         /// The server was not trusted, or TLS could not be set up.
         case trust(TrustReason)
@@ -280,8 +281,8 @@ extension RequestError {
         /// The server or the proxy offers no other scheme that the credential allows. The quality `auth` works. The
         /// quality `auth-int` works only for requests without a body.
         case unsupportedDigestProtection(String)
-        /// The installed libcurl supports none of the schemes that the credential allows, or a server of a WebSocket
-        /// demands another scheme than Basic.
+        /// The installed libcurl supports none of the schemes that the credential allows, or a WebSocket would require
+        /// a scheme other than Basic.
         case unsupportedScheme(String)
 
         /// The reason in a few words.

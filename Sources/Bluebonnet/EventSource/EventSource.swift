@@ -76,9 +76,9 @@ public struct EventSource: AsyncSequence, Sendable {
     /// If you read the sequence slowly, you receive only the newest 16 comments.
     ///
     /// The sequence begins with the newest comment that has already arrived, if there is one. The sequence itself opens
-    /// no connection. A loop over the source must read the events at the same time. The sequence ends when the source
-    /// and its iterators are released. A task that only reads comments should therefore keep this sequence, and not the
-    /// source.
+    /// no connection. It receives comments only while a loop over the source reads the events. The sequence ends when
+    /// the source and its iterators are released. A task that only reads comments should therefore keep this sequence,
+    /// and not the source.
     public var comments: StreamOf<String> { status.comments.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that the source has received on any of its connections.
@@ -166,12 +166,12 @@ extension EventSource {
         /// ``finalData`` is set and has not arrived, the sequence throws `.eventSource(.missingFinalData)` instead.
         public var repeatsNonIdempotentRequests = false
 
-        /// The data of an event that ends the sequence, such as `[DONE]` of language models; `nil`, the default, for
-        /// none.
+        /// The data of an event that ends the sequence, such as the `[DONE]` that many language model APIs send.
         ///
-        /// The event itself is not delivered. The source closes the connection, and does not reconnect. A source that
-        /// does not reconnect throws `.eventSource(.missingFinalData)` if the server closes the connection before it
-        /// has sent this event.
+        /// If the value is `nil`, which is the default, no event ends the sequence. The event itself is not delivered.
+        /// When the event arrives, the source closes the connection and does not reconnect. If the settings prevent
+        /// all reconnections, and the server closes the connection before it has sent this event, the sequence throws
+        /// `.eventSource(.missingFinalData)`.
         public var finalData: String?
 
         /// The maximum size in bytes of a line, and of the data of an event.
@@ -194,7 +194,7 @@ extension EventSource {
         ///   - reconnects: Whether the source reconnects when the connection ends or an attempt to connect fails;
         ///     `true` by default.
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
-        ///   - finalData: The data of an event that ends the sequence; `nil`, the default, for none.
+        ///   - finalData: The data of an event that ends the sequence; `nil`, the default, if no event ends it.
         public init(
             initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
             maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,

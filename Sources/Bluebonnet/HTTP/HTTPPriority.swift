@@ -10,7 +10,8 @@ public struct HTTPPriority: Hashable, Sendable {
 
     /// Whether the response is useful before it is complete.
     ///
-    /// If several responses are incremental and have the same urgency, the server can send parts of them in turns.
+    /// If several responses are incremental and have the same urgency, the server can alternate between parts of
+    /// these responses.
     public let isIncremental: Bool
 
     /// The share of the connection relative to other requests, from 1 to 256; the default of HTTP/2 is 16.

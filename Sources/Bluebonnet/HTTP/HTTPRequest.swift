@@ -402,9 +402,9 @@ public struct Timeouts: Hashable, Sendable {
     /// limit. The delays between exchanges do not count. To limit the duration of a whole request, cancel the task that
     /// awaits the request.
     ///
-    /// If you do not set the limit, and both bodies are in memory, the limit is 10 minutes. A slow server then cannot
-    /// delay a request indefinitely. Streams, downloads, and uploads of files, sequences or multipart forms have no
-    /// limit by default. The time also counts while the request is suspended.
+    /// If you do not set the limit, and the bodies of the request and of the response are both in memory, the limit is
+    /// 10 minutes. A slow server then cannot delay a request indefinitely. Streams, downloads, and uploads of files,
+    /// sequences or multipart forms have no limit by default. The time also counts while the request is suspended.
     public var total: Duration? {
         get { ownTotal ?? nil }
         set { ownTotal = .some(newValue) }

@@ -9,16 +9,17 @@ extension HTTPResponse {
         /// The relation types in lower case, such as `next`.
         public let relations: [String]
 
-        /// The other parameters by their names in lower case; the first value if a name occurs several times.
+        /// The values of the other parameters, by parameter name in lower case.
         ///
-        /// Extended values, such as the value of `title*` (RFC 8187), are not decoded.
+        /// If a name occurs several times, the first value is used. Extended values, such as the value of `title*`
+        /// (RFC 8187), are not decoded.
         public let parameters: [String: String]
     }
 
     /// The links of all `Link` fields, in the order received (RFC 8288).
     ///
-    /// Relative targets are resolved against ``url``. Links without a relation type, links about another resource
-    /// (`anchor`) and malformed links are omitted.
+    /// Relative targets are resolved against ``url``. Links without a relation type, links with an `anchor` parameter
+    /// and malformed links are omitted. An `anchor` parameter means that the link belongs to another resource.
     public var links: [Link] {
         headers.values(for: "Link").flatMap { Self.links(in: $0, base: url) }
     }

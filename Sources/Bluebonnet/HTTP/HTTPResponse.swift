@@ -99,7 +99,7 @@ public struct HTTPResponse: Sendable {
     /// The trailers are known when the response is complete. ``SerializedResponse/response`` contains the trailers.
     /// ``Request/response`` contains them after the end of the request. The head that a stream or a closure receives
     /// before the body does not contain them. Responses from the cache have no trailers.
-    /// ``Session/Configuration/maximumResponseHeadBytes`` limits the size of all trailers together. With HTTP/1.1,
+    /// ``Session/Configuration/maximumResponseHeadBytes`` limits the total size of the trailers. With HTTP/1.1,
     /// libcurl limits each trailer to about 4 KiB. If a trailer is longer, the request fails with
     /// `.invalidResponse(.malformed)`.
     public var trailers: HTTPHeaders { answer.trailers ?? [:] }

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// The body of a request (RFC 9110 §6.4).
 ///
-/// After a redirect or for a retry, Bluebonnet may have to send a body again. This is possible for a body in memory or
-/// in a file. For a body from a sequence, it is possible only if a closure creates the sequence. For a body from a file
-/// descriptor, it is not possible. For a multipart form, it is possible if it is possible for all parts.
+/// After a redirect or for a retry, Bluebonnet may have to send a body again. A body in memory or in a file can be sent
+/// again. A body from a sequence can be sent again only if a closure creates the sequence. A body from a file
+/// descriptor cannot be sent again. A multipart form can be sent again if all of its parts can be sent again.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
@@ -54,16 +54,16 @@ public struct RequestBody: Sendable {
     ///
     /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. If no bytes are
     /// available, a separate thread waits for bytes. The body has a copy of the descriptor, so the program may close
-    /// its own descriptor. The copy and the original share one position. Bluebonnet closes the copy when its bytes have
-    /// been read, or when the request that reads them has ended. The descriptor can be blocking or non-blocking. If the
-    /// request ends early, bytes that were read but not sent are lost. While Bluebonnet reads from a pipe or a
-    /// terminal, no other program may read from it.
+    /// its own descriptor. The copy and the original share one position. Bluebonnet closes the copy when it has read
+    /// the whole body, or when the request that reads the body has ended. The descriptor can be blocking or
+    /// non-blocking. If the request ends early, bytes that were read but not sent are lost. While Bluebonnet reads from
+    /// a pipe or a terminal, no other program may read from it.
     ///
     /// - Parameters:
     ///   - descriptor: The number of the descriptor; 0 is standard input.
     ///   - length: The number of bytes to read; `nil`, the default, for all bytes to the end. With `nil`, HTTP/1.1 uses
     ///     the chunked transfer coding (RFC 9112 §7.1). If there are fewer bytes, the request fails with
-    ///     `.requestBody(.lengthMismatch)`. Further bytes stay in the descriptor.
+    ///     `.requestBody(.lengthMismatch)`. If there are more bytes, Bluebonnet does not read the rest.
     /// - Returns: A body that can be sent once. If reading fails, the request fails with
     ///   `.requestBody(.fileUnreadable)` and the path `/dev/fd/NUMBER`.
     public static func fileDescriptor(_ descriptor: Int32, length: Int64? = nil) -> RequestBody {

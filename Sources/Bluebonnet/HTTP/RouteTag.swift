@@ -4,8 +4,9 @@
 /// session.request(url).tag(RouteTag.self, "/users/{id}")
 /// ```
 ///
-/// A ``MetricsMonitor`` and a ``LogRecordMonitor`` show the route as `url.template`. The routes of a program should be
-/// few, because metrics have a set of figures for each route. The route is not sent. It must not contain secrets.
+/// A ``MetricsMonitor`` and a ``LogRecordMonitor`` report the route in the attribute `url.template`. Use only a small
+/// number of routes, because the metrics contain separate figures for each route. The route is not sent. It must not
+/// contain secrets.
 public enum RouteTag: RequestTag {
     /// The type of the value: the route as text.
     public typealias Value = String

@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// Limits how many requests per second are sent to each host, or with each value of a tag.
+/// Limits how many requests per second are sent to each host, or with each value of a ``RequestTag``.
 ///
-/// The limiter is an adapter that delays a request until its turn. Each key has its own queue. The key is the host and
-/// the port of the URL by default. Requests leave a queue in the order in which they arrived. Retries also wait in the
-/// queue and count towards the limit. Redirects do not wait and do not count.
+/// The limiter is an adapter that delays a request until its turn. Each request has a key, which is the host and the
+/// port of the URL by default. Each key has its own queue. Requests leave a queue in the order in which they arrived.
+/// Retries also wait in the queue and count towards the limit. Redirects do not wait and do not count.
 ///
 /// Several sessions can share one limiter. The limit then applies to their requests together.
 ///
@@ -32,8 +32,8 @@ public final class RateLimiter: RequestInterceptor {
     /// - Parameters:
     ///   - requestsPerSecond: The average number of requests per second that may be sent with one key.
     ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
-    ///   - key: Returns the key of a request, for example the value of a tag; the host and the port of the URL by
-    ///     default. The closure must return quickly.
+    ///   - key: A closure that returns the key of a request, for example the value of a tag. The closure must return
+    ///     quickly. By default, the key is the host and the port of the URL.
     public convenience init(
         requestsPerSecond: Double, burst: Int = 1, key: (@Sendable (_ request: HTTPRequest) -> String)? = nil
     ) {

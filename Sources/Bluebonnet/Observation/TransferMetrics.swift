@@ -1,4 +1,4 @@
-/// The measurements of one exchange: of one request and its response.
+/// The measurements of one exchange, which is one request with its response.
 ///
 /// Each duration except ``queue`` counts from the start of the exchange. If a phase did not take place, its duration is
 /// `nil`. For example, there is no name lookup and no TLS handshake on a reused connection.

@@ -19,7 +19,8 @@ public actor DataStreamRequest: Request {
     /// An opaque reference to the internal state of this request.
     public nonisolated let reference: RequestReference
 
-    /// Whether the request is cancelled when a `streaming…` sequence of its ``DataStreamTask`` contains an error event.
+    /// Whether the request is cancelled when a `streaming…` sequence of its ``DataStreamTask`` yields an error
+    /// instead of a value.
     public nonisolated let automaticallyCancelOnStreamError: Bool
 
     nonisolated let body: BodyFanOut
@@ -63,9 +64,9 @@ public actor DataStreamRequest: Request {
     /// This method does not start the request. The request starts when you await the task's
     /// ``DataStreamTask/response``, or when a loop over a sequence of the task begins.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the last loop that reads the body
-    ///   ends early. A loop also ends early when its Swift task is cancelled. The default is `true`. With `false`, the
-    ///   request continues, and the rest of the body is received and discarded.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when the last remaining loop that reads
+    ///   the body ends early. A loop also ends early when its Swift task is cancelled. The default is `true`. With
+    ///   `false`, the request continues, and the rest of the body is received and discarded.
     /// - Returns: A task whose sequences contain the body.
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)

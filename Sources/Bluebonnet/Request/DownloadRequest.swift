@@ -9,9 +9,9 @@ public import FoundationEssentials
 /// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
 /// ```
 ///
-/// Validators check the head of the response before the body is received. The body is written to a partial file, whose
-/// location ``DownloadRequest/Destination`` describes. When the body is complete and valid, the partial file is moved
-/// to the destination. The size of the file is not limited.
+/// Validators check the head of the response before the body is received. The body is written to a partial file. For
+/// the location of this file, see ``DownloadRequest/Destination``. When the body is complete and valid, the partial
+/// file is moved to the destination. The size of the file is not limited.
 ///
 /// The partial file of a failed or cancelled download is kept if the download can be resumed. To resume the download,
 /// pass its ``resumeData`` to ``Session/download(resumingWith:headers:interceptor:to:)``.
@@ -48,9 +48,9 @@ public actor DownloadRequest: Request {
 
     /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// With `true`, this method is the same as ``Request/cancel()``. If the download can be resumed, the partial file
-    /// is kept, and the error and ``resumeData`` contain the data for resuming. With `false`, the partial file is
-    /// removed.
+    /// With `true`, this method has the same effect as ``Request/cancel()``. If the download can be resumed, the
+    /// partial file is kept, and the error and ``resumeData`` contain the data for resuming. With `false`, the partial
+    /// file is removed.
     ///
     /// All tasks that await the request receive the error `.cancelled`.
     ///
@@ -86,11 +86,12 @@ public actor DownloadRequest: Request {
 
     /// Checks the checksum of the file before it is moved to its destination.
     ///
-    /// The checksum is computed while the body is written. If a download continues the partial file of another process,
-    /// the file is read when the body is complete.
+    /// The checksum is computed while the body is written. If the request continues the partial file of an earlier
+    /// request, Bluebonnet reads the whole file and computes the checksum when the body is complete.
     ///
-    /// If the file has another checksum, the request fails with `.download(.checksumMismatch)`. The file is removed, so
-    /// the download cannot be resumed. Call this method before the request starts. A second call replaces the checksum.
+    /// If the file has a different checksum, the request fails with `.download(.checksumMismatch)`. The file is
+    /// removed, so the download cannot be resumed. Call this method before the request starts. A second call replaces
+    /// the checksum.
     ///
     /// - Parameter checksum: The expected checksum.
     /// - Returns: This request, for chaining.

@@ -70,7 +70,8 @@ extension Request {
     /// If the session has no monitors, add the first monitor of a request before you call a `serializing…` method.
     /// Otherwise, the monitor does not receive the result of the serializer that the `serializing…` method attaches.
     ///
-    /// A loop over a stream reports values to a new monitor from the next received bytes on.
+    /// If you add a monitor while a loop reads a stream, the monitor receives the values from the next received bytes
+    /// on.
     ///
     /// ``Session/shutdown()`` waits for the monitors of the session, but not for the monitors of a request.
     ///

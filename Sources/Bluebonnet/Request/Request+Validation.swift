@@ -11,8 +11,9 @@ extension Request {
     /// Adds a validator that accepts only these content types (RFC 9110 §8.3).
     ///
     /// Content types can contain wildcards, as in `image/*`. A response without a body is accepted regardless of its
-    /// content type. A stream or a download is validated before its body arrives, so it counts as a response without a
-    /// body if the method is HEAD, the status code is 204 or 304, or `Content-Length` is 0.
+    /// content type. For a stream or a download, the validator runs before the body is received. Bluebonnet then
+    /// assumes that there is no body only if the method is HEAD, the status code is 204 or 304, or `Content-Length` is
+    /// 0.
     ///
     /// - Parameter acceptable: The content types to accept.
     /// - Returns: This request, for chaining.

@@ -4,20 +4,21 @@
 /// host and the port of the URL by default. Each key has a circuit, which is in one of three states:
 ///
 /// - Closed: All requests are sent. After enough failures (``Policy/trip``), the circuit opens.
-/// - Open: All requests fail at once with `.circuitOpen(retryAfter:)`. Nothing is sent.
-/// - Half-open: After ``Policy/openDuration``, a few requests are sent as probes, and all others fail at once. If all
-///   probes succeed, the circuit closes. If a probe fails, the circuit opens again. If the probes do not end within
-///   ``Policy/openDuration``, other requests are sent as probes.
+/// - Open: All requests fail immediately with `.circuitOpen(retryAfter:)`. Nothing is sent.
+/// - Half-open: After ``Policy/openDuration``, a few requests are sent as probes, and all others fail immediately.
+///   If all probes succeed, the circuit closes. If a probe fails, the circuit opens again. If the probes do not end
+///   within ``Policy/openDuration``, other requests are sent as probes.
 ///
 /// ```swift
 /// let session = Session(transport: CircuitBreaker(CurlTransport()))
 /// ```
 ///
-/// A session's cache is outside the breaker, so a stored response is used even if the circuit is open. The end of a
-/// request counts only if the circuit has not changed its state since the request was sent. If the body of a response
-/// is held back, for example for a stream, the head alone decides whether the request has succeeded.
+/// A session looks in its cache before it uses the breaker, so a stored response is used even if the circuit is open.
+/// The outcome of a request counts only if the circuit has not changed its state since the request was sent. If the
+/// head of a response is delivered before the body, for example for a stream, the head alone decides whether the
+/// request has succeeded.
 ///
-/// A ``RetryPolicy`` does not retry refused requests by default.
+/// By default, a ``RetryPolicy`` does not retry requests that the breaker refuses.
 public final class CircuitBreaker: WrappingTransport {
     /// The rules of a circuit breaker.
     public struct Policy: Sendable {
@@ -25,7 +26,8 @@ public final class CircuitBreaker: WrappingTransport {
         public var trip: Trip = .consecutiveFailures(5)
         /// The time until an open circuit sends its first probe; 30 seconds by default.
         public var openDuration: Duration = .seconds(30)
-        /// The number of probes that must succeed, which is also the number that may run at once; 1 by default.
+        /// The number of probes that must succeed, which is also the maximum number of probes that run at the same
+        /// time; 1 by default.
         public var probes = 1
         /// The maximum number of keys; 1,000 by default.
         ///
@@ -58,7 +60,7 @@ public final class CircuitBreaker: WrappingTransport {
         case failureRate(Double, window: Duration, minimumRequests: Int)
     }
 
-    /// The meaning of an outcome for the state of the server.
+    /// A verdict on the server after an exchange.
     public enum Verdict: Hashable, Sendable {
         /// The server works.
         case success
@@ -70,8 +72,9 @@ public final class CircuitBreaker: WrappingTransport {
         /// Creates the usual verdict on an outcome.
         ///
         /// A failure is a status code from 500 to 599, a failed or lost connection, a truncated response, or an
-        /// exceeded time limit. The limits ``Timeouts/queue`` and ``Timeouts/pool`` do not count. Every other response
-        /// is a success. Other errors are ignored.
+        /// exceeded time limit. There is one exception: if ``Timeouts/queue`` or ``Timeouts/pool`` is exceeded, the
+        /// outcome is ignored. Every other outcome with a response is a success. Every other outcome without a response
+        /// is ignored.
         ///
         /// - Parameter outcome: The outcome of an exchange.
         public init(on outcome: ExchangeOutcome) {

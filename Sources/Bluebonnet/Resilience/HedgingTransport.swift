@@ -13,10 +13,10 @@
 /// The transport sends a request again only if its method is idempotent (RFC 9110 §9.2.2) and its body, if there is
 /// one, is in memory. It sends all other requests once. A budget limits the additional load.
 ///
-/// A session's cache is outside the transport, so it stores at most one response. Cookies of a response that is not
-/// used may be stored. The progress of an upload is reported only after a try has received a part of a response. A
-/// suspended request is not sent again. A request that starts suspended is sent once. If the body is collected in
-/// memory, the head alone does not count as a response. The time in the queue of
+/// The cache belongs to the session and not to the transport, so the cache stores at most one response. Cookies of a
+/// response that is not used may be stored. The progress of an upload is reported only after a try has received a part
+/// of a response. A suspended request is not sent again. A request that starts suspended is sent once. If the body is
+/// collected in memory, the head alone does not count as a response. The time in the queue of
 /// ``Session/Configuration/requestLimits`` is part of the delay.
 public final class HedgingTransport: WrappingTransport {
     /// The rules of a hedging transport.

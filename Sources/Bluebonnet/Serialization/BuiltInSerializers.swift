@@ -32,8 +32,8 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Returns the preprocessed body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The bytes of the body, or no bytes for an empty body that the request method or the status code
-    ///   allows.
+    /// - Returns: The bytes of the body. The result is empty if the body is empty, and the request method or the status
+    ///   code allows this.
     /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and neither
     ///   the request method nor the status code allows this. An error of the preprocessor is rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Data {
@@ -120,7 +120,8 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as text.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The text, or an empty string for an empty body that the request method or the status code allows.
+    /// - Returns: The text. The result is an empty string if the body is empty, and the request method or the status
+    ///   code allows this.
     /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is malformed
     ///   in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty, and
     ///   neither the request method nor the status code allows this. An error of the preprocessor is rethrown
@@ -176,8 +177,8 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as a JSON value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The parsed value, or ``JSONValue/null`` for an empty body that the request method or the status code
-    ///   allows.
+    /// - Returns: The parsed value. The result is ``JSONValue/null`` if the body is empty, and the request method or
+    ///   the status code allows this.
     /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not valid JSON. The
     ///   underlying error is a ``JSONParsingError``. The error is `.serialization(.inputDataNilOrZeroLength)` if the
     ///   body is empty, and neither the request method nor the status code allows this. An error of the preprocessor is
@@ -245,8 +246,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// Decodes the body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The decoded value, or the type's empty value for an empty body that the request method or the status
-    ///   code allows.
+    /// - Returns: The decoded value. The result is the type's empty value if the body is empty, and the request method
+    ///   or the status code allows this.
     /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder throws an error. The error of
     ///   the decoder becomes the underlying error, but a ``RequestError`` of the decoder is rethrown unchanged.
     ///   The error is `.serialization(.invalidEmptyResponse(type:))` if an empty body is allowed, but the type has no

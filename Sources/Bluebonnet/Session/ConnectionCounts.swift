@@ -1,12 +1,12 @@
-/// The numbers of a session's connections, and of the requests that wait.
+/// The number of connections of a session, and the number of waiting requests.
 ///
-/// Read them with ``Session/connectionCounts()``, for example before your metrics are collected.
+/// Read these numbers with ``Session/connectionCounts()``, for example before your metrics are collected.
 public struct ConnectionCounts: Hashable, Sendable {
     /// The number of open connections, including those that are being opened.
     public var open = 0
     /// The number of open connections that no request uses.
     public var idle = 0
-    /// The number of requests that wait for a connection, or for other requests to end because of
+    /// The number of requests that wait for a connection, or that wait because of
     /// ``Session/Configuration/requestLimits-swift.property``.
     public var waiting = 0
 
@@ -30,8 +30,8 @@ public struct ConnectionCounts: Hashable, Sendable {
 extension Session {
     /// Returns the current numbers of connections and of waiting requests.
     ///
-    /// The event loops count them when you call the method, so they cost nothing otherwise. The counts are taken from
-    /// one event loop after the other. The connections of WebSockets are included.
+    /// The event loops count connections and requests only when you call this method, one event loop after the other.
+    /// Without a call, there is no cost. The connections of WebSockets are included.
     ///
     /// - Returns: The counts; all are 0 if the session's transport does not count connections.
     public nonisolated func connectionCounts() async -> ConnectionCounts {

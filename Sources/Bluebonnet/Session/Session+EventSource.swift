@@ -25,7 +25,7 @@ extension Session {
             configuration: configuration, requestModifier: requestModifier)
     }
 
-    /// Creates a source of server-sent events whose requests have parameters, such as the question to a language model.
+    /// Creates a source of server-sent events whose requests have parameters, such as a prompt for a language model.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.

@@ -32,7 +32,7 @@ extension Session {
             decoder: decoder, interceptor: interceptor, next: next)
     }
 
-    /// Returns the pages of a resource, whose first page you request.
+    /// Returns a sequence of pages that begins with the response to your request.
     ///
     /// Each further page is requested with the same method, fields and options.
     /// ``pages(of:from:headers:decoder:interceptor:next:)`` describes the other rules.

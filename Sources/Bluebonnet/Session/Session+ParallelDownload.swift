@@ -9,10 +9,10 @@ extension Session {
     /// }
     /// ```
     ///
-    /// The first request asks for all bytes (`Range: bytes=0-`, RFC 9110 §14.2). If the server responds with the range,
-    /// its size and a strong `ETag` (RFC 9110 §8.8.1), the other parts are requested with `If-Range`. Otherwise, the
-    /// file is received over one connection. A part has at least 256 KiB. All requests use HTTP/1.1, because the
-    /// streams of an HTTP/2 connection would share one connection.
+    /// The first request asks for all bytes (`Range: bytes=0-`, RFC 9110 §14.2). If the response contains this range,
+    /// the size of the file and a strong `ETag` (RFC 9110 §8.8.1), the other parts are requested with `If-Range`.
+    /// Otherwise, the file is received over one connection. A part has at least 256 KiB. All requests use HTTP/1.1,
+    /// because the streams of an HTTP/2 connection would share one connection.
     ///
     /// After an interruption, a part continues where it stopped, under the same conditions as with
     /// ``DownloadRequest/Options/automaticallyResume``. If the file changes on the server, the download starts over, at
@@ -23,31 +23,35 @@ extension Session {
     /// destination requests only the missing bytes, in the parts of the earlier download. If the file was received over
     /// one connection, the partial file is removed instead. The complete file is moved to the destination.
     ///
-    /// To cancel the download, cancel the Swift task that awaits it. ``shutdown()`` ends the download as soon as it
-    /// sends another request. Files are written on the global executor, or on the executor that the task prefers.
+    /// To cancel the download, cancel the Swift task that awaits it. After ``shutdown()``, the download fails as
+    /// soon as it has to send another request. Files are written on the global executor, or on the executor that the
+    /// task prefers.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - destination: The URL of the file.
-    ///   - options: The options for directories and an existing file; none by default. Interruptions are always
-    ///     resumed.
-    ///   - parts: The number of parts, from 1 to 32; 4 by default. Another number becomes the nearest of these.
+    ///   - options: The options for directories and an existing file; none by default. The download is resumed after
+    ///     an interruption even without ``DownloadRequest/Options/automaticallyResume``.
+    ///   - parts: The number of parts, from 1 to 32; 4 by default. Values outside this range are clamped.
     ///   - headers: Header fields, which replace the session's fields of the same name. `Range`, `If-Range` and
     ///     `Accept-Encoding` are replaced.
-    ///   - checksum: The expected checksum, which is checked when all parts are there; `nil` by default.
-    ///   - mirrors: Other URLs of the same file, which share the parts with the first URL; none by default. Mirrors
-    ///     need a checksum that you know, because validators of different URLs are not comparable (RFC 9110 §8.8). If a
-    ///     source fails, its parts are requested from another one. Fields with secrets are not sent to mirrors.
+    ///   - checksum: The expected checksum, which is checked after all parts are received; `nil` by default.
+    ///   - mirrors: Other URLs of the same file; none by default. The parts are distributed among all URLs. If a URL
+    ///     fails, its parts are requested from another URL. With mirrors, you must pass a checksum that you know in
+    ///     advance, because validators of different URLs are not comparable (RFC 9110 §8.8). Fields with secrets are
+    ///     not sent to mirrors.
     ///   - interceptor: An interceptor that adapts the requests and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - progress: A closure that receives the progress of the whole file, at most every 100 milliseconds and at the
     ///     end; `nil` by default. It runs on the global executor, one call after the other.
     /// - Returns: The URL of the complete file.
-    /// - Throws: A ``RequestError``. Its kind is `.download(.checksumMismatch)` if the file has another checksum; no
-    ///   file is left then. It is `.download(.changedOnServer)` if the file changes again and again,
-    ///   `.validation(.unacceptableStatusCode)` for an error of the server, and `.invalidResponse(.malformed)` for a
-    ///   range that was not requested. It is `.invalidRequest(.configuration)` if there are mirrors, but no stated
-    ///   checksum, and `.download(.cannotCreateFile)` if another download writes to the partial file.
+    /// - Throws: A ``RequestError``. The kind is `.download(.checksumMismatch)` if the file has another checksum; the
+    ///   partial file is then removed. The kind is `.download(.changedOnServer)` if the file still changes after three
+    ///   restarts, and `.validation(.unacceptableStatusCode)` if a response has an unexpected status code. The
+    ///   kind is `.invalidResponse(.malformed)` if a response contains a range that was not requested. The kind is
+    ///   `.invalidRequest(.configuration)` if there are mirrors, but `checksum` is `nil` or
+    ///   ``DownloadChecksum/responseField``. The kind is `.download(.cannotCreateFile)` if another download writes to
+    ///   the partial file.
     @concurrent
     public nonisolated func parallelDownload(
         _ convertible: any URLConvertible, to destination: URL, options: DownloadRequest.Options = [], parts: Int = 4,

@@ -49,9 +49,9 @@ extension Session {
 
     /// Creates a WebSocket that connects again when its connection is lost.
     ///
-    /// The socket connects when a loop over its ``ReconnectingWebSocket/events`` begins. Each connection is a request
-    /// as of ``webSocket(_:protocols:headers:configuration:interceptor:requestModifier:)``, so adapters run again and
-    /// can renew credentials.
+    /// The socket connects when a loop over its ``ReconnectingWebSocket/events`` begins. Each connection is a new
+    /// request, like a request that ``webSocket(_:protocols:headers:configuration:interceptor:requestModifier:)``
+    /// creates. Adapters therefore run again, and can renew credentials.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type. The

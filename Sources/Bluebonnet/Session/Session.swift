@@ -137,16 +137,15 @@ public actor Session {
     /// Closes the connections that no request uses, so that later requests open new connections.
     ///
     /// Call the method when the machine's network has changed. A connection over the earlier network may no longer
-    /// work, even if it was not closed. A request on this connection would wait until the idle timeout. Running
-    /// requests continue on their connections. With libcurl 8.16.0 and later, later requests do not use the connections
-    /// of running requests either, and names are looked up again. With earlier versions, a later request may use the
-    /// HTTP/2 connection of a running request.
+    /// work, even if it is still open. A request on this connection would wait until the idle timeout. Running requests
+    /// continue on their connections. With libcurl 8.16.0 and later, new requests do not use the connections of running
+    /// requests, and host names are resolved again. With earlier versions, a new request may use the HTTP/2 connection
+    /// of a running request.
     ///
     /// The method returns immediately, and applies to all requests that start after the call.
     public nonisolated func renewConnections() { context.transport.renewConnections() }
 
-    /// Waits for running requests to finish, at most for a given time, then cancels the unfinished requests, and shuts
-    /// down.
+    /// Waits up to a time limit for running requests to finish, cancels the unfinished requests, and shuts down.
     ///
     /// Except for the limit, the method does the same as ``shutdown()``. Requests that are cancelled fail with
     /// `.cancelled`. The limit does not apply to event monitors: the method also waits until they have received all
@@ -167,7 +166,8 @@ public actor Session {
     ///
     /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
     /// way. If the calling task is cancelled, the session cancels the running requests. WebSockets are closed with
-    /// ``WebSocketCloseCode/goingAway``, and ended after ``WebSocketRequest/Configuration/closeTimeout``.
+    /// ``WebSocketCloseCode/goingAway``. If the closing handshake of a WebSocket takes longer than
+    /// ``WebSocketRequest/Configuration/closeTimeout``, its connection is ended.
     ///
     /// The method also waits until the session's event monitors have received all earlier events. The method does not
     /// wait for the monitors if the calling task is cancelled, or if a monitor's own code calls the method.

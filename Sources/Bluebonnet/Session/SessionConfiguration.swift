@@ -97,8 +97,8 @@ extension Session {
         /// The time after which a connection with the second IP version is also tried (RFC 8305).
         ///
         /// The session first tries to connect with one IP version. If there is no connection after this time, the
-        /// session tries both versions at once. The minimum is 1 millisecond. With `nil`, the default, the time is 200
-        /// milliseconds, as in libcurl.
+        /// session tries both versions at the same time. The minimum is 1 millisecond. With `nil`, the default, the
+        /// time is 200 milliseconds, as in libcurl.
         public var happyEyeballsTimeout: Duration?
 
         /// The settings of TCP keep-alive probes; `nil`, the default, for no probes.
@@ -178,10 +178,11 @@ extension Session {
         /// connection to its host, or on the loop with the least work. Each loop has its own connections, TLS sessions
         /// and results of name lookups. The loops share cookies, HSTS hosts and the results of trust evaluations.
         ///
-        /// ``requestLimits`` apply to all loops together. ``connectionLimits`` are divided among the loops: together,
-        /// the loops never exceed a limit. The requests to one host use as many loops as divide
-        /// ``ConnectionLimits/perHost`` evenly, for example two of three loops if the limit is 4. If a limit does not
-        /// allow as many loops, or if there are ``speedLimits``, the session uses fewer event loops.
+        /// ``requestLimits`` apply to all loops together. ``connectionLimits`` are divided among the loops, so that all
+        /// loops together never exceed a limit. The number of loops for the requests to one host must divide
+        /// ``ConnectionLimits/perHost`` evenly. For example, these requests use two of three loops if the limit is 4.
+        /// If the connection limits are too low for the requested number of event loops, the session uses fewer event
+        /// loops. If there are ``speedLimits``, the session uses only one event loop.
         public var eventLoops: EventLoopCount = 1
 
         /// The cookie settings; by default, the session stores and sends the cookies of all hosts.

@@ -18,7 +18,7 @@ public struct TraceContext: Hashable, Sendable, Described {
     public let spanID: String
     /// Whether the caller may have recorded the trace.
     public var isSampled: Bool
-    /// Whether the right half of the trace's identifier is random (Level 2 of the specification).
+    /// Whether at least the last 14 digits of the trace's identifier are random (Level 2 of the specification).
     public let isRandom: Bool
     /// The data that tracing systems add to the trace, from the `tracestate` field.
     public var state: TraceState
@@ -50,7 +50,7 @@ extension TraceContext {
 
     /// Reads the value of a `traceparent` field (§3.2); returns `nil` if the value is invalid.
     ///
-    /// The version `00` and later versions are accepted. Parts of later versions that are not known are ignored.
+    /// The version `00` and later versions are accepted. Unknown parts of later versions are ignored.
     ///
     /// - Parameters:
     ///   - traceparent: The value of the field.

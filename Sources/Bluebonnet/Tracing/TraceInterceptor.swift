@@ -8,12 +8,12 @@
 ///
 /// An exchange is one request and its response. Each attempt and each redirect of a request is an exchange with a span
 /// of its own. All spans of a request belong to one trace and have the same parent. The interceptor sets the fields
-/// `traceparent` and `tracestate` below the session's cache. A response from the cache therefore has no span, and the
-/// fields do not affect the cache. Event monitors see requests without these fields. A ``HedgingTransport`` sends all
-/// tries of an exchange with the fields of one span.
+/// `traceparent` and `tracestate` after the session has looked in its cache. A response from the cache therefore has no
+/// span, and the fields do not affect the cache. Event monitors see requests without these fields. If a
+/// ``HedgingTransport`` sends the request of an exchange several times, the fields always describe the same span.
 ///
-/// A request that already has a `traceparent` field is sent unchanged and has no span. As an interceptor of a single
-/// request, the interceptor has no effect, unless the session has such an interceptor too.
+/// A request that already has a `traceparent` field is sent unchanged and has no span. If you add the interceptor only
+/// to a single request, and not to the session, it has no effect.
 public struct TraceInterceptor: RequestInterceptor {
     /// A closure that begins the span of an exchange.
     ///

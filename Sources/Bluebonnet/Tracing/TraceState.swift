@@ -1,6 +1,7 @@
-/// The values of tracing systems for a trace, which the `tracestate` field contains (W3C Trace Context §3.3).
+/// The data that tracing systems add to a trace in the `tracestate` field (W3C Trace Context §3.3).
 ///
-/// Each member has a key and a value. The latest member comes first. There are at most 32 members.
+/// The state consists of members, which have a key and a value. The most recent member comes first. There are at
+/// most 32 members.
 public struct TraceState: Hashable, Sendable, Described {
     /// The members in the form `key=value`.
     private var members: [String] = []

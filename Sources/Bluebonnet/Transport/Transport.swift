@@ -248,13 +248,13 @@ public struct ExchangeOptions: Sendable {
     /// The settings for an exchange that asks the server for another protocol (RFC 9110 §7.8); `nil`, the default, for
     /// an ordinary exchange.
     ///
-    /// The request has the fields for the upgrade, such as `Upgrade` and `Connection`. The transport sends it with
-    /// HTTP/1.1, on a connection that no other exchange uses, through a tunnel if there is a proxy. If the server
-    /// responds with 101 (Switching Protocols), everything that the server sends after the head is the body of the
-    /// response, and ``Exchange/send(_:)`` sends bytes to the server. The exchange ends when the server closes the
-    /// connection. Any other response is an ordinary response.
+    /// The request has the fields for the upgrade, such as `Upgrade` and `Connection`. The transport sends the request
+    /// with HTTP/1.1 on a connection that no other exchange uses. If there is a proxy, the connection goes through a
+    /// tunnel. If the server responds with 101 (Switching Protocols), everything that the server sends after the head
+    /// is the body of the response, and ``Exchange/send(_:)`` sends bytes to the server. The exchange ends when the
+    /// server closes the connection. A response with any other status code is handled as in an ordinary exchange.
     ///
-    /// A transport need not support upgrades. The exchange then has an ordinary response, or fails.
+    /// A transport need not support upgrades. If it does not, the exchange has an ordinary response, or fails.
     public var upgrade: Upgrade?
 
     /// The settings for an exchange that asks the server for another protocol.

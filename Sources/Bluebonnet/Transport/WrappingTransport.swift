@@ -14,18 +14,18 @@ extension WrappingTransport {
     /// The cookie storage of the wrapped transport.
     public var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
 
-    /// Sets the manager of the wrapped transport.
+    /// Sets the trust manager of the wrapped transport.
     ///
-    /// - Parameter manager: The session's manager.
+    /// - Parameter manager: The session's trust manager.
     /// - Returns: Whether the wrapped transport uses the manager.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
 
     /// Closes the unused connections of the wrapped transport.
     public func renewConnections() { inner.renewConnections() }
 
-    /// Returns the counts of the wrapped transport.
+    /// Returns the connection counts of the wrapped transport.
     ///
-    /// - Returns: The counts.
+    /// - Returns: The connection counts.
     public func connectionCounts() async -> ConnectionCounts { await inner.connectionCounts() }
 
     /// Shuts down the wrapped transport.

@@ -17,7 +17,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Makes the enabled checks of the chain and the host, and then looks for a pinned key.
+    /// Performs the enabled checks of the chain and the host, and then looks for a pinned key.
     ///
     /// A certificate in the ``ServerTrust/authenticatedChain`` must have a pinned key.
     ///
@@ -85,7 +85,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Makes the enabled checks of the chain and the host, and then looks for a pinned certificate.
+    /// Performs the enabled checks of the chain and the host, and then looks for a pinned certificate.
     ///
     /// A pinned certificate must be in the ``ServerTrust/authenticatedChain``.
     ///

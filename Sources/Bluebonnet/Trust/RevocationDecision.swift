@@ -140,8 +140,8 @@ public struct CertificateRevocationList: Sendable {
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if the directory or a file cannot be read, or if no file has such a
-    ///   name. The same error is thrown if a file contains no list or a malformed list.
+    /// - Throws: A `.trust(.configuration)` error if the directory or a file cannot be read, or if no file name has
+    ///   one of these endings. The same error is thrown if a file contains no list or a malformed list.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

@@ -162,8 +162,8 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     ///   - requiresNonce: Whether a response must contain the nonce (a random value) of the request; `true` by default.
     ///     The nonce prevents an attacker from replaying an old response. Many public responders ignore nonces. With
     ///     `false`, a response without a nonce is accepted until the time in its `nextUpdate`, or for at most one day
-    ///     if it has no `nextUpdate`. With `true` and with `false`, a response with a different nonce is rejected. The
-    ///     nonce is not checked if the response reports that the certificate was revoked.
+    ///     if it has no `nextUpdate`. Whether the value is `true` or `false`, a response with a different nonce is
+    ///     rejected. The nonce is not checked if the response reports that the certificate was revoked.
     ///   - timeout: The time limit for each responder; 10 seconds by default.
     ///   - session: The session that queries the responders; ``Session/default`` by default. If the URL of a responder
     ///     uses `https`, this session also checks the certificate of the responder.

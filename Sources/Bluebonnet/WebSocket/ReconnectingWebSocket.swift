@@ -13,11 +13,11 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// The socket connects when a loop over ``events`` begins, and closes when the loop is left. It connects again after
-/// each end of the connection, except in these cases:
+/// The socket connects when a loop over ``events`` begins. When you leave the loop, the socket closes its connection.
+/// Within the loop, the socket connects again after each end of the connection, except in these cases:
 ///
 /// - You have closed the socket.
-/// - The server has closed it with one of ``WebSocketReconnection/finalCloseCodes``.
+/// - The server has closed the connection with one of ``WebSocketReconnection/finalCloseCodes``.
 /// - The server has answered the handshake with a status code other than 101, 408, 425, 429 and 5xx, or has broken the
 ///   rules of the protocol.
 /// - The request is invalid, an adapter failed, the server is not trusted, or the session was shut down.
@@ -29,13 +29,14 @@ public struct ReconnectingWebSocket: Sendable {
     public enum Event: Sendable {
         /// A connection is open; the task sends messages and pings on it.
         ///
-        /// Read the messages from the loop over the events, or ``WebSocketTask/pieces`` before the loop continues.
+        /// The loop over the events receives the messages. To receive messages in pieces instead, read
+        /// ``WebSocketTask/pieces`` before you request the next event.
         case opened(WebSocketTask)
         /// A message was received.
         case message(WebSocketMessage)
         /// The connection has ended, or an attempt to connect has failed; the next attempt follows after this time.
         ///
-        /// The error is `nil` after a normal end. The time begins when the loop continues.
+        /// The error is `nil` after a normal end. The wait begins when you request the next event.
         case disconnected(RequestError?, reconnectingAfter: Duration)
     }
 
@@ -89,7 +90,7 @@ public struct ReconnectingWebSocket: Sendable {
     /// Sends a text message; see ``send(_:)-(WebSocketMessage)``.
     ///
     /// - Parameter text: The text.
-    /// - Throws: The same errors as for other messages.
+    /// - Throws: The errors of ``send(_:)-(WebSocketMessage)``.
     public func send(_ text: String) async throws(RequestError) { try await send(.text(text)) }
 
     /// Sends a value as JSON in a text message; see ``send(_:)-(WebSocketMessage)``.
@@ -97,15 +98,15 @@ public struct ReconnectingWebSocket: Sendable {
     /// - Parameters:
     ///   - value: The value to encode.
     ///   - encoder: The encoder; a new `JSONEncoder` by default.
-    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded; otherwise, the same errors as for
-    ///   other messages.
+    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded, or an error of
+    ///   ``send(_:)-(WebSocketMessage)``.
     public func send<Value: Encodable>(json value: Value, encoder: JSONEncoder = JSONEncoder())
         async throws(RequestError)
     {
         try await openTask.send(json: value, encoder: encoder)
     }
 
-    /// Closes the socket, which does not reconnect, and waits until the connection has ended.
+    /// Closes the socket permanently, and waits until the connection has ended.
     ///
     /// The loop receives the messages that arrive before the close frame of the server, and then ends; it may receive
     /// `.disconnected` before its end. A wait for the next attempt ends at once.

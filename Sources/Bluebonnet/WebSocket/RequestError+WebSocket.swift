@@ -6,9 +6,10 @@ extension RequestError {
         ///
         /// ``RequestError/response`` and ``RequestError/body`` are the response of the server.
         case handshake(WebSocketHandshakeFailure)
-        /// The server broke the rules of the protocol, and received this close code.
+        /// The server violated the protocol, and this close code states the type of the violation.
         ///
-        /// ``RequestError/detail`` describes the violation.
+        /// The code was sent to the server, unless the WebSocket was already closing. ``RequestError/detail`` describes
+        /// the violation.
         case violation(WebSocketCloseCode)
         /// The WebSocket was closed with this code; ``RequestError/detail`` is the reason that the server sent.
         ///

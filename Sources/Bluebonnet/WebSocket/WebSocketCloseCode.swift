@@ -1,7 +1,7 @@
 /// The code that says why a WebSocket connection is closed (RFC 6455 §7.4).
 ///
 /// Applications can use ``normalClosure``, ``goingAway`` and the codes from 3000 to 4999. The codes from 3000 to 3999
-/// are registered with IANA; the codes from 4000 are private.
+/// are registered with IANA; the codes from 4000 to 4999 are for private use.
 public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, Described {
     /// The number.
     public let rawValue: UInt16

@@ -91,12 +91,12 @@ public enum WebSocketHandshakeFailure: Error, Hashable, Sendable, Described {
     case unacceptableStatusCode(Int)
     /// A field of the response is missing or wrong.
     ///
-    /// The value is its name. `Upgrade` must be `websocket`, `Connection` must contain `Upgrade`, and
-    /// `Sec-WebSocket-Accept` must fit the key of the request.
+    /// The associated value is the name of the field. `Upgrade` must be `websocket`, `Connection` must contain
+    /// `Upgrade`, and `Sec-WebSocket-Accept` must match the key of the request.
     case invalidField(String)
-    /// The server has selected a subprotocol that was not offered, or more than one.
+    /// The server has selected a subprotocol that was not offered, or more than one subprotocol.
     case unofferedProtocol
-    /// The server has selected an extension that was not offered, or has selected it twice.
+    /// The server has selected an extension that was not offered, or has selected the same extension twice.
     case unofferedExtension(String)
     /// A parameter of the extension in the response is unknown, repeated, invalid, or missing although it was required.
     case invalidExtensionParameter(String)

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// A message of a WebSocket connection.
 public enum WebSocketMessage: Hashable, Sendable {
-    /// A text.
+    /// A text message.
     case text(String)
-    /// Bytes.
+    /// A binary message.
     case binary(Data)
 
     /// The bytes of the message; the ones of a text are UTF-8.
@@ -21,7 +21,7 @@ public enum WebSocketMessage: Hashable, Sendable {
 /// The pieces need not be the fragments that the server has sent. The last piece of a message is marked, and only this
 /// piece may be empty.
 public enum WebSocketPiece: Hashable, Sendable {
-    /// A piece of a text, which does not divide a Unicode scalar.
+    /// A piece of a text message; a Unicode scalar is never split between two pieces.
     case text(String, isFinal: Bool)
     /// A piece of a binary message.
     case binary(Data, isFinal: Bool)

@@ -24,7 +24,7 @@ public struct WebSocketReconnection: Hashable, Sendable {
     /// `noStatusReceived`, the loop ends; after other codes of the set, it throws `.webSocket(.closed(…))`.
     public var finalCloseCodes: Set<WebSocketCloseCode>
 
-    /// The close codes with which a server refuses what this client does: 1002, 1003 and 1007 to 1010.
+    /// The close codes of a server that does not accept the behavior of this client: 1002, 1003 and 1007 to 1010.
     public static let refusals: Set<WebSocketCloseCode> = [
         .protocolError, .unsupportedData, .invalidPayload, .policyViolation, .messageTooBig, .missingExtension,
     ]

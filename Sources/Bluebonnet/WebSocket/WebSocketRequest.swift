@@ -13,13 +13,13 @@ import FoundationEssentials
 ///
 /// The handshake is a request of the session like any other: adapters, interceptors, cookies, redirect handlers, trust
 /// evaluators, proxies, monitors and retriers apply. A retrier can repeat the handshake, but not an open connection.
-/// Basic credentials answer a challenge; if the server demands another scheme, the request fails with
-/// `.authentication(.unsupportedScheme)`. The handshake always uses HTTP/1.1 on a connection of its own; WebSockets
-/// over HTTP/2 (RFC 8441) are not supported.
+/// Bluebonnet answers an authentication challenge only with the Basic scheme. If the server and the credential have
+/// only other schemes in common, the request fails with `.authentication(.unsupportedScheme)`. The handshake always
+/// uses HTTP/1.1 on a connection of its own. WebSockets over HTTP/2 (RFC 8441) are not supported.
 ///
 /// ``Request/suspend()`` stops sending and receiving. ``Request/cancel()`` ends the connection without the closing
-/// handshake; ``WebSocketTask/close(code:reason:)`` performs it. The request finishes when the connection has ended.
-/// ``Session/shutdown()`` closes WebSockets with ``WebSocketCloseCode/goingAway``.
+/// handshake. To perform the closing handshake, call ``WebSocketTask/close(code:reason:)``. The request finishes when
+/// the connection has ended. ``Session/shutdown()`` closes WebSockets with ``WebSocketCloseCode/goingAway``.
 ///
 /// All members are `nonisolated`, so you can use them from any thread. They return immediately.
 public actor WebSocketRequest: Request {
@@ -56,11 +56,11 @@ public actor WebSocketRequest: Request {
 
     /// The settings of a WebSocket.
     public struct Configuration: Hashable, Sendable {
-        /// The interval between keep-alive pings; `nil`, the default, for no such pings.
+        /// The interval between keep-alive pings; `nil`, the default, for no keep-alive pings.
         ///
-        /// If the answer to a ping has not arrived when the next ping is due, the request fails with
-        /// `.webSocket(.pingUnanswered)`. The limit does not apply while your loop is too slow to read the
-        /// messages, and while the request is suspended.
+        /// If the pong that answers a ping has not arrived when the next ping is due, the request fails with
+        /// `.webSocket(.pingUnanswered)`. The request does not fail in this way while your loop reads the messages too
+        /// slowly, or while the request is suspended.
         public var pingInterval: Duration?
 
         /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for
@@ -76,7 +76,7 @@ public actor WebSocketRequest: Request {
 
         /// The maximum size in bytes of a message that ``WebSocketTask/messages`` collects; 16 MiB by default.
         ///
-        /// The size is that after decompression. A larger message closes the WebSocket with
+        /// The limit applies to the size after decompression. A larger message closes the WebSocket with
         /// ``WebSocketCloseCode/messageTooBig``, as soon as its size is known. The limit does not apply to
         /// ``WebSocketTask/pieces``.
         public var maximumMessageBytes: Int

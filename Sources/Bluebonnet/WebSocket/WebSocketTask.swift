@@ -5,8 +5,9 @@ public import FoundationEssentials
 /// The request starts when you await ``response``, send a message or a ping, or when a loop over ``messages`` begins.
 /// All methods may be called from any task. Messages are sent in the order of the calls.
 ///
-/// Received messages wait for a loop. When ``Session/Configuration/bodyHighWatermark`` bytes wait, the task stops
-/// reading from the connection, so pings and a close frame behind them must wait as well.
+/// Received messages are buffered until a loop reads them. When ``Session/Configuration/bodyHighWatermark`` bytes are
+/// buffered, the task stops reading from the connection. Pings and a close frame that follow these messages must then
+/// wait as well.
 ///
 /// By default, the WebSocket is closed when a loop over the messages is left, and when the task and its sequences are
 /// released.
@@ -30,9 +31,9 @@ public struct WebSocketTask: Sendable {
     /// The request starts when you await the head. If the request is suspended, or if the session was created with
     /// `startRequestsImmediately: false`, you must call ``Request/resume()``.
     ///
-    /// - Throws: A ``RequestError`` if the server does not accept the WebSocket. The error is
-    ///   `.webSocket(.handshake(…))` for another response, which is ``RequestError/response``. The error is
-    ///   `.cancelled` if the awaiting Swift task is cancelled.
+    /// - Throws: A ``RequestError`` if the server does not accept the WebSocket. If the response does not accept the
+    ///   WebSocket, the error is `.webSocket(.handshake(…))`, and ``RequestError/response`` is the head of this
+    ///   response. The error is `.cancelled` if the awaiting Swift task is cancelled.
     public var response: HTTPResponse {
         get async throws(RequestError) { try await request.opened() }
     }
@@ -43,7 +44,7 @@ public struct WebSocketTask: Sendable {
     /// The close code of the server, or `nil` while the WebSocket is open.
     ///
     /// The code is ``WebSocketCloseCode/noStatusReceived`` if the server's close frame had no code, and
-    /// ``WebSocketCloseCode/abnormalClosure`` if the connection ended without its close frame.
+    /// ``WebSocketCloseCode/abnormalClosure`` if the connection ended without a close frame from the server.
     public var closeCode: WebSocketCloseCode? { connection.closure?.code }
 
     /// The reason in the close frame of the server, or `nil` while the WebSocket is open.
@@ -51,10 +52,10 @@ public struct WebSocketTask: Sendable {
 
     /// Closes the WebSocket, and waits until the connection has ended.
     ///
-    /// Messages that other tasks wait to send are not sent. A loop over the messages receives the messages that arrive
-    /// before the close frame of the server, up to ``Session/Configuration/bodyHighWatermark`` bytes, and then ends. If
-    /// the WebSocket is not open yet, the request is cancelled. If the Swift task is cancelled, the method returns at
-    /// once, and the closing handshake continues.
+    /// If other tasks are waiting to send messages, these messages are not sent. A loop over the messages receives the
+    /// messages that arrive before the close frame of the server, up to ``Session/Configuration/bodyHighWatermark``
+    /// bytes, and then ends. If the WebSocket is not open yet, the request is cancelled. If the Swift task is
+    /// cancelled, the method returns at once, and the closing handshake continues.
     ///
     /// - Parameters:
     ///   - code: The close code; ``WebSocketCloseCode/normalClosure`` by default.
@@ -72,10 +73,10 @@ public struct WebSocketTask: Sendable {
 
     /// Sends a message.
     ///
-    /// The method returns when the message has been passed to the connection. It waits while
-    /// ``Session/Configuration/bodyHighWatermark`` bytes wait to be sent, and for earlier messages. If the Swift task
-    /// is cancelled while the method waits for an earlier message, the message is not sent. If a part of the message
-    /// was already sent, the WebSocket is closed.
+    /// The method waits for earlier messages. It also waits while ``Session/Configuration/bodyHighWatermark`` bytes are
+    /// waiting to be sent. It returns when the message has been passed to the connection. If the Swift task is
+    /// cancelled while the method waits for an earlier message, the message is not sent. If a part of the message was
+    /// already sent, the WebSocket is closed.
     ///
     /// - Parameter message: The message.
     /// - Throws: `.webSocket(.closed(…))` if the WebSocket was closed, `.cancelled` if the Swift task was cancelled, or
@@ -91,13 +92,13 @@ public struct WebSocketTask: Sendable {
     /// Sends a text message; see ``send(_:)-(WebSocketMessage)``.
     ///
     /// - Parameter text: The text.
-    /// - Throws: The same errors as for other messages.
+    /// - Throws: The same errors as ``send(_:)-(WebSocketMessage)``.
     public func send(_ text: String) async throws(RequestError) { try await send(.text(text)) }
 
     /// Sends a binary message; see ``send(_:)-(WebSocketMessage)``.
     ///
     /// - Parameter data: The bytes.
-    /// - Throws: The same errors as for other messages.
+    /// - Throws: The same errors as ``send(_:)-(WebSocketMessage)``.
     public func send(_ data: Data) async throws(RequestError) { try await send(.binary(data)) }
 
     /// Sends one binary message, whose bytes come from a sequence.
@@ -108,7 +109,8 @@ public struct WebSocketTask: Sendable {
     ///
     /// If the sequence throws an error or the Swift task is cancelled, the message cannot be completed. If a part of it
     /// was already sent, the WebSocket is closed with ``WebSocketCloseCode/goingAway``, and ``RequestError/detail``
-    /// reports it. If the WebSocket is closed meanwhile, the method throws when the sequence returns its next piece.
+    /// states that it was closed. If the WebSocket is closed meanwhile, the method throws when the sequence returns its
+    /// next piece.
     ///
     /// - Parameter pieces: The bytes, in pieces of any size.
     /// - Throws: `.requestBody(.sequenceFailed)` with the error of the sequence in ``RequestError/underlying``;
@@ -134,8 +136,8 @@ public struct WebSocketTask: Sendable {
     /// - Parameters:
     ///   - value: The value to encode.
     ///   - encoder: The encoder; a new `JSONEncoder` by default.
-    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded; otherwise, the same errors as for
-    ///   other messages.
+    /// - Throws: `.parameterEncoding(.encoderFailed)` if the value cannot be encoded; otherwise, the same errors as
+    ///   ``send(_:)-(WebSocketMessage)``.
     public func send<Value: Encodable>(json value: Value, encoder: JSONEncoder = JSONEncoder())
         async throws(RequestError)
     {
@@ -148,11 +150,11 @@ public struct WebSocketTask: Sendable {
         try await send(.text(String(decoding: data, as: UTF8.self)))
     }
 
-    /// Sends a ping, and waits for its answer.
+    /// Sends a ping, and waits for the server's pong.
     ///
-    /// The answer may wait behind messages that no loop has read.
+    /// If no loop reads the messages that arrived before the pong, the method may wait until a loop reads them.
     ///
-    /// - Returns: The time from the ping to its answer.
+    /// - Returns: The time from the ping to the pong.
     /// - Throws: The same errors as ``send(_:)-(WebSocketMessage)``.
     @discardableResult
     public func ping() async throws(RequestError) -> Duration {
@@ -165,18 +167,19 @@ public struct WebSocketTask: Sendable {
     /// The received messages.
     ///
     /// The sequence ends when the server closes the WebSocket with ``WebSocketCloseCode/normalClosure``,
-    /// ``WebSocketCloseCode/goingAway`` or no code, and when you close it. Otherwise, the loop throws the error of the
-    /// request. Each message is delivered to one loop.
+    /// ``WebSocketCloseCode/goingAway`` or no code, or when you close the WebSocket. Otherwise, the loop throws the
+    /// error of the request. Each message is delivered to one loop.
     public var messages: Messages { Messages(request: request, lifetime: lifetime) }
 
-    /// The received messages in pieces, for messages that need not be in memory as a whole.
+    /// The received messages in pieces, so that a message need not be in memory as a whole.
     ///
     /// A piece is delivered as soon as it has arrived. The size of a message is not limited; at most
-    /// ``Session/Configuration/bodyHighWatermark`` bytes wait for the loop. The sequence ends as ``messages`` does. If
-    /// the connection is lost within a message, the loop throws an error after the pieces that have arrived.
+    /// ``Session/Configuration/bodyHighWatermark`` bytes are buffered for the loop. The sequence ends in the same cases
+    /// as ``messages``. If the connection is lost within a message, the loop throws an error after the pieces that have
+    /// arrived.
     ///
-    /// Read either messages or pieces: after a loop that was left within a message, the next loop continues with the
-    /// rest of this message.
+    /// Read either ``messages`` or pieces, but not both. If a loop is left in the middle of a message, the next loop
+    /// continues with the rest of this message.
     public var pieces: Pieces { Pieces(request: request, lifetime: lifetime) }
 
     /// Returns a sequence of the values in the received messages.
@@ -196,7 +199,7 @@ public struct WebSocketTask: Sendable {
 
     /// Ends the connection immediately, without a closing handshake.
     ///
-    /// Loops over the messages throw `.cancelled`. To end the WebSocket in order, call ``close(code:reason:)``.
+    /// Loops over the messages throw `.cancelled`. To perform the closing handshake, call ``close(code:reason:)``.
     public func cancel() { request.cancel() }
 
     /// The received messages of a WebSocket.

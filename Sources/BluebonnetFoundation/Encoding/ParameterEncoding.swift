@@ -5,8 +5,8 @@ public import FoundationNetworking
 /// The untyped parameters of a request: a dictionary with values of different types.
 ///
 /// A value can be text, a number, a `Bool`, another `Encodable` value, or an array or a dictionary of these values. In
-/// Swift 6 mode, write a nested array of several types as `["a", 1] as [any Sendable]`. Methods that take `Parameters`
-/// also accept a `[String: Any]`.
+/// the Swift 6 language mode, write a nested array with elements of several types as `["a", 1] as [any Sendable]`.
+/// Methods that take `Parameters` also accept a `[String: Any]`.
 public typealias Parameters = [String: any Sendable]
 
 /// Encodes untyped parameters (a dictionary) into a request.

@@ -15,7 +15,7 @@ extension DataStreamTask {
     /// before the end of the body, the request is cancelled. There are two exceptions. The request continues if the
     /// task was created with `automaticallyCancelling: false`, or if other readers read the body.
     ///
-    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    /// - Parameter bufferSize: The number of unread bytes at which the stream stops receiving bytes; 64 KiB by
     ///   default. The stream can exceed this number by the size of one received chunk.
     /// - Returns: The stream. It is not open yet.
     public func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream {
@@ -29,7 +29,7 @@ extension DataStreamRequest {
     /// If you close or release the open stream before the end of the body, the request is cancelled. If other readers
     /// read the body, the request continues.
     ///
-    /// - Parameter bufferSize: The number of unread bytes at which the stream receives no more bytes; 64 KiB by
+    /// - Parameter bufferSize: The number of unread bytes at which the stream stops receiving bytes; 64 KiB by
     ///   default. The stream can exceed this number by the size of one received chunk.
     /// - Returns: The stream, which is not open yet. The result is never `nil`. It is optional only because the result
     ///   is optional in Alamofire.

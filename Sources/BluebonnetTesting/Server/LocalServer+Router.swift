@@ -107,9 +107,9 @@ extension LocalServer.Router {
     /// instead. The response can also be a ``LocalServer/Script``. The script cannot read the bytes of the request body
     /// that the server has already buffered for the route.
     ///
-    /// The request that the route receives has an empty body, no trailers, and its ``LocalServer/Request/sequence`` is
-    /// 0, because the server has not recorded it yet. The server records the request when the body is complete, or when
-    /// no more bytes of the body can arrive.
+    /// The request that the route receives has an empty body and no trailers. Its ``LocalServer/Request/sequence`` is
+    /// 0, because the server has not recorded the request yet. The server records the request when the body is
+    /// complete, or when no more bytes of the body can arrive.
     ///
     /// When the client closes the connection, the server cancels the task of the route. There is one exception. While
     /// the route does not read the body, the buffers of the system can become full. The server then detects only a

@@ -48,8 +48,7 @@ extension LocalServer.Script.Step {
         .bytes(WebSocketReply.close(code, reason: reason).bytes)
     }
 
-    /// Creates a step that waits for an unfragmented frame of the client, whose payload has the given size, and
-    /// discards it.
+    /// Creates a step that waits for an unfragmented frame with a payload of the given size, and discards the frame.
     ///
     /// - Parameter size: The size of the payload in bytes.
     /// - Returns: The new step.

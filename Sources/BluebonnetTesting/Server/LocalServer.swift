@@ -230,7 +230,7 @@ extension LocalServer {
     /// The first call returns the server's first request. Each later call returns the request after the previously
     /// returned request.
     ///
-    /// - Parameter limit: The time to wait at most; 60 seconds by default.
+    /// - Parameter limit: The maximum time to wait; 60 seconds by default.
     /// - Returns: The first recorded request that this method has not returned yet.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
     ///   ``Failure/timedOut`` after the time limit.
@@ -242,7 +242,7 @@ extension LocalServer {
     ///
     /// - Parameters:
     ///   - number: The number of the request, in the order of recording; 1 for the first request.
-    ///   - limit: The time to wait at most; 60 seconds by default.
+    ///   - limit: The maximum time to wait; 60 seconds by default.
     /// - Returns: The request with this number.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped,
     ///   ``Failure/timedOut`` after the time limit, and ``Failure/notRecorded`` if the server has received the request,
@@ -255,7 +255,7 @@ extension LocalServer {
     ///
     /// - Parameters:
     ///   - count: The maximum number of open connections.
-    ///   - limit: The time to wait at most; 60 seconds by default.
+    ///   - limit: The maximum time to wait; 60 seconds by default.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is stopped, and
     ///   ``Failure/timedOut`` after the time limit.
     public func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(60)) async throws {

@@ -2,14 +2,14 @@ public import Bluebonnet
 public import FoundationEssentials
 
 extension StubTransport {
-    /// The way in which a replayed recording is searched for the response to a request.
+    /// The rule that selects the recorded response to a request.
     public enum Matching: Hashable, Sendable {
         /// The method, the URL with its query, and the body must be equal.
         ///
-        /// Each recorded exchange is replayed once. Equal requests receive their responses in the recorded order. The
-        /// order of different requests is free. JSON bodies are compared by their values. A secret that was not
-        /// recorded in the query equals any value. Bodies that were not recorded, and bodies that are not in memory,
-        /// are not compared.
+        /// Each recorded exchange is replayed once. Equal requests receive their responses in the recorded order.
+        /// Different requests can be sent in any order. JSON bodies are compared by their values. If the value of a
+        /// query parameter was not recorded because it is secret, any value matches. If the content of a body was not
+        /// recorded or is not in memory, only the presence of a body is compared.
         case strict
         /// The method and the path of the URL must be equal; the host, the query and the body are ignored.
         ///
@@ -24,16 +24,16 @@ extension StubTransport {
     /// recorded, it fails with a `RequestError` of the kind `.connection(.refused)`, whose details name the nearest
     /// recorded request.
     ///
-    /// A response has the recorded status, fields and body. The body is delivered as it was recorded, after content
-    /// decoding, and all fields are kept, as in the original response. There is one exception: a `Content-Length`
-    /// without a `Content-Encoding` becomes the length of the recorded body, which may be cut or redacted. If the
+    /// A response has the recorded status, fields and body. The recorded body is already decoded, so it is delivered
+    /// unchanged. All recorded fields are kept, even `Content-Encoding`. There is one exception: a `Content-Length`
+    /// without a `Content-Encoding` becomes the length of the recorded body, which may be shortened or redacted. If the
     /// recorded exchange failed, the replayed exchange fails with `.connection(.lost)`. Recorded times are ignored.
     ///
     /// The cookies of the responses are available from the session, if the recording includes secrets.
     ///
     /// - Parameters:
     ///   - har: The archive as JSON.
-    ///   - matching: The way in which a response is found; ``Matching/strict`` by default.
+    ///   - matching: The rule that selects the recorded response; ``Matching/strict`` by default.
     /// - Throws: A `RequestError` that names the mistake if the data is not an archive.
     public convenience init(har: Data, matching: Matching = .strict) throws(RequestError) {
         self.init(replaying: try HARReplay(har, matching: matching))
@@ -45,7 +45,7 @@ extension StubTransport {
     ///
     /// - Parameters:
     ///   - har: The URL of the file.
-    ///   - matching: The way in which a response is found; ``Matching/strict`` by default.
+    ///   - matching: The rule that selects the recorded response; ``Matching/strict`` by default.
     /// - Throws: A `RequestError` if the file cannot be read or is not an archive.
     public convenience init(har: URL, matching: Matching = .strict) throws(RequestError) {
         guard let data = try? Data(contentsOf: har) else {

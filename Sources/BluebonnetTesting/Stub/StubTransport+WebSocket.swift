@@ -13,7 +13,7 @@ extension StubTransport.Response {
     ///
     /// - Parameters:
     ///   - protocols: The subprotocols that the server supports, the preferred one first; none by default. The response
-    ///     contains the first one that the client offers.
+    ///     contains the first of these subprotocols that the client also offers.
     ///   - maximumMessageBytes: The maximum size of a message of the client; 16 MiB by default. A larger message is
     ///     answered with ``Bluebonnet/WebSocketCloseCode/messageTooBig``.
     ///   - first: The replies that are sent before a message arrives; none by default.

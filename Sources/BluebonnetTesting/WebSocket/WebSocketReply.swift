@@ -1,7 +1,7 @@
 public import Bluebonnet
 public import FoundationEssentials
 
-/// A message, another frame, or any bytes that the server's side of a WebSocket sends in a test.
+/// A message, another frame, or any bytes that the server side of a WebSocket sends in a test.
 ///
 /// ``LocalServer/Router/webSocket(_:protocols:maximumMessageBytes:first:reply:)`` and
 /// ``StubTransport/Response/webSocket(protocols:maximumMessageBytes:first:reply:)`` send replies as they are, even if
@@ -35,7 +35,7 @@ public struct WebSocketReply: Hashable, Sendable {
     /// - Returns: The new reply.
     public static func binary(_ data: Data) -> Self { .message(.binary(data)) }
 
-    /// Creates a ping, whose answer is ignored.
+    /// Creates a ping; the pong of the client is ignored.
     ///
     /// - Parameter payload: The payload of at most 125 bytes; empty by default.
     /// - Returns: The new reply.
@@ -43,7 +43,8 @@ public struct WebSocketReply: Hashable, Sendable {
 
     /// Creates a close frame, which begins the closing handshake.
     ///
-    /// The server closes the connection when the close frame of the client has arrived. It answers no more messages.
+    /// The server closes the connection when the close frame of the client has arrived. It does not reply to any more
+    /// messages.
     ///
     /// - Parameters:
     ///   - code: The close code.
@@ -68,7 +69,7 @@ public struct WebSocketReply: Hashable, Sendable {
         return .bytes(frame + payload)
     }
 
-    /// Creates a reply of any bytes, such as a part of a frame.
+    /// Creates a reply from any bytes, such as a part of a frame.
     ///
     /// - Parameter bytes: The bytes to send.
     /// - Returns: The new reply.

@@ -90,13 +90,14 @@ extension ResponseCache {
     /// The sequence does not change the ``statistics``. Responses that are stored or removed during the iteration may
     /// be missing.
     ///
-    /// - Returns: The descriptions in no particular order.
+    /// - Returns: The descriptions: first of the responses in memory, then of the other responses. Within each
+    ///   group, the order is not specified.
     public func entries() -> Entries { Entries(cache: self) }
 
     /// Removes the responses that a closure selects.
     ///
-    /// If a request for the URL of a removed response is already running during this call, the cache may not store the
-    /// response to this request.
+    /// If a request for the URL of a removed response is already running during this call, it is possible that the
+    /// cache does not store the response to this request.
     ///
     /// - Parameter isRemoved: A closure that returns whether a response is removed. It runs on the global executor.
     @concurrent

@@ -46,8 +46,8 @@ public struct MultipartFormData: Sendable {
 
     /// Creates an empty form with a custom boundary.
     ///
-    /// The boundary must have 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a space
-    /// (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
+    /// The boundary must consist of 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, and must not end with a
+    /// space (RFC 2046 §5.1.1). The boundary must not occur in a part. The boundary is validated when the form is sent,
     /// encoded or written. While Bluebonnet reads the parts, it searches them for a custom boundary. If a part contains
     /// the boundary, sending, encoding or writing fails with `.multipartEncoding(.boundaryInvalid)`. A random boundary
     /// does not need this search.

@@ -48,9 +48,9 @@ public protocol Authenticator: Sendable {
     ///
     /// The interceptor calls this method for every rejected request. It uses the result only if another adapter has
     /// replaced the request with a new ``HTTPRequest``. In this case, the interceptor does not know which credential
-    /// the request contains. With `false`, the first retry of the request uses the current credential, without a
-    /// refresh. With `true`, the interceptor refreshes the credential before the retry. If your servers never revoke a
-    /// credential before it expires, always return `true`.
+    /// the request contains. If the method returns `false`, the first retry of the request uses the current credential,
+    /// without a refresh. If it returns `true`, the interceptor refreshes the credential before the retry. If your
+    /// servers never revoke a credential before it expires, always return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.

@@ -5,10 +5,10 @@ public import FoundationEssentials
 /// Some servers do not accept compressed request bodies, and respond with the status code 415. Use this interceptor
 /// only for servers that support the compression format.
 ///
-/// A body in memory is compressed before the request is sent, and has a `Content-Length`. Files, sequences and forms
-/// are compressed piece by piece while they are sent, without a `Content-Length`. HTTP/1.1 sends them in chunks (RFC
-/// 9112 §7.1). A compressed body can be sent again if the original body can be sent again. A body with a known length
-/// of 0 is not changed.
+/// A body in memory is compressed before the request is sent, and has a `Content-Length`. Bodies from
+/// files, sequences and forms are compressed piece by piece while they are sent, and have no `Content-Length`. HTTP/1.1
+/// sends these bodies in chunks (RFC 9112 §7.1). A compressed body can be sent again if the original body can be sent
+/// again. A body with a known length of 0 is not changed.
 public struct DeflateRequestCompressor: RequestInterceptor {
     /// The compression formats.
     public enum Format: Hashable, Sendable {

@@ -22,7 +22,7 @@ package import FoundationEssentials
 /// no retrier is called. The policy does not retry a ``DataStreamRequest`` after its response head has been accepted,
 /// because a reader of the stream would receive the first bytes twice.
 ///
-/// Without this policy, some requests are also sent again on a new connection:
+/// Some requests are sent again on a new connection even without this policy:
 /// - A request on a reused connection that no longer works. libcurl or Bluebonnet sends this request again.
 /// - A request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113 §8.7). libcurl
 ///   sends this request again at most once.
@@ -31,9 +31,9 @@ package import FoundationEssentials
 ///
 /// These repetitions do not count as retries. If libcurl gives up after them, the policy does not retry the request.
 ///
-/// On a reused connection, libcurl does not report which of the first two cases has occurred. The server may already
-/// have processed the request. Therefore, if the request has a body and its method is not idempotent, Bluebonnet
-/// prevents libcurl from sending the request again.
+/// On a reused connection, libcurl does not report which of the first two cases has occurred. In the first case, the
+/// server may already have processed the request. Therefore, if the request has a body and its method is not
+/// idempotent, Bluebonnet prevents libcurl from sending the request again.
 ///
 /// If a request fails because its whole HTTP/2 connection has failed, the policy retries the request at most once.
 ///
@@ -239,9 +239,9 @@ extension RequestRetrier where Self == RetryPolicy {
 
 /// Retries only requests that fail because their connection is lost.
 ///
-/// A connection is lost if it is closed or reset before the response is complete. With HTTP/3, a connection that cannot
-/// be made is also retried: its error is `.connection(.http3)`, too. The policy does not retry requests
-/// because of the status code of the response. All other rules of ``RetryPolicy`` apply.
+/// A connection is lost if it is closed or reset before the response is complete. With HTTP/3, the policy also retries
+/// a request whose connection cannot be made, because the error is `.connection(.http3)` in both cases. The policy does
+/// not retry requests because of the status code of the response. All other rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that makes the decisions.
     package let policy: RetryPolicy
@@ -323,8 +323,8 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 /// if it is used as an adapter and a retrier. For this, pass the policy to ``Session``'s `interceptor:` or to
 /// ``Request/interceptor(_:)``. A policy that is used only as a retrier takes from the budget and never adds to it.
 ///
-/// A budget can have a separate number for each key, for example for each host or for each value of a tag. A failing
-/// server then does not take the retries of the others.
+/// A budget can have a separate number for each key, for example for each host or for each value of a tag. Then a
+/// failing server does not use up the retries of the other servers.
 public final class RetryBudget: Sendable {
     private let full: RetryBudgetState
     private let key: @Sendable (HTTPRequest) -> String
@@ -336,7 +336,8 @@ public final class RetryBudget: Sendable {
     ///   - ratio: The fraction of a retry that the first attempt of each request adds, from 0 to 1; 0.1 by default.
     ///   - reserve: The initial number of retries, which is also the maximum; 10 by default. With 0, the maximum is 1.
     ///   - key: Returns the key of a request; by default, all requests have the same key. The closure must return
-    ///     quickly. The budget keeps the numbers of at most 1,000 keys, and a further key replaces any other.
+    ///     quickly. The budget keeps the numbers of at most 1,000 keys, and a further key replaces an arbitrary one of
+    ///     them.
     public init(
         ratio: Double = 0.1, reserve: UInt = 10,
         key: @escaping @Sendable (_ request: HTTPRequest) -> String = { _ in "" }

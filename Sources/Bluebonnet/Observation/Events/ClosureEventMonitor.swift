@@ -132,7 +132,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         ///
         /// The closure is called at most once per exchange.
         public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)?
-        /// A complete response can be stored in the cache.
+        /// Called when a complete response can be stored in the cache.
         public var requestWillCacheResponse: (@Sendable (any Request, CachedResponse) async -> Void)?
 
         /// Called when a redirect will be followed, after the exchange that received the redirect has ended.

@@ -26,7 +26,7 @@ public import FoundationEssentials
 ///     didCreateRequest                         the request to send
 ///     one exchange, and one more for each willBeRedirectedTo:
 ///       didCreateTask
-///       willCacheResponse                      if the response can be stored in the cache; it is complete then
+///       willCacheResponse                      if a complete response can be stored in the cache
 ///       didReceiveResponse                     if there is a response
 ///       didGatherMetrics                       if there are metrics
 ///       didFailTask                            if TLS fails or the certificate is refused
@@ -52,8 +52,8 @@ public import FoundationEssentials
 /// - For a ``DataRequest`` without an `onHTTPResponse` handler, `didReceiveResponse` occurs when the body is complete.
 /// - `requestIsRetrying` follows `willRetryDueTo`. If the request is cancelled before the retry, `requestIsRetrying`
 ///   does not occur.
-/// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They report
-///   changes of the state. For example, a call of `suspend` for a suspended request causes no event.
+/// - `requestDidResume`, `requestDidSuspend` and `requestDidCancel` can occur between any other events. They occur
+///   only when the state changes. For example, a call of `suspend` causes no event if the request is already suspended.
 /// - `requestDidFinish` is the last event of a request, with two exceptions. `didParseResponse` can follow for a
 ///   serializer that was attached after the request had finished. `didParseStream`, which reports each value of a
 ///   stream, can follow if a task reads the stream slowly.
@@ -178,7 +178,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// Called when the body of the request has been created.
     ///
-    /// At this point, Bluebonnet may not have read the source of the body, such as a file.
+    /// At this point, it is possible that Bluebonnet has not yet read the source of the body, such as a file.
     func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async
 
     /// Called when the body of the request cannot be read, or cannot be sent again.

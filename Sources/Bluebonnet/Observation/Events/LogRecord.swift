@@ -2,17 +2,17 @@ public import FoundationEssentials
 
 /// A structured log record: a level, the name of an event, a message, and named values.
 ///
-/// A ``LogRecordMonitor`` creates records of the events of requests. Other loggers can use the values as they are, and
-/// ``jsonLine`` is the record as JSON.
+/// A ``LogRecordMonitor`` creates records from the events of requests. Other loggers can use the values as they are.
+/// ``jsonLine`` contains the record as JSON.
 public struct LogRecord: Sendable {
-    /// The severity of a record; the names are also those of swift-log.
+    /// The severity of a record; swift-log uses the same names.
     @nonexhaustive
     public enum Level: String, CaseIterable, Sendable {
         /// The start of an exchange.
         case debug
         /// The normal course of a request, and also its cancellation.
         case info
-        /// A failure that may not be final, such as that of an attempt.
+        /// A failure that may not be final, such as the failure of an attempt.
         case warning
         /// A request or a serializer that has failed.
         case error

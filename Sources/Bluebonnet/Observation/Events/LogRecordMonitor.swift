@@ -1,9 +1,10 @@
 /// An event monitor that creates log records about requests, without secrets.
 ///
-/// The records are those of the lines of a ``LoggingEventMonitor``, with named values in addition. The values contain
-/// no bodies, and URLs without user info and query values. With the level `headers`, they also contain header fields,
-/// with `<redacted>` in place of secrets. If an error does not come from Bluebonnet, the message contains the error's
-/// own text, which may contain secrets.
+/// The monitor creates a record for each event for which a ``LoggingEventMonitor`` writes a line. In addition to the
+/// message, a record has named values. The values contain no bodies. The URLs in the values contain no user info and no
+/// query values. With the level `headers`, the values also contain header fields, with `<redacted>` in place of
+/// secrets. If an error does not come from Bluebonnet, the message contains the error's own text, which may contain
+/// secrets.
 ///
 /// ```swift
 /// let session = Session(eventMonitors: [LogRecordMonitor.json()])

@@ -15,8 +15,8 @@ public struct LoggingEventMonitor: RequestEventHandler {
     public enum Level: Hashable, Sendable {
         /// Writes lines for the progress of each request.
         ///
-        /// There are lines for requests that cannot be sent, exchanges, redirects, retries, suspensions, cancellations,
-        /// failed serializers and the end of each request.
+        /// There are lines for exchanges, redirects, retries, suspensions, cancellations, failed serializers, requests
+        /// that cannot be sent, and the end of each request.
         case brief
         /// Writes the lines of `brief`, and adds the header fields of requests and responses.
         case headers
@@ -36,7 +36,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
     ///
     /// - Parameters:
     ///   - level: The level of detail; `.brief` by default.
-    ///   - executor: The executor that calls `write`, or `nil` for the global executor. The default is `nil`.
+    ///   - executor: The executor on which `write` runs, or `nil` for the global executor. The default is `nil`.
     ///   - write: A closure that receives each line without a line ending. The default closure writes to standard
     ///     error.
     public init(

@@ -173,7 +173,7 @@ package struct CompositeEventMonitor: RequestEventHandler {
     }
 }
 
-/// The record of one exchange: of one request that is sent and its response.
+/// The record of one exchange, which is one request and its response.
 ///
 /// Each attempt and each redirect of a request has its own exchange. An ``EventMonitor`` receives the records.
 public struct ExchangeRecord: Sendable, Identifiable {

@@ -9,18 +9,20 @@ public import FoundationEssentials
 /// try await recorder.save(to: file)
 /// ```
 ///
-/// The developer tools of browsers open the archive, and `StubTransport` in `BluebonnetTesting` replays it. Each
-/// exchange with a server is an entry: each redirect and each retry has its own. A response from the session's cache
-/// has no entry. If an exchange is still running, its entry has the part of the response that was received so far.
+/// The developer tools of browsers can open the archive, and `StubTransport` in `BluebonnetTesting` can replay it. Each
+/// exchange with a server has an entry, so each redirect and each retry has its own entry. A response from the
+/// session's cache has no entry. If an exchange is still running, its entry contains the part of the response that the
+/// recorder has received so far. There is no entry until the recorder has received the head of a response or an error.
 ///
 /// By default, `<redacted>` replaces the secrets in URLs, header fields, cookies, forms and JSON. Secrets are
 /// recognized by their names. Other text and binary bodies are recorded unchanged. Bodies in which secrets cannot be
 /// recognized are left out: multipart bodies, bodies with a content coding that was not decoded, and JSON and forms
 /// that are not in UTF-8.
 ///
-/// The request's body is recorded if it is in memory. Response bodies are recorded while they arrive, after content
-/// decoding, for every kind of request. The fields that libcurl adds itself, such as `Host`, are not recorded. HTTP
-/// trailers have no place in an archive.
+/// The request's body is recorded if it is in memory. Response bodies are recorded after content decoding, for every
+/// kind of request. If the body of a response is collected in memory, the recorder receives the body at the end of the
+/// exchange. The fields that libcurl adds itself, such as `Host`, are not recorded. HTTP trailers are not recorded,
+/// because the format has no place for them.
 public final class HARRecorder: WrappingTransport {
     /// The transport that sends the requests.
     public let inner: any Transport
@@ -34,19 +36,18 @@ public final class HARRecorder: WrappingTransport {
 
     /// Creates a recorder.
     ///
-    /// Each entry has up to `maximumBodyBytes` of the request body, and as many of the response body.
-    ///
     /// - Parameters:
     ///   - transport: The transport that sends the requests; `nil`, the default, for a ``CurlTransport`` with the
     ///     configuration.
     ///   - configuration: The configuration of the session that uses the recorder. Its default header fields are
     ///     recorded with each request.
     ///   - includingSecrets: Whether secrets are recorded; `false` by default. With `true`, a replay also has the
-    ///     cookies of the responses. Such an archive must not be shared.
+    ///     cookies of the responses. Do not share such an archive.
     ///   - maximumEntries: The number of entries to keep; 1,000 by default. Each further exchange replaces the
     ///     oldest entry.
-    ///   - maximumBodyBytes: The number of bytes to keep of each body; 256 KiB by default. A longer response body is
-    ///     cut, a longer request body is left out, and the entry has a comment.
+    ///   - maximumBodyBytes: The maximum number of bytes to keep of each body; 256 KiB by default. The limit applies to
+    ///     each request body and to each response body. A longer request body is left out, and a longer response body
+    ///     is cut. In both cases, the entry has a comment.
     public init(
         _ transport: (any Transport)? = nil, configuration: Session.Configuration = .default,
         includingSecrets: Bool = false, maximumEntries: Int = 1000, maximumBodyBytes: Int = 256 * 1024
@@ -96,7 +97,7 @@ public final class HARRecorder: WrappingTransport {
 
     // MARK: Transport
 
-    /// Starts an exchange of the other transport, and records it; see ``Transport/start(_:options:observer:)``.
+    /// Starts an exchange with the wrapped transport, and records it; see ``Transport/start(_:options:observer:)``.
     ///
     /// - Parameters:
     ///   - request: The request to send.

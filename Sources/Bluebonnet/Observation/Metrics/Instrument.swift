@@ -17,7 +17,7 @@ extension MetricsMonitor {
         case timeInQueue = "http.client.request.time_in_queue"
         /// The duration of a TLS handshake.
         case handshakeDuration = "bluebonnet.client.tls.handshake.duration"
-        /// The number of exchanges with a connection, by whether the connection was reused.
+        /// The number of exchanges that used a connection, counted separately for new and for reused connections.
         case connectionUses = "bluebonnet.client.connection.uses"
         /// The number of open connections, by their state: active or idle; see ``MetricsMonitor/record(_:)``.
         case openConnections = "http.client.open_connections"
@@ -49,7 +49,7 @@ extension MetricsMonitor {
         /// The unit of the values (UCUM): `s` for seconds, `By` for bytes, or a noun in braces.
         public var unit: String { facts.unit }
 
-        /// A sentence about the metric, on one line.
+        /// A description of the metric in one sentence, on one line.
         public var summary: String { facts.summary }
 
         private var facts: (kind: Kind, unit: String, summary: String) {

@@ -6,13 +6,13 @@
 /// print(metrics.prometheusText())
 /// ```
 ///
-/// A monitor can serve several sessions. To observe single requests, add the monitor before they start. The figures are
-/// kept by host, route, method, status code and type of error. ``Instrument`` lists the metrics, and
-/// <doc:Observability> describes their attributes. Use a ``RouteTag`` for the route. The metrics contain no paths, no
-/// queries and no header fields.
+/// A monitor can serve several sessions. To observe only some requests, add the monitor to these requests before they
+/// start. The monitor keeps separate figures for each host, route, method, status code and type of error.
+/// ``Instrument`` lists the metrics, and <doc:Observability> describes their attributes. Use a ``RouteTag`` for the
+/// route. The metrics contain no paths, no queries and no header fields.
 ///
-/// The memory is bounded: each metric has at most `maximumSets` different sets of attributes. Further sets are counted
-/// together in a set with the single attribute `otel.metric.overflow`.
+/// The memory use is bounded: each metric has at most `maximumSets` different sets of attributes. Further sets are
+/// counted together in a set with the single attribute `otel.metric.overflow`.
 public final class MetricsMonitor: RequestEventHandler {
     /// The executor that updates the metrics, or `nil` for the global executor.
     public let executor: (any TaskExecutor)?
@@ -38,7 +38,7 @@ public final class MetricsMonitor: RequestEventHandler {
 
     /// Updates the metrics.
     ///
-    /// Most events have no metrics.
+    /// Most events do not change any metric.
     public func handle(_ event: RequestEvent, of request: any Request) {
         let measurements = Measurement.measurements(of: event, request)
         guard !measurements.isEmpty else { return }
@@ -59,11 +59,11 @@ public final class MetricsMonitor: RequestEventHandler {
         onMeasurement?(change)
     }
 
-    /// Returns the current figures of all metrics that have any.
+    /// Returns the current figures of all metrics that have figures.
     ///
     /// Events that the monitor has not received yet are not included. ``Session/shutdown()`` waits for them.
     ///
-    /// - Returns: The figures in the order of ``Instrument``, and then of their attributes.
+    /// - Returns: The figures, sorted by metric in the order of ``Instrument``, and then by their attributes.
     public func snapshot() -> [Series] { table.withLock { $0 }.sorted }
 
     /// Returns the current figures in Prometheus' text exposition format 0.0.4.

@@ -10,7 +10,7 @@ extension Session.Configuration {
     /// ``file(_:)``. Concurrent requests use different handles, so each of these handles must learn the service.
     /// Services for HTTP/1.1 and HTTP/2 are used. Services for HTTP/3 require libcurl 8.18.0 or later with support for
     /// HTTP/3, and are not used for requests through a proxy. If an HTTP/3 service has the host and the port of the
-    /// URL, libcurl also tries TCP.
+    /// URL, libcurl also tries to connect over TCP.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// Alternative services are not used.

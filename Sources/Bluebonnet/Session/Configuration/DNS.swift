@@ -3,7 +3,7 @@ public import FoundationEssentials
 extension Session.Configuration {
     /// The settings that override name lookup.
     public struct DNS: Hashable, Sendable {
-        /// The IP addresses to use for hosts, by `host:port`; empty by default.
+        /// The IP addresses to use for each `host:port`; empty by default.
         ///
         /// The session does not look up the names of these hosts. With `["example.com:443": ["127.0.0.1", "::1"]]`,
         /// requests to `https://example.com` go to the local machine. TLS and the `Host` field still use the name in

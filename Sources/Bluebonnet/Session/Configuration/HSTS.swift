@@ -16,9 +16,9 @@ extension Session.Configuration {
         case memory
         /// Hosts are stored in the file at a path, in the format of `curl --hsts`.
         ///
-        /// The session reads the file before its first request, and adds its changes to the file when it has ended. The
-        /// directory of the file must exist. The mode of the file becomes 0600, so only its owner can read and write
-        /// the file.
+        /// The session reads the file before its first request. When the session has ended, it adds its changes to the
+        /// file. The directory of the file must exist. The mode of the file becomes 0600, so only its owner can read
+        /// and write the file.
         case file(String)
     }
 }

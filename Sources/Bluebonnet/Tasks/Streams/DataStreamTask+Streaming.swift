@@ -54,9 +54,9 @@ extension DataStreamTask {
 
     /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as the last event.
     ///
-    /// Blank lines are skipped. An object or an array does not need a line ending. If a line cannot be decoded, the
-    /// next event contains the error, and the sequence continues with the next line. If a line is longer than 16 MiB,
-    /// the next event contains the error, and the completion follows.
+    /// Blank lines are skipped. Objects and arrays do not need a line ending after them. If a line cannot be decoded,
+    /// the next event contains the error, and the sequence continues with the next line. If a line is longer than
+    /// 16 MiB, the next event contains the error, and the completion follows.
     ///
     /// Values are decoded on the global executor, or on the preferred executor of the Swift task that runs the loop. If
     /// ``DataStreamRequest/automaticallyCancelOnStreamError`` is `true`, any error event cancels the request.

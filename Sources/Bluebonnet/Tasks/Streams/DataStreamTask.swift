@@ -169,7 +169,7 @@ extension DataStreamTask {
 
     /// A sequence of decoded values, which ``decodables(of:decoder:)`` returns.
     ///
-    /// The loop is compiled for the type of the values.
+    /// The compiler can specialize the loop for the type of the values.
     public struct Decodables<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         fileprivate let body: FramedBody<NewlineDelimitedJSON<Value>>
 

@@ -11,7 +11,8 @@ import Synchronization
 /// connections stay open.
 ///
 /// The methods may be called on any thread. They pass commands to an engine, which runs on an ``EventLoop`` and handles
-/// the commands in order. With several event loops (``Session/Configuration/eventLoops``), there is an engine for each.
+/// the commands in order. If there are several event loops (``Session/Configuration/eventLoops``), each has its own
+/// engine.
 public final class CurlTransport: Transport {
     let group: EngineGroup
     let engines: [TransferEngine]
@@ -20,7 +21,7 @@ public final class CurlTransport: Transport {
 
     /// Creates a transport.
     ///
-    /// The thread is started and connections are opened on first use.
+    /// The transport starts no thread and opens no connection until you use it.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of the session that uses the transport. The transport uses

@@ -17,7 +17,7 @@ import Synchronization
 /// task that prefers the loop calls it. Code on the loop must not block.
 ///
 /// The thread starts with the first work, which is a request or a task that prefers the loop. The thread ends when all
-/// transports are shut down and no work is left. New work starts it again.
+/// transports are shut down and no work is left. New work starts the thread again.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
