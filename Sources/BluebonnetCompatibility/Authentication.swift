@@ -57,7 +57,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
     /// The credential.
     ///
-    /// All later requests use a credential that you set.
+    /// After you set a new credential, all requests use it.
     public var credential: Credential? {
         get { base.currentCredential }
         set { base.currentCredential = newValue }
