@@ -52,22 +52,25 @@ import Testing
         let jobs = ["traffic", "everything"].map {
             "{job_name: \($0), metrics_path: /\($0), static_configs: [{targets: ['127.0.0.1:\(server.port)']}]}"
         }
-        let global = "{scrape_interval: 200ms, scrape_timeout: 200ms}"
+        let global = "{scrape_interval: 2s, scrape_timeout: 2s}"
         let settings = "{global: \(global), scrape_configs: [\(jobs.joined(separator: ", "))]}"
         let file = folder.appending(path: "prometheus.yml").path(percentEncoded: false)
         try Data(settings.utf8).write(to: URL(filePath: file))
+        let data = folder.appending(path: "data").path(percentEncoded: false)
         let script = """
-            exec prometheus --config.file '\(file)' --storage.tsdb.path '\(folder.path(percentEncoded: false))data' \
+            exec prometheus --config.file '\(file)' --storage.tsdb.path '\(data)' \
             --web.listen-address 127.0.0.1:0 2>&1
             """
         let prometheus = try LineOutputProgram(command: ["/bin/bash", "-c", script])
         defer { prometheus.send(SIGKILL) }
         var printed: [String] = []
-        var port: Substring?
+        var (port, isReady) = (Substring?.none, false)
         for await line in prometheus.lines {
             printed.append(line)
             port = line.firstMatch(of: /"Listening on" address=127\.0\.0\.1:(\d+)/)?.1 ?? port
-            guard let port, line.contains("Server is ready") else { continue }
+            // The two lines may come in any order.
+            isReady = isReady || line.contains("Server is ready")
+            guard let port, isReady else { continue }
             return try await body("http://127.0.0.1:\(port)/api/v1")
         }
         Issue.record("Prometheus does not start: \(printed)")
