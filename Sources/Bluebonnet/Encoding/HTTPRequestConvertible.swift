@@ -77,8 +77,11 @@ struct ComposedRequest: HTTPRequestConvertible {
     let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
 
     var runsUserCode: Bool {
-        requestModifier != nil || encode != nil || !isURLOrText || (body != nil && body?.data == nil)
+        requestModifier != nil || encode != nil || !isURLOrText || (hasBody && body?.data == nil)
     }
+
+    /// Comparing the body with `nil` would copy it (150 instructions).
+    private var hasBody: Bool { if case .some = body { true } else { false } }
 
     /// Whether creating the URL runs no user code.
     ///

@@ -195,10 +195,12 @@ public struct HTTPRequest: Sendable {
         let isPlain: Bool
 
         init(_ parts: Parts) {
-            hasBody = parts.body != nil
+            // Comparing an optional with `nil` may copy it (180 instructions for a credential).
+            hasBody = if case .some = parts.body { true } else { false }
+            let hasCredential = if case .some = parts.credential { true } else { false }
             isPlain =
-                !hasBody && parts.headers.isEmpty && parts.credential == nil && parts.handlesCookies
-                && parts.proxy == nil && parts.priority == nil && !parts.omitsSessionSecrets
+                !hasBody && !hasCredential && parts.headers.isEmpty && parts.handlesCookies && parts.proxy == nil
+                && parts.priority == nil && !parts.omitsSessionSecrets
             self.parts = parts
         }
     }

@@ -54,7 +54,10 @@ struct AttemptLoop: ~Copyable {
     /// Decides about a retry, or delivers the outcome; returns whether the request has finished.
     @inline(never)
     private mutating func conclude(_ attempt: CompletedAttempt) async -> Bool {
-        switch await retry(attempt.caused(by: earlier)) {
+        let attempt = attempt.caused(by: earlier)
+        // A call that may suspend takes 250 instructions.
+        let decision = attempt.error == nil ? .finished(download?.ended(attempt) ?? attempt) : await retry(attempt)
+        switch decision {
         case .again(let error): earlier = error
         case .finished(let attempt):
             guard let error = await serialize(attempt) else { return true }
@@ -84,7 +87,7 @@ struct AttemptLoop: ~Copyable {
 
     @inline(never)
     private mutating func received(_ event: ExchangeEvent) async -> CompletedAttempt {
-        switch await redirects.follow(from: event) {
+        switch event.isRedirect ? await redirects.follow(from: event) : event {
         case .outcome(let outcome): return validate(outcome, sendsResponse: download == nil)
         case .head(let response): return await receive(response)
         }
@@ -309,7 +312,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Decides whether another attempt follows a failed attempt.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
-        guard let error = attempt.error else { return .finished(download?.ended(attempt) ?? attempt) }
+        guard let error = attempt.error else { return .finished(attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
         guard !hasDeliveredBody, !error.isUnreplayableBody(after: earlier) else { return .finished(attempt) }
         return await ask(about: error, attempt)
@@ -388,7 +391,9 @@ struct AttemptLoop: ~Copyable {
             let slots = core.machine.withLock { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
-                await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
+                if !slot.servesImmediately(attempt) {
+                    await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
+                }
                 // The failure of a serializer is a new failure, so the retriers are called again.
                 guard attempt.error == nil, let error = slot.failure else { continue }
                 switch await ask(about: error, attempt) {

@@ -308,9 +308,9 @@ extension Request {
 
 /// The identifier of a request, which is unique within the process.
 public struct RequestID: Hashable, Sendable, Described {
-    package let number: UInt64
+    package let number: Int
 
-    private static let last = Atomic<UInt64>(0)
+    private static let last = Atomic<Int>(0)
 
     static func next() -> RequestID {
         RequestID(number: last.add(1, ordering: .relaxed).newValue)

@@ -291,17 +291,7 @@ final class RequestCore: Sendable {
             pausesRedirects: true)
         options.collectsBody = !pausesBody
         options.upgrade = sink.socket?.upgrade
-        let cachedResponseHandler = sending.cachedResponseHandler ?? context.cachedResponseHandler
-        if context.hasCache, cachedResponseHandler != nil || events != nil {
-            // A validation in the background may end after the session has released the request.
-            let request = context.request(id)
-            options.willStore = { [events] response in
-                events?.emit(.willCacheResponse(response))
-                guard let cachedResponseHandler else { return response }
-                guard let request else { return nil }
-                return await cachedResponseHandler.request(request, willCacheResponse: response)
-            }
-        }
+        if context.hasCache { options.willStore = cacheHook(sending.cachedResponseHandler) }
         events?.exchangeBegins(with: request, attempt: sending.attempt, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
         let (action, requestedState) = machine.withLock { $0.exchangeReturned(exchange) }
@@ -309,6 +299,22 @@ final class RequestCore: Sendable {
         // Changes of the state since `sent` was called have not been applied to the exchange.
         if requestedState == .cancelled { exchange.cancel() }
         if (requestedState == .suspended) != (sending.requestedState == .suspended) { alignExchange() }
+    }
+
+    /// The closure that a cache calls before it stores a response; `nil` if neither a handler nor a monitor needs it.
+    private func cacheHook(
+        _ ownHandler: (any CachedResponseHandler)?
+    ) -> (@Sendable (CachedResponse) async -> CachedResponse?)? {
+        let handler = ownHandler ?? context.cachedResponseHandler
+        guard handler != nil || events != nil else { return nil }
+        // A validation in the background may end after the session has released the request.
+        let request = context.request(id)
+        return { [events] response in
+            events?.emit(.willCacheResponse(response))
+            guard let handler else { return response }
+            guard let request else { return nil }
+            return await handler.request(request, willCacheResponse: response)
+        }
     }
 
     // MARK: The driver
@@ -488,7 +494,7 @@ extension RequestCore: ExchangeObserver {
 extension HTTPRequest {
     /// Adds the content type of the body, unless the request has one.
     mutating func stateContentType() {
-        guard let type = body?.contentType, !headers.contains("Content-Type") else { return }
+        guard hasBody, let type = body?.contentType, !headers.contains("Content-Type") else { return }
         headers.update(name: "Content-Type", value: type)
     }
 }

@@ -75,26 +75,34 @@ final class SerializationSlot: Sendable {
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
     ) async {
-        if attempt.error != nil { return fail(attempt) }
+        guard !servesImmediately(attempt), case .asynchronous(let serialize) = serializer else { return }
         let start = MonotonicClock.now()
-        switch serializer {
-        case .synchronous(let serialize):
-            do {
-                make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
+        let isComplete = await interruptible { [self] in
+            do throws(RequestError) {
+                make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
             } catch {
                 make(.failure(error), of: attempt, since: start)
             }
-        case .asynchronous(let serialize):
-            let isComplete = await interruptible { [self] in
-                do throws(RequestError) {
-                    make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
-                } catch {
-                    make(.failure(error), of: attempt, since: start)
-                }
-            }
-            if isComplete { return }
-            fail(attempt.cancelled())
         }
+        if !isComplete { fail(attempt.cancelled()) }
+    }
+
+    /// Serializes the response of an attempt like ``serve(_:interruptible:)``, unless the serializer may suspend.
+    ///
+    /// - Returns: Whether the result is available.
+    func servesImmediately(_ attempt: CompletedAttempt) -> Bool {
+        if attempt.error != nil {
+            fail(attempt)
+            return true
+        }
+        guard case .synchronous(let serialize) = serializer else { return false }
+        let start = MonotonicClock.now()
+        do {
+            make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
+        } catch {
+            make(.failure(error), of: attempt, since: start)
+        }
+        return true
     }
 
     /// Sets the error of a failed attempt as the result, without delivering it.

@@ -79,7 +79,7 @@ final class SessionContext: Sendable {
     var requests: [any Request] { Array(registry.withLock { $0.requests }.values) }
 
     /// The request with this identifier, if it is registered.
-    func request(_ id: RequestID) -> (any Request)? { registry.withLock { $0.requests[id] } }
+    func request(_ id: RequestID) -> (any Request)? { registry.withLock { $0.requests[id.number] } }
 
     /// Retains the request until it has finished; returns `false` if the session was shut down.
     func register(_ request: any Request) -> Bool {
@@ -143,26 +143,27 @@ private struct RequestRegistry {
     /// A task that waits for requests to finish.
     private struct Waiter {
         /// The requests that have not finished.
-        var requests: Set<RequestID>
+        var requests: Set<Int>
         let continuation: Resumption<Void>
     }
 
-    private(set) var requests: [RequestID: any Request] = [:]
+    /// The requests by their numbers.
+    private(set) var requests: [Int: any Request] = [:]
     private var waiters: [Waiter] = []
     private(set) var isShutDown = false
 
     /// A request is about to begin; returns whether it may.
     mutating func began(_ request: any Request) -> Bool {
         guard !isShutDown else { return false }
-        requests[request.id] = request
+        requests[request.id.number] = request
         return true
     }
 
     /// A request has finished; returns the tasks whose wait is over, and the request, to be released without the lock.
     mutating func ended(_ id: RequestID) -> (done: [Resumption<Void>], request: (any Request)?) {
-        let request = requests.removeValue(forKey: id)
+        let request = requests.removeValue(forKey: id.number)
         guard request != nil, !waiters.isEmpty else { return ([], request) }
-        for index in waiters.indices { waiters[index].requests.remove(id) }
+        for index in waiters.indices { waiters[index].requests.remove(id.number) }
         let done = waiters.filter(\.requests.isEmpty)
         waiters.removeAll(where: \.requests.isEmpty)
         return (done.map(\.continuation), request)

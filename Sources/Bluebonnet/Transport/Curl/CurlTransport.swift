@@ -16,7 +16,7 @@ import Synchronization
 public final class CurlTransport: Transport {
     let group: EngineGroup
     let engines: [TransferEngine]
-    private let lastNumber = Atomic<UInt64>(0)
+    private let lastNumber = Atomic<Int>(0)
     private let limitsUploads: Bool
 
     /// Creates a transport.
@@ -96,6 +96,8 @@ public final class CurlTransport: Transport {
     private func openedUpload(
         for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
     ) throws(RequestError) -> UploadBody {
+        // Each copy of an optional body takes 150 instructions.
+        guard request.hasBody else { return UploadBody(nil, of: request, isLimited: false) }
         guard let body = request.body, body.data == nil, let opened = try body.open() else {
             let isLimited = limitsUploads || request.speedLimits.upload != nil
             return UploadBody(request.body?.data, of: request, isLimited: isLimited)

@@ -7,7 +7,6 @@ final class EngineGroup: Sendable {
     let hsts: SessionHSTS?
     /// The exchanges that wait for other exchanges to end; `nil` if there are no limits.
     let queue: Locked<RequestQueue>?
-    let verdicts = SharedVerdicts()
     let shares: LoopShares
     /// The choice of a loop for each exchange; `nil` if there is only one loop.
     private let choice: Locked<LoopChoice>?
@@ -21,7 +20,7 @@ final class EngineGroup: Sendable {
         case none
         case named(ServerTrustManager)
         /// An exchange has started, so the manager can no longer change.
-        case settled(ServerTrustManager?)
+        case settled((ServerTrustManager, SharedVerdicts)?)
     }
 
     init(_ configuration: Session.Configuration, _ serverTrustManager: ServerTrustManager? = nil) {
@@ -38,20 +37,20 @@ final class EngineGroup: Sendable {
     }
 
     /// Chooses the loop of an exchange; returns the ID of the exchange, which contains the number of the loop.
-    func choose(for request: HTTPRequest, _ number: UInt64) -> TransferID {
+    func choose(for request: HTTPRequest, _ number: Int) -> TransferID {
         guard let choice else { return number << Self.loopBits }
         let url = hsts?.secured(request.url) ?? request.url
         let key = options.destination(of: request, url)
         let mayMultiplex = options.mayMultiplex(request, url)
         let now = MonotonicClock.now()
         let loop = choice.withLock { $0.choose(for: number, to: key, mayMultiplex: mayMultiplex, now: now) }
-        return number << Self.loopBits | UInt64(loop)
+        return number << Self.loopBits | loop
     }
 
     /// The number of the loop on which an exchange runs.
-    static func loop(of id: TransferID) -> Int { Int(id & (1 << loopBits - 1)) }
+    static func loop(of id: TransferID) -> Int { id & (1 << loopBits - 1) }
 
-    private static let loopBits: UInt64 = 8
+    private static let loopBits = 8
 
     /// Called when an exchange has ended; the version is that of its response.
     func ended(_ id: TransferID, _ version: HTTPVersion?) {
@@ -69,12 +68,12 @@ final class EngineGroup: Sendable {
         }
     }
 
-    /// The manager, which cannot change any more.
-    func settledManager() -> ServerTrustManager? {
+    /// The manager, which cannot change any more, and the verdicts of its evaluators.
+    func settledTrust() -> (ServerTrustManager, SharedVerdicts)? {
         manager.withLock { manager in
             switch manager {
             case .none: manager = .settled(nil)
-            case .named(let named): manager = .settled(named)
+            case .named(let named): manager = .settled((named, SharedVerdicts()))
             case .settled: break
             }
             guard case .settled(let settled) = manager else { return nil }

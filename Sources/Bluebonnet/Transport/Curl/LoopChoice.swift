@@ -40,7 +40,7 @@ struct LoopChoice {
     private var indices: [ConnectionDestination: Int] = [:]
     private var freeIndices: [Int] = []
     /// The destinations of the running exchanges.
-    private var running: [UInt64: Int] = [:]
+    private var running: [Int: Int] = [:]
     private var nextCleanup = Self.limit
 
     init(_ shares: LoopShares, idleLifetime: Duration) {
@@ -51,7 +51,7 @@ struct LoopChoice {
     }
 
     /// Returns the loop for a new exchange.
-    mutating func choose(for number: UInt64, to key: ConnectionDestination, mayMultiplex: Bool, now: Int64) -> Int {
+    mutating func choose(for number: Int, to key: ConnectionDestination, mayMultiplex: Bool, now: Int64) -> Int {
         let index = index(of: key, mayMultiplex: mayMultiplex, now: now)
         if now - destinations[index].lastUse > idleLifetime {
             destinations[index].connections = destinations[index].running
@@ -104,7 +104,7 @@ struct LoopChoice {
     }
 
     /// Called when an exchange has ended; `isMultiplexed` tells whether the connection of its response was.
-    mutating func ended(_ number: UInt64, on loop: Int, isMultiplexed: Bool?) {
+    mutating func ended(_ number: Int, on loop: Int, isMultiplexed: Bool?) {
         guard let index = running.removeValue(forKey: number) else { return }
         load[loop] -= 1
         if let isMultiplexed, isMultiplexed != destinations[index].isMultiplexed {

@@ -9,8 +9,14 @@ final class LoopTurnState {
     /// The time at which the first connect limit ends, among the connections that began in this turn.
     var nextConnectCheck: Int64?
     /// The transfers that received or sent bytes in this turn.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var progressed: [Transfer] = []
     /// The transfers whose heads must be reported to their observers.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var withHeads: [Transfer] = []
     /// The transfers that may have to wait for a connection, if libcurl does not retry all of them.
     var waiting: WaitingTransfers?
@@ -20,6 +26,9 @@ final class LoopTurnState {
     /// The transfers whose request bodies are refused while libcurl waits for more bytes of them.
     var refused: [Transfer] = []
     /// Counts the body pieces that have arrived in this turn.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var receiveBudget = ReceiveBudget()
     /// The speed limits of the session, and whether there are any.
     let speedLimits: SpeedLimits

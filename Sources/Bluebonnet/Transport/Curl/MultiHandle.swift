@@ -14,10 +14,13 @@ final class MultiHandle {
     /// The time at which libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
     /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
-    private var sockets: Set<Int32> = []
+    private var sockets: Set<Int> = []
     /// The sockets that the loop watches for this handle.
-    private var watched: Set<Int32> = []
+    private var watched: Set<Int> = []
     /// The unused connections, some of which libcurl must not use.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var idleConnections = IdleConnections()
     /// Prevents peers from keeping libcurl busy.
     let floods: FloodMonitor
@@ -60,7 +63,7 @@ final class MultiHandle {
         isEnding = true
         // Closes the kept connections, which calls `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
-        for socket in watched where isWatching(socket) { loop.unwatch(socket) }
+        for socket in watched.map(Int32.init) where isWatching(socket) { loop.unwatch(socket) }
     }
 
     // MARK: Calls from the engine
@@ -119,7 +122,7 @@ final class MultiHandle {
 
     /// Makes libcurl read from all of its sockets, ready or not.
     func readAll() {
-        for socket in sockets { read(socket) }
+        for socket in sockets { read(Int32(socket)) }
     }
 
     /// Makes libcurl read from a socket, ready or not.
@@ -153,20 +156,20 @@ final class MultiHandle {
         guard what != CURL_POLL_REMOVE else {
             // The socket of a connection stays registered for its next use; the resolver's sockets are closed now.
             guard isWatching(socket) else { return }
-            return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
+            return sockets.contains(Int(socket)) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
         // Libcurl before 8.2.0 does not report that it closes a socket whose connection failed. The watch then belongs
         // to another socket with the same number.
         loop.unwatch(socket)
-        watched.insert(socket)
+        watched.insert(Int(socket))
         // For its own lookups, libcurl opens sockets without the callback.
-        if !sockets.contains(socket) { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
+        if !sockets.contains(Int(socket)) { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
         loop.watch(
             socket, for: interest, by: ObjectIdentifier(self),
             whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }
         ) { [unowned self] readiness in
-            if readiness.contains(.refused), sockets.contains(socket) { return closeUnwatchable(socket) }
+            if readiness.contains(.refused), sockets.contains(Int(socket)) { return closeUnwatchable(socket) }
             guard !holdsBack(socket) else { return }
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
@@ -194,14 +197,14 @@ final class MultiHandle {
     private func opened(_ socket: curl_socket_t) {
         guard socket >= 0 else { return systemError = SystemError(errno) }
         loop.unwatch(socket)
-        sockets.insert(socket)
+        sockets.insert(Int(socket))
         idleConnections.opened(socket)
         floods.opened(socket)
     }
 
     private func close(_ socket: curl_socket_t) -> Int32 {
-        if sockets.contains(socket) { unreadResponses.closing(socket) }
-        sockets.remove(socket)
+        if sockets.contains(Int(socket)) { unreadResponses.closing(socket) }
+        sockets.remove(Int(socket))
         idleConnections.closed(socket)
         unwatch(socket)
         return floods.close(socket)
@@ -263,7 +266,7 @@ final class MultiHandle {
     private func isWatching(_ socket: curl_socket_t) -> Bool { loop.isWatching(socket, for: ObjectIdentifier(self)) }
 
     private func unwatch(_ socket: curl_socket_t) {
-        watched.remove(socket)
+        watched.remove(Int(socket))
         if isWatching(socket) { loop.unwatch(socket) }
     }
 

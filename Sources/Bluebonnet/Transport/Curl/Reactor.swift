@@ -39,7 +39,13 @@ final class Reactor {
     private let epoll: Int32
     private let wakeup: Int32
     /// Indexed by descriptor, because descriptors are small numbers.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private var watches: [Watch] = []
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private var changed: [Int32] = []
     /// The descriptors that the kernel refused to watch in the last attempt, and the error codes.
     private var refused: [(descriptor: Int32, code: Int32)] = []

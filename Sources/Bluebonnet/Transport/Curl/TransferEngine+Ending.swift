@@ -85,12 +85,15 @@ extension TransferEngine {
             _ = receiver.receive(piece)
             reportProgress(of: transfer)
         }
+        // For a closure, the runtime would check the isolation (350 instructions).
+        let metrics =
+            if let easy = transfer.easy {
+                TransferMetrics(of: transfer, easy, now: shared.now)
+            } else {
+                TransferMetrics(ofQueued: transfer, now: shared.now)
+            }
         let outcome = ExchangeOutcome(
-            response: transfer.response, body: transfer.responseBuffer.body,
-            error: error,
-            metrics: transfer.easy.map { TransferMetrics(of: transfer, $0, now: shared.now) }
-                ?? TransferMetrics(ofQueued: transfer, now: shared.now)
-        )
+            response: transfer.response, body: transfer.responseBuffer.body, error: error, metrics: metrics)
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
             if transfer.mayHoldBytes { easy.freePausedBytes() }

@@ -35,10 +35,11 @@ extension TransferMetrics {
                 Int64(transfer.uploadOffset), transfer.responseBuffer.state.receivedBytes
             )
         }
-        challenges = transfer.serverChallenges.received ?? []
+        if let received = transfer.serverChallenges.received { challenges = received }
         httpVersion = transfer.responseBuffer.head?.httpVersion
-        remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)
-        localAddress = easy.address(CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT)
+        let addresses = transfer.addresses?.known ?? (easy.remoteAddress, easy.localAddress)
+        transfer.addresses?.known = addresses
+        (remoteAddress, localAddress) = addresses
     }
 }
 
@@ -49,8 +50,18 @@ extension EasyHandle {
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    fileprivate func address(_ host: CURLINFO, _ port: CURLINFO) -> SocketAddress? {
+    fileprivate var remoteAddress: SocketAddress? { address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT) }
+    fileprivate var localAddress: SocketAddress? { address(CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT) }
+
+    private func address(_ host: CURLINFO, _ port: CURLINFO) -> SocketAddress? {
         guard let host = string(host), !host.isEmpty else { return nil }
         return SocketAddress(host: host, port: long(port))
     }
+}
+
+/// The addresses of both ends of a connection.
+///
+/// They are read for the first request on a connection. Reading them for each request would take 1,000 instructions.
+final class ConnectionAddresses {
+    fileprivate var known: (remote: SocketAddress?, local: SocketAddress?)?
 }

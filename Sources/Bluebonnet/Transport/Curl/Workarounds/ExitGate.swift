@@ -24,7 +24,7 @@ enum ExitGate {
 
     private struct State {
         var isClosed = false
-        var running: [ObjectIdentifier: ActiveLoop] = [:]
+        var running: [ActiveLoop] = []
     }
 
     /// A loop with its threads: the thread that runs the loop, if it has not ended, and other threads that will soon
@@ -44,7 +44,11 @@ enum ExitGate {
         _ = process
         return state.withLock { state in
             guard !state.isClosed else { return false }
-            state.running[ObjectIdentifier(loop), default: ActiveLoop(loop: loop, threads: 0)].threads += 1
+            if let index = state.running.firstIndex(where: { $0.loop === loop }) {
+                state.running[index].threads += 1
+            } else {
+                state.running.append(ActiveLoop(loop: loop, threads: 1))
+            }
             return true
         }
     }
@@ -54,9 +58,9 @@ enum ExitGate {
         // Otherwise, OpenSSL would do this after the thread has already ended for all other code.
         OPENSSL_thread_stop()
         state.withLock { state in
-            let key = ObjectIdentifier(loop)
-            state.running[key]?.threads -= 1
-            if state.running[key]?.threads == 0 { state.running[key] = nil }
+            guard let index = state.running.firstIndex(where: { $0.loop === loop }) else { return }
+            state.running[index].threads -= 1
+            if state.running[index].threads == 0 { state.running.remove(at: index) }
         }
     }
 
@@ -69,12 +73,12 @@ enum ExitGate {
         guard getpid() == process else { return }
         let loops = state.withLock { state in
             state.isClosed = true
-            return Array(state.running.values)
+            return state.running
         }
         for running in loops { running.loop.processExits() }
         let deadline = MonotonicClock.now() + exitTimeout
         while MonotonicClock.now() < deadline {
-            let isQuiet = state.withLock { Array($0.running.values) }.allSatisfy {
+            let isQuiet = state.withLock { $0.running }.allSatisfy {
                 $0.loop.isCurrentThread || $0.loop.isParked(threads: $0.threads)
             }
             if isQuiet { return }

@@ -140,7 +140,7 @@ final class FloodMonitor: Sendable {
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
     /// The sockets of libcurl with their identities in the system; libcurl does not report every close.
-    private let sockets = Locked<[Int32: UInt64]>([:])
+    private let sockets = Locked<[Int: UInt64]>([:])
     /// The connections that were ended, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
@@ -184,13 +184,13 @@ final class FloodMonitor: Sendable {
     private static let memory: Int64 = 2_000_000_000
 
     func opened(_ socket: Int32) {
-        sockets.withLock { $0[socket] = bb_socket_identity(socket) }
+        sockets.withLock { $0[Int(socket)] = bb_socket_identity(socket) }
     }
 
     /// Closes a socket under the lock.
     func close(_ socket: Int32) -> Int32 {
         sockets.withLock { sockets in
-            sockets[socket] = nil
+            sockets[Int(socket)] = nil
             return BluebonnetLibc.close(socket)
         }
     }
@@ -206,8 +206,9 @@ final class FloodMonitor: Sendable {
         guard sample.call % 2 == 1 else { return sample }
         sample.storable = UInt64(min(max(0, transfers.load(ordering: .relaxed)), 25) * FloodGuard.storableByTransfer)
         sample.read = sockets.withLock { sockets in
-            sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
-                counts[socket.key] = bb_socket_read(socket.key)
+            sockets.reduce(into: [:]) { counts, entry in
+                let socket = Int32(entry.key)
+                if entry.value == bb_socket_identity(socket) { counts[socket] = bb_socket_read(socket) }
             }
         }
         return sample
@@ -227,7 +228,7 @@ final class FloodMonitor: Sendable {
     /// Returns whether the socket was replaced.
     func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
-            guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return false }
+            guard let identity = sockets[Int(socket)], identity == bb_socket_identity(socket) else { return false }
             note()
             return bb_replace_by_dead_socket(socket) != 0
         }

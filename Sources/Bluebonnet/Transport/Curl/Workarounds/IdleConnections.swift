@@ -45,7 +45,9 @@ struct IdleConnections {
     /// A connection that requests use or have used.
     final class Connection {
         let socket: Int32
+        let ends: ConnectionEndpoints
         let version: Version
+        let addresses = ConnectionAddresses()
         /// The policy that evaluated the server; set only where ``QUICConnections`` requires it.
         var policy: TrustPolicy?
         /// The transfers whose responses are paused; set only where ``ReadsDuringPause`` requires it.
@@ -55,18 +57,22 @@ struct IdleConnections {
         fileprivate(set) var users = 1
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
+        fileprivate var port: Int { Int(ends.localPort) }
 
-        fileprivate init(socket: Int32, version: Version) {
+        fileprivate init(socket: Int32, ends: ConnectionEndpoints, version: Version) {
             self.socket = socket
+            self.ends = ends
             self.version = version
         }
     }
 
-    /// The connections by their endpoints, with which libcurl identifies the connection of a request.
-    private var connections: [ConnectionEndpoints: Connection] = [:]
-    private var endsBySocket: [Int32: ConnectionEndpoints] = [:]
+    /// The connections by their local ports; libcurl identifies the connection of a request by its endpoints.
+    ///
+    /// A few connections may have the same local port and different peers.
+    private var connections: [Int: [Connection]] = [:]
+    private var connectionsBySocket: [Int: Connection] = [:]
     /// The idle connections that were ended, by their sockets, until libcurl closes them.
-    private var dead: [Int32: ConnectionEndpoints] = [:]
+    private var dead: [Int: ConnectionEndpoints] = [:]
     private var fresh = FreshSockets()
     private var idleCount = 0
     /// The origins that libcurl treats as multiplexing, by host and port.
@@ -81,7 +87,7 @@ struct IdleConnections {
     /// The number of connections that were ended, and that libcurl has not closed yet.
     var endedCount: Int { dead.count }
 
-    var idleSockets: [Int32] { connections.values.filter { $0.users == 0 }.map(\.socket) }
+    var idleSockets: [Int32] { connectionsBySocket.values.filter { $0.users == 0 }.map(\.socket) }
 
     /// Returns how to handle an idle connection that became ready.
     static func action(on version: Version, _ readiness: Readiness) -> Action {
@@ -102,21 +108,21 @@ struct IdleConnections {
 
     mutating func closed(_ socket: Int32) {
         fresh.remove(socket)
-        dead[socket] = nil
+        dead[Int(socket)] = nil
         forget(socket)
     }
 
     /// Called when an idle connection was ended; another connection may have the same endpoints from now on.
     mutating func cutOff(_ socket: Int32) {
-        guard let ends = endsBySocket[socket] else { return }
-        dead[socket] = ends
+        guard let connection = connection(with: socket) else { return }
+        dead[Int(socket)] = connection.ends
         forget(socket)
     }
 
     private mutating func forget(_ socket: Int32) {
-        guard let ends = endsBySocket.removeValue(forKey: socket),
-            let connection = connections.removeValue(forKey: ends)
-        else { return }
+        guard let connection = connectionsBySocket.removeValue(forKey: Int(socket)) else { return }
+        connections[connection.port]?.removeAll { $0 === connection }
+        if connections[connection.port]?.isEmpty == true { connections[connection.port] = nil }
         connection.isClosed = true
         if connection.users == 0 { idleCount -= 1 }
     }
@@ -154,7 +160,7 @@ struct IdleConnections {
     mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
         -> ConnectionChoice
     {
-        if let connection = connections[ends] {
+        if let connection = connection(at: ends) {
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .multiplexed
@@ -170,16 +176,18 @@ struct IdleConnections {
         }
         fresh.remove(socket)
         let connection = Connection(
-            socket: socket, version: QUICConnections.isHidden(socket) ? .multiplexed : version())
+            socket: socket, ends: ends, version: QUICConnections.isHidden(socket) ? .multiplexed : version())
         if connection.version == .multiplexed { noteMultiplexing(origin) }
-        connections[ends] = connection
-        endsBySocket[socket] = ends
+        connections[connection.port, default: []].append(connection)
+        connectionsBySocket[Int(socket)] = connection
         return .good(connection)
     }
 
-    func connection(at ends: ConnectionEndpoints) -> Connection? { connections[ends] }
+    func connection(at ends: ConnectionEndpoints) -> Connection? {
+        connections[Int(ends.localPort)]?.first { $0.ends == ends }
+    }
 
-    func connection(with socket: Int32) -> Connection? { endsBySocket[socket].flatMap { connections[$0] } }
+    func connection(with socket: Int32) -> Connection? { connectionsBySocket[Int(socket)] }
 
     /// The socket of a connection that has not served a request yet; `nil` if there is none.
     mutating func freshSocket(at ends: ConnectionEndpoints) -> Int32? { fresh.socket(at: ends) }
@@ -194,7 +202,7 @@ struct IdleConnections {
     }
 
     private func multiplexes(_ origin: () -> String) -> Bool {
-        multiplexing.count >= Self.multiplexingLimit || multiplexing.contains(origin())
+        !multiplexing.isEmpty && (multiplexing.count >= Self.multiplexingLimit || multiplexing.contains(origin()))
     }
 
     /// Called when a request no longer uses a connection; returns the socket if the connection is idle now.
@@ -214,15 +222,15 @@ struct IdleConnections {
 /// connections, reading all ports for each request would take most of the time.
 struct FreshSockets {
     /// The sockets whose ports are not known yet.
-    private var unbound: Set<Int32> = []
-    private var ports: [Int32: UInt16] = [:]
+    private var unbound: Set<Int> = []
+    private var ports: [Int: Int] = [:]
     /// A few sockets may have the same local port and different peers.
-    private var sockets: [UInt16: [Int32]] = [:]
+    private var sockets: [Int: [Int32]] = [:]
 
-    mutating func insert(_ socket: Int32) { unbound.insert(socket) }
+    mutating func insert(_ socket: Int32) { unbound.insert(Int(socket)) }
 
     mutating func remove(_ socket: Int32) {
-        guard unbound.remove(socket) == nil, let port = ports.removeValue(forKey: socket) else { return }
+        guard unbound.remove(Int(socket)) == nil, let port = ports.removeValue(forKey: Int(socket)) else { return }
         sockets[port]?.removeAll { $0 == socket }
         if sockets[port]?.isEmpty == true { sockets[port] = nil }
     }
@@ -230,12 +238,13 @@ struct FreshSockets {
     /// The socket of the connection with these endpoints; `nil` if there is none.
     mutating func socket(at ends: ConnectionEndpoints) -> Int32? {
         for socket in unbound {
-            guard let port = UInt16(exactly: bb_local_port(socket)), port > 0 else { continue }
+            let port = Int(bb_local_port(Int32(socket)))
+            guard port > 0 else { continue }
             unbound.remove(socket)
             ports[socket] = port
-            sockets[port, default: []].append(socket)
+            sockets[port, default: []].append(Int32(socket))
         }
-        return sockets[ends.localPort]?.first { ConnectionEndpoints(of: $0) == ends }
+        return sockets[Int(ends.localPort)]?.first { ConnectionEndpoints(of: $0) == ends }
     }
 }
 
@@ -249,6 +258,7 @@ extension Transfer {
     func connectionIsChosen(_ ends: ConnectionEndpoints?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
+        addresses = nil
         guard let ends else {
             // All connections to a Unix domain socket have the same endpoints, so they are not reused. A connection for
             // another protocol is never reused, and libcurl would close it before it can be used.
@@ -261,9 +271,9 @@ extension Transfer {
         case .unknown: break
         case .dead: isDead = true
         case .good(let chosen):
-            connection = chosen
+            (connection, addresses) = (chosen, chosen.addresses)
             if QUICConnections.areHidden, let trust { chosen.policy = trust }
-        case .suspect(let chosen): (connection, suspect) = (chosen, chosen.socket)
+        case .suspect(let chosen): (connection, addresses, suspect) = (chosen, chosen.addresses, chosen.socket)
         case .taken:
             needsFreshConnection = true
             needsResend = true
@@ -337,7 +347,7 @@ extension EasyHandle {
 
 /// Identifies a TCP connection among all open connections; several connections may have the same local port.
 // Safety: the system uses the pointers only during the call.
-struct ConnectionEndpoints: Hashable {
+struct ConnectionEndpoints: Equatable {
     let localPort: UInt16
     private let remotePort: UInt16
     private let isV6: Bool
@@ -360,11 +370,6 @@ struct ConnectionEndpoints: Hashable {
         ends.local_port = localPort
         ends.remote_port = remotePort
         self.init(ends)
-    }
-
-    /// Hashes only the local port, which is different for nearly all connections.
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(localPort)
     }
 
     private init(_ ends: bb_ends) {
