@@ -391,11 +391,13 @@ struct AttemptLoop: ~Copyable {
             let slots = core.machine.withLock { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
-                if !slot.servesImmediately(attempt) {
+                var error: RequestError?
+                if !slot.servesImmediately(attempt, &error) {
                     await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
+                    error = slot.failure
                 }
                 // The failure of a serializer is a new failure, so the retriers are called again.
-                guard attempt.error == nil, let error = slot.failure else { continue }
+                guard attempt.error == nil, let error else { continue }
                 switch await ask(about: error, attempt) {
                 case .finished(let attempt): slot.fail(attempt)
                 case .again:

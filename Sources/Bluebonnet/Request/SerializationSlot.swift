@@ -32,12 +32,7 @@ final class SerializationSlot: Sendable {
         var isInterrupted = false
     }
 
-    private enum Serializer: Sendable {
-        case synchronous(@Sendable (SerializerInput) throws(RequestError) -> any AnyValueBox)
-        case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any AnyValueBox)
-    }
-
-    private let serializer: Serializer
+    private let serializer: ErasedSerializer
     /// The part of the file that is read for the serializer.
     private let fileReading: FileReading
     private let reportResult: Report?
@@ -55,13 +50,7 @@ final class SerializationSlot: Sendable {
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
         self.fileReading = fileReading
         reportResult = report
-        self.serializer =
-            switch serializer {
-            case .synchronous(let serialize):
-                .synchronous { input throws(RequestError) in ValueBox(try serialize(input)) }
-            case .asynchronous(let serialize):
-                .asynchronous { input async throws(RequestError) in ValueBox(try await serialize(input)) }
-            }
+        self.serializer = serializer.erased
     }
 
     // MARK: For the attempt loop
@@ -75,7 +64,8 @@ final class SerializationSlot: Sendable {
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
     ) async {
-        guard !servesImmediately(attempt), case .asynchronous(let serialize) = serializer else { return }
+        var failure: RequestError?
+        guard !servesImmediately(attempt, &failure), case .asynchronous(let serialize) = serializer else { return }
         let start = MonotonicClock.now()
         let isComplete = await interruptible { [self] in
             do throws(RequestError) {
@@ -89,8 +79,11 @@ final class SerializationSlot: Sendable {
 
     /// Serializes the response of an attempt like ``serve(_:interruptible:)``, unless the serializer may suspend.
     ///
+    /// - Parameters:
+    ///   - attempt: The attempt whose response is serialized.
+    ///   - failure: Receives the error of the serializer.
     /// - Returns: Whether the result is available.
-    func servesImmediately(_ attempt: CompletedAttempt) -> Bool {
+    func servesImmediately(_ attempt: CompletedAttempt, _ failure: inout RequestError?) -> Bool {
         if attempt.error != nil {
             fail(attempt)
             return true
@@ -101,6 +94,7 @@ final class SerializationSlot: Sendable {
             make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
             make(.failure(error), of: attempt, since: start)
+            failure = self.failure
         }
         return true
     }

@@ -209,22 +209,21 @@ public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
 }
 
 /// A type-erased serializer whose errors contain the response, for the attempt loop.
-package enum PreparedSerializer<Value: Sendable>: Sendable {
-    /// A serializer that never suspends.
-    case synchronous(@Sendable (SerializerInput) throws(RequestError) -> Value)
-    /// A serializer that may suspend.
-    case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> Value)
+package struct PreparedSerializer<Value: Sendable>: Sendable {
+    let erased: ErasedSerializer
+
+    private init(erased: ErasedSerializer) { self.erased = erased }
 
     /// Prepares a synchronous serializer.
     package init(_ serializer: some SynchronousResponseSerializer<Value>) {
-        self = .synchronous { input throws(RequestError) in
+        self.init(erased: .synchronous { input throws(RequestError) in
             do {
                 // This closure is not `async`, so overload resolution selects the synchronous method.
-                return try serializer.serialize(input)
+                return ValueBox(try serializer.serialize(input))
             } catch {
                 throw RequestError.wrappingSerializer(error).aboutIfMissing(input)
             }
-        }
+        })
     }
 
     /// Prepares a serializer that may suspend.
@@ -235,14 +234,22 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
             self.init(synchronous)
             return
         }
-        self = .asynchronous { input async throws(RequestError) in
+        self.init(erased: .asynchronous { input async throws(RequestError) in
             do {
-                return try await serializer.serialize(input)
+                return ValueBox(try await serializer.serialize(input))
             } catch {
                 throw RequestError.wrappingSerializer(error).aboutIfMissing(input)
             }
-        }
+        })
     }
+}
+
+/// A serializer whose value has no static type.
+enum ErasedSerializer: Sendable {
+    /// A serializer that never suspends.
+    case synchronous(@Sendable (SerializerInput) throws(RequestError) -> any AnyValueBox)
+    /// A serializer that may suspend.
+    case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any AnyValueBox)
 }
 
 extension RequestError {

@@ -124,7 +124,6 @@ private struct PendingResult: Sendable {
 
     /// Waits for the result.
     func get() async -> SerializationSlot.SerializationResult {
-        if let answer = slot.answer { return answer }
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
             // The awaiting task runs the request if possible, so that the request needs no additional task.

@@ -83,9 +83,9 @@ final class EasyHandle {
     }
 
     /// Prepares the handle for a request that differs from the last request at most in its URL.
-    func reuse(for url: URL) {
+    func reuse(for url: URL, isSameURL: Bool) {
         unsafe message[0] = 0
-        setURL(url)
+        if !isSameURL || urlParts == nil { setURL(url) }
     }
 
     /// Whether the handle has a profile and was last set up for this URL.

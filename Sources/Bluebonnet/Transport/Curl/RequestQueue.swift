@@ -209,7 +209,7 @@ extension TransferEngine {
         }
         guard transfer.responseBuffer.state.isSuspended else {
             add(transfer)
-            if transfers[transfer.id] != nil { checkLimits(of: transfer) }
+            if !transfer.hasEnded { checkLimits(of: transfer) }
             return
         }
         leaveQueue(transfer)

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Synchronization
 
 /// Guards the cookies of a session, for its event loops and for ``CookieStore``.
 ///
@@ -8,6 +9,8 @@ package final class SessionCookies: CookieStorage {
     private let decision: CookieDecision
     /// The cookies; `nil` after the session has ended.
     private let jar: Locked<CookieJar?>
+    /// Whether there has been a cookie. Without cookies, a request does not need the lock and the time.
+    private let hasHadCookies: Atomic<Bool>
 
     /// Creates the storage of a session; `nil` if the session does not store cookies.
     package init?(_ configuration: Session.Configuration.Cookies) {
@@ -16,18 +19,24 @@ package final class SessionCookies: CookieStorage {
         var jar = CookieJar()
         jar.change(.set(configuration.initial), now: Date())
         self.jar = Locked(jar)
+        hasHadCookies = Atomic(!configuration.initial.isEmpty)
     }
 
     /// Whether cookies are sent with a request, and stored from its response.
     func areUsed(by request: HTTPRequest) -> Bool { decision.includesCookies(in: request) }
 
     /// The value of the `Cookie` field of a request; empty if no cookie is sent.
-    func field(for url: URL) -> [UInt8] { jar.withLock { $0?.field(for: url, now: Date()) ?? [] } }
+    func field(for url: URL) -> [UInt8] {
+        guard hasHadCookies.load(ordering: .acquiring) else { return [] }
+        let now = Date()
+        return jar.withLock { $0?.field(for: url, now: now) ?? [] }
+    }
 
     /// Stores the cookie of a `Set-Cookie` field.
     package func received(_ field: [UInt8], from url: URL) {
         let now = Date()
         jar.withLock { $0?.received(field, from: url, now: now) }
+        hasHadCookies.store(true, ordering: .releasing)
     }
 
     package func cookies() throws(RequestError) -> [Cookie] {
@@ -40,6 +49,7 @@ package final class SessionCookies: CookieStorage {
         if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
         let now = Date()
         guard jar.withLock({ $0?.change(change, now: now) }) != nil else { throw RequestError(.sessionShutDown) }
+        hasHadCookies.store(true, ordering: .releasing)
     }
 
     /// Forgets the cookies, because the session has ended.

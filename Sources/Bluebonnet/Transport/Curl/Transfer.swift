@@ -78,6 +78,8 @@ final class Transfer {
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
     var needsDecoding = false
+    /// Whether the outcome was determined.
+    var hasEnded = false
     /// The result code of libcurl, while bytes that it has delivered are not decoded yet.
     var codeAtEnd: CURLcode?
 

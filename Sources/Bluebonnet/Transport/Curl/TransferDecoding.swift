@@ -74,7 +74,7 @@ extension TransferEngine {
         var waiting = queued[...]
         while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended in the meantime are no longer decoded.
-            if transfers[transfer.id] != nil { decodeRest(of: transfer) }
+            if !transfer.hasEnded { decodeRest(of: transfer) }
         }
         shared.decodingQueue.endTurn(unserved: waiting)
     }
@@ -88,7 +88,7 @@ extension TransferEngine {
         case .accept:
             perform(transfer.responseBuffer.state.codedBytesDecoded(), on: transfer)
             // Libcurl may already have completed the transfer.
-            if let code = transfer.codeAtEnd, let multi = transfer.multi, transfers[transfer.id] != nil {
+            if let code = transfer.codeAtEnd, let multi = transfer.multi, !transfer.hasEnded {
                 finish(transfer, with: code, of: multi)
             }
         }

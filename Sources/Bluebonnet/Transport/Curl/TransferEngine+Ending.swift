@@ -65,7 +65,9 @@ extension TransferEngine {
     }
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
-        guard transfers.removeValue(forKey: transfer.id) != nil else { return }
+        guard !transfer.hasEnded else { return }
+        transfer.hasEnded = true
+        transfers[transfer.id] = nil
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }

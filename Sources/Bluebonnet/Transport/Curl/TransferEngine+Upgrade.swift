@@ -181,14 +181,14 @@ extension TransferEngine {
     /// Continues after a pause or a suspension, or begins one.
     func continueUpgraded(_ transfer: Transfer) {
         receive(on: transfer)
-        guard transfers[transfer.id] != nil, let upgrade = transfer.upgrade else { return }
+        guard !transfer.hasEnded, let upgrade = transfer.upgrade else { return }
         if mustEnd(transfer, upgrade) { finishWithRest(transfer, upgrade) } else { sendUpgraded(transfer) }
     }
 
     /// Continues the transfers that had reached their limit for the turn.
     func receiveWaitingUpgraded() {
         guard !upgrades.waiting.isEmpty else { return }
-        for transfer in exchange(&upgrades.waiting, with: []) where transfers[transfer.id] != nil {
+        for transfer in exchange(&upgrades.waiting, with: []) where !transfer.hasEnded {
             transfer.upgrade?.isWaiting = false
             receive(on: transfer)
         }

@@ -224,7 +224,7 @@ actor TransferEngine: EventLoopClient {
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
             // The idle timeout applies again; it is not checked while the transfer is paused.
-            if transfers[transfer.id] != nil { checkLimits(of: transfer) }
+            if !transfer.hasEnded { checkLimits(of: transfer) }
         }
     }
 
@@ -350,7 +350,7 @@ extension TransferEngine {
 
     /// Resumes the bodies that had reached their limit for the turn.
     private func resumeWaiting() {
-        for transfer in shared.receiveBudget.turnEnds() where transfers[transfer.id] != nil {
+        for transfer in shared.receiveBudget.turnEnds() where !transfer.hasEnded {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
             transfer.noteDecoding()
         }
@@ -415,7 +415,7 @@ extension TransferEngine {
             let transfer = shared.progressed[index]
             index += 1
             // The outcome reports the progress of transfers that have ended.
-            guard transfers[transfer.id] != nil else { continue }
+            guard !transfer.hasEnded else { continue }
             if transfer.isPieceGrowing() {
                 shared.progressed[growing] = transfer
                 growing += 1

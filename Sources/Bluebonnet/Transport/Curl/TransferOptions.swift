@@ -72,7 +72,8 @@ final class TransferOptions {
         // A handle has no profile if libcurl would change the target of its URL.
         // Otherwise the lookup might wait for the connection of the request, and the request for the lookup.
         let isLookupServer = lookupHost != nil && lookupHost == url.host()?.lowercased()
-        let changesTarget = !easy.hasProfile(for: url) && RequestTargets.changes(url.curlString)
+        let isSameURL = easy.hasProfile(for: url)
+        let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
@@ -80,7 +81,7 @@ final class TransferOptions {
         if let profile, easy.profile == profile, easy.trust === transfer.trust, easy.identity === identity,
             easy.authorities == authorities.generation
         {
-            easy.reuse(for: url)
+            easy.reuse(for: url, isSameURL: isSameURL)
             return nil
         }
         easy.reset()

@@ -36,7 +36,7 @@ extension TransferEngine {
         guard !shared.refused.isEmpty else { return }
         let refused = shared.refused
         shared.refused.removeAll(keepingCapacity: true)
-        for transfer in refused where transfers[transfer.id] != nil {
+        for transfer in refused where !transfer.hasEnded {
             if transfer.isRefusalComplete {
                 finish(transfer, with: transfer.responseBuffer.endError)
             } else {
