@@ -77,7 +77,7 @@ struct ComposedRequest: HTTPRequestConvertible {
     let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
 
     var runsUserCode: Bool {
-        requestModifier != nil || encode != nil || !isURLOrText || (hasBody && body?.data == nil)
+        requestModifier != nil || encode != nil || !Self.isURLOrText(url) || (hasBody && body?.data == nil)
     }
 
     /// Comparing the body with `nil` would copy it (150 instructions).
@@ -86,10 +86,13 @@ struct ComposedRequest: HTTPRequestConvertible {
     /// Whether creating the URL runs no user code.
     ///
     /// Comparing types is cheaper than casting, and happens for every request.
-    private var isURLOrText: Bool {
+    private static func isURLOrText(_ url: any URLConvertible) -> Bool {
         let type = type(of: url)
         return type == URL.self || type == String.self
     }
+
+    /// Creates a URL without running user code; `nil` if this is not possible, or if the text is not a URL.
+    static func url(fromURLOrText url: any URLConvertible) -> URL? { isURLOrText(url) ? try? url.asURL() : nil }
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:], body: body)

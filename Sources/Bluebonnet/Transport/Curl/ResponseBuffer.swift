@@ -130,8 +130,10 @@ struct ResponseBuffer {
             bytes: line.count, isStatusLine: isStatusLine, isEmpty: isEmpty, statusCode: statusCode)
         switch action {
         case .beginHead:
-            lines = unsafe Self.headBuffer(beginningWith: line)
+            lines.removeAll(keepingCapacity: true)
+            lines.reserveCapacity(512)
             framing = FramingCheck()
+            unsafe lines.append(contentsOf: line)
             body = Data()
             hasCookies = false
             head = nil
@@ -159,14 +161,6 @@ struct ResponseBuffer {
             return refuse(reason)
         }
         return true
-    }
-
-    /// Creates the array for the lines of a head; reserving room in an empty array would take 500 instructions more.
-    private static func headBuffer(beginningWith line: UnsafeRawBufferPointer) -> [UInt8] {
-        unsafe [UInt8](unsafeUninitializedCapacity: max(512, line.count)) { buffer, count in
-            unsafe UnsafeMutableRawBufferPointer(buffer).copyMemory(from: line)
-            count = line.count
-        }
     }
 
     // MARK: Body
