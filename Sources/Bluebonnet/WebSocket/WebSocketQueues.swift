@@ -27,18 +27,24 @@ struct WebSocketQueues: ~Copyable {
     }
 
     /// What must be done when the lock is released.
+    ///
+    /// A message sends frames or wakes a task. All other effects are rare, and share one list.
     struct Effects {
-        var exchange: (any Exchange)?
-        var frames: [Data] = []
-        /// The exchange that has ended and an earlier error, to be released without the lock.
-        var released: (any Exchange)?
-        var releasedError: RequestError?
-        var isEnding = false
-        var readsMore = false
-        /// Whether the close time limit begins.
-        var closes = false
-        var ready: [Resumption<Bool>] = []
-        var answers: [(Resumption<Duration?>, Duration?)] = []
+        var exchange: ExchangeReference?
+        var frames = TinyArray<Data>()
+        var ready = TinyArray<Resumption<Bool>>()
+        var others: [RareEffect] = []
+
+        var isEmpty: Bool { ready.isEmpty && others.isEmpty && frames.isEmpty }
+    }
+
+    enum RareEffect {
+        case endExchange
+        case readMore
+        case limitClose
+        case answerPing(Resumption<Duration?>, Duration?)
+        /// Releases an exchange that has ended and an earlier error without the lock.
+        case release(ExchangeReference?, RequestError?)
     }
 
     enum Read<Value: Sendable>: Sendable {
@@ -49,7 +55,7 @@ struct WebSocketQueues: ~Copyable {
 
     var phase = WebSocketState()
     /// The exchange, once the connection is open.
-    var exchange: (any Exchange)?
+    var exchange: ExchangeReference?
     var receiver: WebSocketReceiver?
     var waiters: [Waiter] = []
     /// The number of bytes that were sent so far.
@@ -84,7 +90,7 @@ struct WebSocketQueues: ~Copyable {
     private var isDiscarding = false
     private var collector: WebSocketMessageCollector
 
-    private var frames: [Data] = []
+    private var frames = TinyArray<Data>()
     /// Whether a thread passes frames to the exchange.
     private var isDelivering = false
     private var enqueuedBytes: Int64 = 0
@@ -129,41 +135,34 @@ struct WebSocketQueues: ~Copyable {
         waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0).resumption }
     }
 
-    /// Returns the effects of the last changes.
-    mutating func takeEffects() -> Effects {
-        if !waiters.isEmpty {
-            var waiting: [Waiter] = []
-            swap(&waiting, &waiters)
-            for waiter in waiting {
-                if allows(waiter.event, isWaiting: true) {
-                    effects.ready.append(waiter.resumption)
-                } else {
-                    waiters.append(waiter)
-                }
+    /// Returns the effects of the last changes; `nil` if there are none.
+    mutating func takeEffects() -> Effects? {
+        var index = 0
+        while index < waiters.count {
+            if allows(waiters[index].event, isWaiting: true) {
+                effects.ready.append(waiters.remove(at: index).resumption)
+            } else {
+                index += 1
             }
         }
-        if !phase.isOpen, !isCloseLimited {
+        if !isCloseLimited, !phase.isOpen {
             isCloseLimited = true
-            effects.closes = !isFinished && !hasExchangeEnded
+            if !isFinished, !hasExchangeEnded { effects.others.append(.limitClose) }
         }
-        var taken = Effects()
-        swap(&taken, &effects)
-        guard let exchange else { return taken }
-        if !isDelivering, !frames.isEmpty {
+        if !isDelivering, !frames.isEmpty, exchange != nil {
             isDelivering = true
-            swap(&taken.frames, &frames)
-            taken.exchange = exchange
-        } else if taken.isEnding || taken.readsMore {
-            taken.exchange = exchange
+            effects.frames = frames.takeAll()
         }
-        return taken
+        guard !effects.isEmpty else { return nil }
+        effects.exchange = exchange
+        defer { effects = Effects() }
+        return effects
     }
 
     /// Returns the frames that were added while a thread passed earlier ones to the exchange.
-    mutating func takeFrames() -> [Data] {
+    mutating func takeFrames() -> TinyArray<Data> {
         isDelivering = !frames.isEmpty
-        defer { frames = [] }
-        return frames
+        return frames.takeAll()
     }
 
     // MARK: The connection
@@ -179,10 +178,10 @@ struct WebSocketQueues: ~Copyable {
         case .answered(let numbers):
             let now = MonotonicClock.now()
             for ping in pings where numbers.contains(ping.number) {
-                effects.answers.append((ping.3, .nanoseconds(now - ping.start)))
+                effects.others.append(.answerPing(ping.3, .nanoseconds(now - ping.start)))
             }
             pings.removeAll { numbers.contains($0.number) }
-        case .end: effects.isEnding = true
+        case .end: effects.others.append(.endExchange)
         }
     }
 
@@ -195,7 +194,7 @@ struct WebSocketQueues: ~Copyable {
     mutating func exchangeEnded(_ failure: RequestError?) -> Bool {
         hasExchangeEnded = true
         if failure?.isCancellation == false { error = failure }
-        for ping in pings { effects.answers.append((ping.3, nil)) }
+        for ping in pings { effects.others.append(.answerPing(ping.3, nil)) }
         pings = []
         return isPaused
     }
@@ -230,12 +229,11 @@ struct WebSocketQueues: ~Copyable {
     /// Called when the request has ended.
     mutating func finished(with error: RequestError?) {
         isFinished = true
-        effects.releasedError = self.error
+        effects.others.append(.release(exchange, self.error))
         self.error = error
         _ = phase.connectionEnded()
-        for ping in pings { effects.answers.append((ping.3, nil)) }
-        effects.released = exchange
-        (pings, frames, exchange, input) = ([], [], nil, ElementQueue())
+        for ping in pings { effects.others.append(.answerPing(ping.3, nil)) }
+        (pings, frames, exchange, input) = ([], TinyArray(), nil, ElementQueue())
         receiver = nil
     }
 
@@ -316,7 +314,7 @@ struct WebSocketQueues: ~Copyable {
     private mutating func resumeReading() {
         if pieceBytes >= high, !phase.isOpen { discard() }
         parse()
-        if !isPaused { effects.readsMore = true }
+        if !isPaused { effects.others.append(.readMore) }
     }
 
     /// Takes the next piece.
@@ -407,4 +405,11 @@ struct ElementQueue<Element> {
         }
         return element
     }
+}
+
+/// Refers to an exchange; a copy takes 12 instructions instead of 110.
+final class ExchangeReference: Sendable {
+    let exchange: any Exchange
+
+    init(_ exchange: any Exchange) { self.exchange = exchange }
 }

@@ -82,7 +82,7 @@ public struct WebSocketTask: Sendable {
     /// - Throws: `.webSocket(.closed(…))` if the WebSocket was closed, `.cancelled` if the Swift task was cancelled, or
     ///   the error of the request.
     public func send(_ message: WebSocketMessage) async throws(RequestError) {
-        if !connection.isOpen { _ = try await request.opened() }
+        if !connection.hasOpened { _ = try await request.opened() }
         switch message {
         case .text(let text): try await connection.send(.text, Data(text.utf8))
         case .binary(let data): try await connection.send(.binary, data)
@@ -117,7 +117,7 @@ public struct WebSocketTask: Sendable {
     ///   otherwise, the same errors as ``send(_:)-(WebSocketMessage)``.
     public func send<Source: AsyncSequence>(binary pieces: Source) async throws(RequestError)
     where Source.Element: DataProtocol & Sendable {
-        if !connection.isOpen { _ = try await request.opened() }
+        if !connection.hasOpened { _ = try await request.opened() }
         try await connection.send(.binary, pieces)
     }
 
@@ -127,7 +127,7 @@ public struct WebSocketTask: Sendable {
     /// - Throws: The same errors as ``send(binary:)``.
     public func send<Source: AsyncSequence>(text pieces: Source) async throws(RequestError)
     where Source.Element: StringProtocol & Sendable {
-        if !connection.isOpen { _ = try await request.opened() }
+        if !connection.hasOpened { _ = try await request.opened() }
         try await connection.send(.text, pieces.map { Data(String($0).utf8) })
     }
 
@@ -158,7 +158,7 @@ public struct WebSocketTask: Sendable {
     /// - Throws: The same errors as ``send(_:)-(WebSocketMessage)``.
     @discardableResult
     public func ping() async throws(RequestError) -> Duration {
-        if !connection.isOpen { _ = try await request.opened() }
+        if !connection.hasOpened { _ = try await request.opened() }
         return try await connection.ping()
     }
 
@@ -313,17 +313,17 @@ public struct WebSocketTask: Sendable {
         deinit { lifetime.end() }
 
         func next() async throws(RequestError) -> WebSocketMessage? {
-            try await open()
+            if !request.connection.hasOpened { try await open() }
             return try await request.connection.next()
         }
 
         func nextPiece() async throws(RequestError) -> WebSocketPiece? {
-            try await open()
+            if !request.connection.hasOpened { try await open() }
             return try await request.connection.nextPiece()
         }
 
         private func open() async throws(RequestError) {
-            if !request.connection.isOpen, request.response == nil { _ = try await request.opened() }
+            if request.response == nil { _ = try await request.opened() }
         }
     }
 

@@ -61,13 +61,19 @@ struct BenchBluebonnet {
         if client.workload.usesSockets { return try await SocketWorkloads(client, session).run() }
         guard client.workload == .requests else { return try await BodyWorkloads(client, session).run() }
         try await client.run { url in
-            if client.decodesJSON {
-                let response = await session.request(url).serializingDecodable(Person.self).response
-                guard try response.result.get() == .ada else { throw BenchFailure("the object was decoded wrongly") }
-                return .init(status: response.response?.statusCode, length: response.data?.count ?? 0)
-            }
-            let response = await session.request(url).serializingData().response
-            return .init(status: response.response?.statusCode, length: try response.result.get().count)
+            // Each kind of request has a frame of its own, as in a program that only makes one kind.
+            client.decodesJSON ? try await decodedPerson(at: url, session) : try await data(at: url, session)
         }
+    }
+
+    private static func data(at url: URL, _ session: Session) async throws -> BenchClient.BenchResponse {
+        let response = await session.request(url).serializingData().response
+        return .init(status: response.response?.statusCode, length: try response.result.get().count)
+    }
+
+    private static func decodedPerson(at url: URL, _ session: Session) async throws -> BenchClient.BenchResponse {
+        let response = await session.request(url).serializingDecodable(Person.self).response
+        guard try response.result.get() == .ada else { throw BenchFailure("the object was decoded wrongly") }
+        return .init(status: response.response?.statusCode, length: response.data?.count ?? 0)
     }
 }

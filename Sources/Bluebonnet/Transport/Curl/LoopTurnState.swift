@@ -13,6 +13,11 @@ final class LoopTurnState {
         @safe @exclusivity(unchecked)
     #endif
     var progressed: [Transfer] = []
+    /// The transfers whose own connections are ready, with the events.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
+    var readyUpgrades: [(Transfer, Readiness)] = []
     /// The transfers whose heads must be reported to their observers.
     #if !DEBUG
         @safe @exclusivity(unchecked)
@@ -63,7 +68,7 @@ final class LoopTurnState {
 
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
-        (progressed, withHeads, refused) = ([], [], [])
+        (progressed, withHeads, refused, readyUpgrades) = ([], [], [], [])
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }

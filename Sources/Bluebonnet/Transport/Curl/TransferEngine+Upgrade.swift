@@ -65,11 +65,12 @@ extension TransferEngine {
         guard let easy = transfer.easy, let multi = transfer.multi, easy.activeSocket >= 0 else {
             return finish(transfer, with: error(.connection(.lost), "the connection was closed", of: transfer))
         }
-        let (id, socket) = (transfer.id, easy.activeSocket)
+        let socket = easy.activeSocket
         upgrade.opened(socket, sending: head(of: transfer, upgrade))
         multi.handOver(socket)
-        loop.watch(socket, for: .readable, by: ObjectIdentifier(upgrade)) { [unowned self] readiness in
-            assumeIsolated { $0.becameReady(id, readiness) }
+        // The turn handles the socket. A call of the engine would check the isolation, which takes 900 instructions.
+        loop.watch(socket, for: .readable, by: ObjectIdentifier(upgrade)) { [shared, unowned transfer] readiness in
+            shared.readyUpgrades.append((transfer, readiness))
         }
         transfer.responseBuffer.lastActivity = shared.now
         sendUpgraded(transfer)
@@ -168,9 +169,14 @@ extension TransferEngine {
 
     // MARK: Receiving
 
-    private func becameReady(_ id: TransferID, _ readiness: Readiness) {
-        guard let transfer = transfers[id], let upgrade = transfer.upgrade else { return }
-        shared.now = MonotonicClock.now()
+    /// Handles the sockets that are ready.
+    func serveReadyUpgrades() {
+        guard !shared.readyUpgrades.isEmpty else { return }
+        for (transfer, readiness) in exchange(&shared.readyUpgrades, with: []) { becameReady(transfer, readiness) }
+    }
+
+    private func becameReady(_ transfer: Transfer, _ readiness: Readiness) {
+        guard !transfer.hasEnded, let upgrade = transfer.upgrade, upgrade.isOpen else { return }
         if readiness.contains(.refused) {
             return finish(transfer, with: error(.connection(.failed), SystemError(ENOSPC).message, of: transfer))
         }
@@ -255,7 +261,7 @@ extension TransferEngine {
         upgrade.receivedBytes += Int64(bytes.count)
         var rest = bytes
         while !rest.isEmpty, upgrade.isOpen {
-            let part = upgrade.framing.part(of: rest.span)
+            let part = upgrade.framing.passesAll ? .body(rest.count) : upgrade.framing.part(of: rest.span)
             let count: Int
             switch part {
             case .head(let length, let isEnd):
@@ -275,7 +281,7 @@ extension TransferEngine {
             case .body(let length):
                 count = length
                 switch receivedBody(count < rest.count ? rest.prefix(count) : rest, on: transfer, upgrade) {
-                case .accept: upgrade.framing.consumed(part, of: rest.span)
+                case .accept: if !upgrade.framing.passesAll { upgrade.framing.consumed(part, of: rest.span) }
                 case .pause:
                     upgrade.receivedBytes -= Int64(rest.count)
                     return upgrade.unread = rest
@@ -316,7 +322,7 @@ extension TransferEngine {
         guard let receiver = transfer.receiver else { return }
         upgrade.pieceBytes = 0
         var isStopped = false
-        for piece in exchange(&upgrade.pieces, with: []) where !isStopped {
+        for piece in upgrade.pieces.takeAll() where !isStopped {
             switch receiver.receive(piece) {
             case .proceed: break
             case .pause: transfer.responseBuffer.state.bodyHeld()

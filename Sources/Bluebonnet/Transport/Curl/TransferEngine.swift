@@ -58,6 +58,9 @@ actor TransferEngine: EventLoopClient {
     private var fresh: [Transfer] = []
     /// The transfers that open a connection of their own, the transfers with new bytes for such a connection, and the
     /// transfers that have reached their limit for the turn.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var upgrades = UpgradeQueues()
 
     /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
@@ -319,6 +322,7 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
+        serveReadyUpgrades()
         receiveWaitingUpgraded()
         for transfer in fresh { firstTurnEnds(of: transfer) }
         fresh.removeAll(keepingCapacity: true)

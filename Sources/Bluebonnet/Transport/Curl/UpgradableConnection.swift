@@ -13,14 +13,26 @@ final class UpgradableConnection {
     /// The value of the `Authorization` field that answers the server's challenge; `nil` before the challenge.
     var authorization: String?
 
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var framing = ResponseFraming()
     /// The number of bytes of all heads so far, of which there may be many.
     var headBytes = 0
     /// The received bytes that the transfer does not take yet.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var unread = Data()
     /// The received bytes that are passed to the receiver at the end of the turn, and their number.
-    var pieces: [Data] = []
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
+    var pieces = TinyArray<Data>()
     var pieceBytes = 0
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var output = UpgradeOutput()
     /// Whether the peer no longer takes bytes.
     ///
@@ -140,6 +152,9 @@ struct ResponseFraming: Equatable {
     private var state = State.head
     /// The length of the current line of a head without its end.
     private(set) var lineLength = 0
+
+    /// Whether all bytes belong to the body or to the upgraded protocol.
+    var passesAll: Bool { if case .untilClose = state { true } else { false } }
 
     /// Whether the response may end when the connection is closed.
     var mayEnd: Bool { state == .untilClose || state == .end }
