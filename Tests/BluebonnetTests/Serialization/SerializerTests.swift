@@ -1,4 +1,4 @@
-import Bluebonnet
+@testable import Bluebonnet
 import FoundationEssentials
 import Testing
 
@@ -22,7 +22,7 @@ func serializerInput(
 @Suite struct SerializerTests {
     @Test func `generic code can call a synchronous serializer without await`() {
         func isSynchronous(_ serializer: some ResponseSerializer) -> Bool {
-            if case .synchronous = PreparedSerializer(serializer) { true } else { false }
+            if case .synchronous = PreparedSerializer(serializer).erased { true } else { false }
         }
         struct Awaiting: ResponseSerializer {
             func serialize(_ input: SerializerInput) async throws -> Int { input.data.count }
@@ -184,23 +184,26 @@ func serializerInput(
     private func thrown<Value>(
         by serializer: some SynchronousResponseSerializer<Value>, _ input: SerializerInput
     ) throws -> RequestError {
-        guard case .synchronous(let serialize) = PreparedSerializer(serializer) else {
+        guard case .synchronous(let serialize) = PreparedSerializer(serializer).erased else {
             throw RequestError(.internal, detail: "prepared as one that suspends")
         }
         return try #require(throws: RequestError.self) { try serialize(input) }
     }
 
     private func isSynchronous<Value>(_ serializer: PreparedSerializer<Value>) -> Bool {
-        if case .synchronous = serializer { true } else { false }
+        if case .synchronous = serializer.erased { true } else { false }
     }
 }
 
 extension PreparedSerializer {
     /// Runs the serializer as the attempt loop does.
     fileprivate func callAsFunction(_ input: SerializerInput) async throws(RequestError) -> Value {
-        switch self {
-        case .synchronous(let serialize): try serialize(input)
-        case .asynchronous(let serialize): try await serialize(input)
-        }
+        let box =
+            switch erased {
+            case .synchronous(let serialize): try serialize(input)
+            case .asynchronous(let serialize): try await serialize(input)
+            }
+        guard let value = (box as? ValueBox<Value>)?.value else { throw RequestError(.internal) }
+        return value
     }
 }

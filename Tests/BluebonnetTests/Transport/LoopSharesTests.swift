@@ -75,8 +75,8 @@ struct LoopSharesTests {
 /// On which loop an exchange runs.
 struct LoopChoiceTests {
     private var choice = LoopChoice(LoopShares(Self.fourLoops), idleLifetime: .seconds(10))
-    private var last: UInt64 = 0
-    private var loops: [UInt64: Int] = [:]
+    private var last = 0
+    private var loops: [Int: Int] = [:]
 
     private static let fourLoops: Session.Configuration = {
         var configuration = Session.Configuration()
@@ -86,7 +86,7 @@ struct LoopChoiceTests {
 
     private mutating func begin(
         _ host: String = "a", mayMultiplex: Bool = false, at now: Int64 = 0
-    ) -> (id: UInt64, loop: Int) {
+    ) -> (id: Int, loop: Int) {
         last += 1
         let key = ConnectionDestination.server(host: host, port: 80)
         let loop = choice.choose(for: last, to: key, mayMultiplex: mayMultiplex, now: now)
@@ -94,7 +94,7 @@ struct LoopChoiceTests {
         return (last, loop)
     }
 
-    private mutating func end(_ id: UInt64, isMultiplexed: Bool? = false) throws {
+    private mutating func end(_ id: Int, isMultiplexed: Bool? = false) throws {
         choice.ended(id, on: try #require(loops[id]), isMultiplexed: isMultiplexed)
     }
 
@@ -173,7 +173,7 @@ struct LoopChoiceTests {
             let key = ConnectionDestination.server(host: "h\(host)", port: 80)
             let loops = Set(
                 (0..<8).map {
-                    choice.choose(for: UInt64(host * 8 + $0), to: key, mayMultiplex: false, now: 0)
+                    choice.choose(for: host * 8 + $0, to: key, mayMultiplex: false, now: 0)
                 })
             #expect(loops.count == 2)
             all.formUnion(loops)
