@@ -80,7 +80,7 @@ struct ComposedRequest: HTTPRequestConvertible {
         requestModifier != nil || encode != nil || !Self.isURLOrText(url) || (hasBody && body?.data == nil)
     }
 
-    /// Comparing the body with `nil` would copy it (150 instructions).
+    /// Whether there is a body; a comparison with `nil` would copy it (150 instructions).
     private var hasBody: Bool { if case .some = body { true } else { false } }
 
     /// Whether creating the URL runs no user code.
@@ -91,7 +91,7 @@ struct ComposedRequest: HTTPRequestConvertible {
         return type == URL.self || type == String.self
     }
 
-    /// Creates a URL without running user code; `nil` if this is not possible, or if the text is not a URL.
+    /// Converts a `URL` or a text; `nil` for another type, which may run user code, or if the text is not a URL.
     static func url(fromURLOrText url: any URLConvertible) -> URL? { isURLOrText(url) ? try? url.asURL() : nil }
 
     func asHTTPRequest() throws -> HTTPRequest {

@@ -55,8 +55,13 @@ struct AttemptLoop: ~Copyable {
     @inline(never)
     private mutating func conclude(_ attempt: CompletedAttempt) async -> Bool {
         let attempt = attempt.caused(by: earlier)
-        // A call that may suspend takes 250 instructions.
-        let decision = attempt.error == nil ? .finished(download?.ended(attempt) ?? attempt) : await retry(attempt)
+        // A call that may suspend takes 250 instructions, so only a failed attempt makes it.
+        let decision: Decision =
+            if let error = attempt.error {
+                await retry(attempt, error)
+            } else {
+                .finished(download?.ended(attempt) ?? attempt)
+            }
         switch decision {
         case .again(let error): earlier = error
         case .finished(let attempt):
@@ -87,6 +92,7 @@ struct AttemptLoop: ~Copyable {
 
     @inline(never)
     private mutating func received(_ event: ExchangeEvent) async -> CompletedAttempt {
+        // As in `conclude`, a call that may suspend is made only if it is needed.
         switch event.isRedirect ? await redirects.follow(from: event) : event {
         case .outcome(let outcome): return validate(outcome, sendsResponse: download == nil)
         case .head(let response): return await receive(response)
@@ -311,8 +317,7 @@ struct AttemptLoop: ~Copyable {
     }
 
     /// Decides whether another attempt follows a failed attempt.
-    private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
-        guard let error = attempt.error else { return .finished(attempt) }
+    private mutating func retry(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
         guard download == nil else { return await retryDownload(attempt, error) }
         guard !hasDeliveredBody, !error.isUnreplayableBody(after: earlier) else { return .finished(attempt) }
         return await ask(about: error, attempt)
@@ -391,11 +396,11 @@ struct AttemptLoop: ~Copyable {
             let slots = core.machine.withLock { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
-                var error: RequestError?
-                if !slot.servesImmediately(attempt, &error) {
-                    await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
-                    error = slot.failure
-                }
+                // As in `conclude`, a call that may suspend is made only if it is needed.
+                let error =
+                    slot.isSynchronous
+                    ? slot.serve(attempt)
+                    : await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
                 // The failure of a serializer is a new failure, so the retriers are called again.
                 guard attempt.error == nil, let error else { continue }
                 switch await ask(about: error, attempt) {

@@ -451,17 +451,8 @@ struct RequestMachine<Waiter: Sendable> {
 /// It is a class because copies of its content would be expensive. It is not nested in the generic machine, because
 /// copies of the handle would then require a lookup of the type at run time.
 final class RunningExchange {
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     fileprivate(set) var handle = Handle.starting
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     fileprivate var head: ExchangeEvent?
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     fileprivate var outcome: ExchangeOutcome?
     /// The body that is written to a file.
     fileprivate var fileBody: BodyFanOut?

@@ -55,17 +55,21 @@ final class SerializationSlot: Sendable {
 
     // MARK: For the attempt loop
 
+    /// Whether the serializer never suspends.
+    var isSynchronous: Bool { if case .synchronous = serializer { true } else { false } }
+
     /// Serializes the response of an attempt, without delivering the result.
     ///
     /// - Parameters:
     ///   - attempt: The attempt whose response is serialized.
     ///   - interruptible: A closure that awaits a serializer that may suspend. It returns whether the serializer has
     ///     finished.
+    /// - Returns: The error of the result.
+    @discardableResult
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
-    ) async {
-        var failure: RequestError?
-        guard !servesImmediately(attempt, &failure), case .asynchronous(let serialize) = serializer else { return }
+    ) async -> RequestError? {
+        guard attempt.error == nil, case .asynchronous(let serialize) = serializer else { return serve(attempt) }
         let start = MonotonicClock.now()
         let isComplete = await interruptible { [self] in
             do throws(RequestError) {
@@ -75,28 +79,26 @@ final class SerializationSlot: Sendable {
             }
         }
         if !isComplete { fail(attempt.cancelled()) }
+        return failure
     }
 
-    /// Serializes the response of an attempt like ``serve(_:interruptible:)``, unless the serializer may suspend.
+    /// Serializes the response of an attempt with a serializer that never suspends.
     ///
-    /// - Parameters:
-    ///   - attempt: The attempt whose response is serialized.
-    ///   - failure: Receives the error of the serializer.
-    /// - Returns: Whether the result is available.
-    func servesImmediately(_ attempt: CompletedAttempt, _ failure: inout RequestError?) -> Bool {
-        if attempt.error != nil {
+    /// - Parameter attempt: The attempt whose response is serialized.
+    /// - Returns: The error of the result.
+    func serve(_ attempt: CompletedAttempt) -> RequestError? {
+        guard attempt.error == nil, case .synchronous(let serialize) = serializer else {
             fail(attempt)
-            return true
+            return attempt.error
         }
-        guard case .synchronous(let serialize) = serializer else { return false }
         let start = MonotonicClock.now()
-        do {
+        do throws(RequestError) {
             make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
+            return nil
         } catch {
             make(.failure(error), of: attempt, since: start)
-            failure = self.failure
+            return failure
         }
-        return true
     }
 
     /// Sets the error of a failed attempt as the result, without delivering it.

@@ -32,7 +32,7 @@ extension Session {
                     url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
                 interceptor: interceptor)
         }
-        // A request that is created only once, and not stored as its parts, saves 900 instructions.
+        // Without a modifier, the request is created here. Storing its parts first takes 900 instructions more.
         return DataRequest(
             core: RequestCore(
                 convertible: HTTPRequest(url: url, method: method, headers: headers ?? [:]), runsUserCode: false,

@@ -147,7 +147,7 @@ private struct RequestRegistry {
         let continuation: Resumption<Void>
     }
 
-    /// The requests by their numbers.
+    /// The requests by their numbers, which are `Int`; see ``TransferID``.
     private(set) var requests: [Int: any Request] = [:]
     private var waiters: [Waiter] = []
     private(set) var isShutDown = false

@@ -16,7 +16,7 @@ final class WebSocketConnection: Sendable {
     private let agreement = Locked<WebSocketAgreement?>(nil)
     private let keepAlive = Locked<Task<Void, Never>?>(nil)
     private let closeLimit = Locked<Task<Void, Never>?>(nil)
-    private let isEstablished = Atomic(false)
+    private let opened = Atomic(false)
 
     init(_ configuration: WebSocketRequest.Configuration, _ context: SessionContext) {
         self.configuration = configuration
@@ -32,8 +32,8 @@ final class WebSocketConnection: Sendable {
     var upgrade: ExchangeOptions.Upgrade { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
 
     var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen && !$0.hasExchangeEnded } }
-    /// Whether the connection has been open, so that a task need not wait for its opening.
-    var hasOpened: Bool { isEstablished.load(ordering: .acquiring) }
+    /// Whether the connection has been opened; unlike ``isOpen``, this needs no lock (150 instructions for an echo).
+    var hasOpened: Bool { opened.load(ordering: .acquiring) }
     var negotiatedProtocol: String? { agreement.withLock { $0?.negotiatedProtocol } }
     var isCloseRequested: Bool { state.withLock { $0.isCloseRequested } }
     var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
@@ -73,7 +73,7 @@ final class WebSocketConnection: Sendable {
             state.exchange = exchange.map(ExchangeReference.init)
             state.receiver = WebSocketReceiver(deflate: deflate)
         }
-        isEstablished.store(true, ordering: .releasing)
+        opened.store(true, ordering: .releasing)
         startKeepAlive(of: core)
         if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }
         core.accept(response)?.receiveBody(with: self)
@@ -123,7 +123,7 @@ final class WebSocketConnection: Sendable {
 
     /// Changes the state, and then performs the effects of the change.
     ///
-    /// As a generic function, it would copy the effects by their metadata (an echo takes 3,000 instructions more).
+    /// It is inlined, because generic code copies the effects with type metadata (3,000 instructions for each echo).
     @inline(__always) @discardableResult
     private func change<Result: Sendable>(_ body: (inout WebSocketQueues) -> Result) -> Result {
         let (result, effects) = state.withLock { state in (body(&state), state.takeEffects()) }
@@ -138,13 +138,13 @@ final class WebSocketConnection: Sendable {
             frames.forEach { exchange?.send($0) }
             frames = state.withLock { $0.takeFrames() }
         }
-        for effect in effects.others {
+        for effect in effects.rare {
             switch effect {
             case .endExchange: exchange?.cancel()
             case .readMore: exchange?.receiveMore()
             case .limitClose: limitClose()
             case .answerPing(let ping, let time): ping.resume(returning: time)
-            case .release: break
+            case .release: break  // Released together with the effects.
             }
         }
         effects.ready.forEach { $0.resume(returning: true) }

@@ -28,14 +28,14 @@ struct WebSocketQueues: ~Copyable {
 
     /// What must be done when the lock is released.
     ///
-    /// A message sends frames or wakes a task. All other effects are rare, and share one list.
+    /// A message only sends frames or wakes a task. The rare effects share one list, so that copies stay cheap.
     struct Effects {
         var exchange: ExchangeReference?
         var frames = TinyArray<Data>()
         var ready = TinyArray<Resumption<Bool>>()
-        var others: [RareEffect] = []
+        var rare: [RareEffect] = []
 
-        var isEmpty: Bool { ready.isEmpty && others.isEmpty && frames.isEmpty }
+        var isEmpty: Bool { ready.isEmpty && rare.isEmpty && frames.isEmpty }
     }
 
     enum RareEffect {
@@ -43,7 +43,7 @@ struct WebSocketQueues: ~Copyable {
         case readMore
         case limitClose
         case answerPing(Resumption<Duration?>, Duration?)
-        /// Releases an exchange that has ended and an earlier error without the lock.
+        /// Holds an exchange that has ended and an earlier error, so that they are released without the lock.
         case release(ExchangeReference?, RequestError?)
     }
 
@@ -147,7 +147,7 @@ struct WebSocketQueues: ~Copyable {
         }
         if !isCloseLimited, !phase.isOpen {
             isCloseLimited = true
-            if !isFinished, !hasExchangeEnded { effects.others.append(.limitClose) }
+            if !isFinished, !hasExchangeEnded { effects.rare.append(.limitClose) }
         }
         if !isDelivering, !frames.isEmpty, exchange != nil {
             isDelivering = true
@@ -178,10 +178,10 @@ struct WebSocketQueues: ~Copyable {
         case .answered(let numbers):
             let now = MonotonicClock.now()
             for ping in pings where numbers.contains(ping.number) {
-                effects.others.append(.answerPing(ping.3, .nanoseconds(now - ping.start)))
+                effects.rare.append(.answerPing(ping.3, .nanoseconds(now - ping.start)))
             }
             pings.removeAll { numbers.contains($0.number) }
-        case .end: effects.others.append(.endExchange)
+        case .end: effects.rare.append(.endExchange)
         }
     }
 
@@ -194,7 +194,7 @@ struct WebSocketQueues: ~Copyable {
     mutating func exchangeEnded(_ failure: RequestError?) -> Bool {
         hasExchangeEnded = true
         if failure?.isCancellation == false { error = failure }
-        for ping in pings { effects.others.append(.answerPing(ping.3, nil)) }
+        for ping in pings { effects.rare.append(.answerPing(ping.3, nil)) }
         pings = []
         return isPaused
     }
@@ -229,10 +229,10 @@ struct WebSocketQueues: ~Copyable {
     /// Called when the request has ended.
     mutating func finished(with error: RequestError?) {
         isFinished = true
-        effects.others.append(.release(exchange, self.error))
+        effects.rare.append(.release(exchange, self.error))
         self.error = error
         _ = phase.connectionEnded()
-        for ping in pings { effects.others.append(.answerPing(ping.3, nil)) }
+        for ping in pings { effects.rare.append(.answerPing(ping.3, nil)) }
         (pings, frames, exchange, input) = ([], TinyArray(), nil, ElementQueue())
         receiver = nil
     }
@@ -314,7 +314,7 @@ struct WebSocketQueues: ~Copyable {
     private mutating func resumeReading() {
         if pieceBytes >= high, !phase.isOpen { discard() }
         parse()
-        if !isPaused { effects.others.append(.readMore) }
+        if !isPaused { effects.rare.append(.readMore) }
     }
 
     /// Takes the next piece.
@@ -407,7 +407,7 @@ struct ElementQueue<Element> {
     }
 }
 
-/// Refers to an exchange; a copy takes 12 instructions instead of 110.
+/// Refers to an exchange; a copy takes 12 instructions, and a copy of `any Exchange` takes 110.
 final class ExchangeReference: Sendable {
     let exchange: any Exchange
 

@@ -1,6 +1,7 @@
-@testable import Bluebonnet
 import FoundationEssentials
 import Testing
+
+@testable import Bluebonnet
 
 /// Creates the input of a serializer.
 func serializerInput(

@@ -83,6 +83,8 @@ final class EasyHandle {
     }
 
     /// Prepares the handle for a request that differs from the last request at most in its URL.
+    ///
+    /// The caller has already compared the URLs; a second comparison takes 250 instructions.
     func reuse(for url: URL, isSameURL: Bool) {
         unsafe message[0] = 0
         if !isSameURL || urlParts == nil { setURL(url) }

@@ -1,4 +1,5 @@
 /// The state that the engine and libcurl's callbacks share during a turn.
+// Safety: only the loop's thread uses the unchecked properties; see ``Transfer``.
 final class LoopTurnState {
     /// The memory for the pieces in which bodies are delivered.
     let buffers: RecycledBuffers

@@ -5,7 +5,8 @@ import CSystem
 /// Owns a libcurl multi handle, and registers its sockets and times with the loop.
 ///
 /// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks only call the loop.
-// Safety: the callbacks' context is this object, which frees its handle, and with it the callbacks, in `deinit`.
+// Safety: the callbacks' context is this object, which frees its handle, and with it the callbacks, in `deinit`. Only
+// the loop's thread uses the unchecked property; see ``Transfer``.
 @safe
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
@@ -14,6 +15,8 @@ final class MultiHandle {
     /// The time at which libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
     /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
+    ///
+    /// The elements are `Int`; see ``TransferID``.
     private var sockets: Set<Int> = []
     /// The sockets that the loop watches for this handle.
     private var watched: Set<Int> = []

@@ -5,7 +5,8 @@ import CSystem
 ///
 /// Changes of interest are collected, and made just before the wait. If an interest becomes empty, it stays registered
 /// in the kernel until an unwanted event occurs. The reuse of an idle connection therefore needs no system call.
-// Safety: the kernel writes into the buffer only within the call, and at most its length.
+// Safety: the kernel writes into the buffer only within the call, and at most its length. Only the loop's thread uses
+// the unchecked properties; see ``Transfer``.
 final class Reactor {
     private struct Watch {
         var wanted: UInt32 = 0

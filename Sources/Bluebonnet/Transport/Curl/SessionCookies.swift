@@ -9,8 +9,8 @@ package final class SessionCookies: CookieStorage {
     private let decision: CookieDecision
     /// The cookies; `nil` after the session has ended.
     private let jar: Locked<CookieJar?>
-    /// Whether there has been a cookie. Without cookies, a request does not need the lock and the time.
-    private let hasHadCookies: Atomic<Bool>
+    /// Whether a cookie may have been stored; before that, a request needs neither the lock nor the time.
+    private let mayHaveCookies: Atomic<Bool>
 
     /// Creates the storage of a session; `nil` if the session does not store cookies.
     package init?(_ configuration: Session.Configuration.Cookies) {
@@ -19,7 +19,7 @@ package final class SessionCookies: CookieStorage {
         var jar = CookieJar()
         jar.change(.set(configuration.initial), now: Date())
         self.jar = Locked(jar)
-        hasHadCookies = Atomic(!configuration.initial.isEmpty)
+        mayHaveCookies = Atomic(!configuration.initial.isEmpty)
     }
 
     /// Whether cookies are sent with a request, and stored from its response.
@@ -27,7 +27,7 @@ package final class SessionCookies: CookieStorage {
 
     /// The value of the `Cookie` field of a request; empty if no cookie is sent.
     func field(for url: URL) -> [UInt8] {
-        guard hasHadCookies.load(ordering: .acquiring) else { return [] }
+        guard mayHaveCookies.load(ordering: .acquiring) else { return [] }
         let now = Date()
         return jar.withLock { $0?.field(for: url, now: now) ?? [] }
     }
@@ -35,8 +35,8 @@ package final class SessionCookies: CookieStorage {
     /// Stores the cookie of a `Set-Cookie` field.
     package func received(_ field: [UInt8], from url: URL) {
         let now = Date()
+        mayHaveCookies.store(true, ordering: .releasing)
         jar.withLock { $0?.received(field, from: url, now: now) }
-        hasHadCookies.store(true, ordering: .releasing)
     }
 
     package func cookies() throws(RequestError) -> [Cookie] {
@@ -48,8 +48,8 @@ package final class SessionCookies: CookieStorage {
     package func changeCookies(_ change: CookieChange) throws(RequestError) {
         if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
         let now = Date()
+        mayHaveCookies.store(true, ordering: .releasing)
         guard jar.withLock({ $0?.change(change, now: now) }) != nil else { throw RequestError(.sessionShutDown) }
-        hasHadCookies.store(true, ordering: .releasing)
     }
 
     /// Forgets the cookies, because the session has ended.

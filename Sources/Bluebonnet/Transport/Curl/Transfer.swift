@@ -1,23 +1,17 @@
 import CCurl
 import FoundationEssentials
 
-/// Identifies a transfer within its engine.
-///
-/// All keys of dictionaries that every program needs are `Int`: the first use of another type as a key takes 210,000
-/// instructions, because the runtime searches all conformances (1 % of a program that fetches once).
-typealias TransferID = Int
-
 /// Contains the received data of one exchange, and the data to send, for libcurl's callbacks.
 ///
 /// A transfer belongs to the engine and never leaves the loop's thread. Libcurl must not be called from its own
 /// callbacks. The callbacks therefore record their results in the transfer. The engine handles these results after
 /// libcurl has returned.
 ///
-/// Swift checks at run time that accesses to a property of a class do not overlap. For a small GET, these checks took
-/// 5,300 instructions (4 %). Release builds therefore omit them for the properties that each callback or each turn
-/// changes, here and in the other classes of the event loop. Only the thread of the loop accesses these properties.
-/// Debug builds, in which the tests and the fuzzer run, have the checks.
-// Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
+/// Swift checks at run time that accesses to a property of a class do not overlap. For a small GET, these checks take
+/// 5,300 instructions (4 %). Release builds omit them for the properties that callbacks or turns often change, here and
+/// in the other classes of the event loop. Debug builds, which the tests and the fuzzer use, keep the checks.
+// Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names. Only the
+// loop's thread uses the unchecked properties.
 final class Transfer {
     let id: TransferID
     let request: HTTPRequest
@@ -47,7 +41,7 @@ final class Transfer {
     }
 
     var connection: IdleConnections.Connection?
-    /// The addresses of the connection on which the request was sent last; `nil` if they are not known.
+    /// The addresses of the last connection; `nil` if Bluebonnet does not know the connection.
     var addresses: ConnectionAddresses?
     private(set) var isGuarded = false
     /// Whether the request was sent again because its HTTP/2 connection had failed.
@@ -78,7 +72,7 @@ final class Transfer {
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
     var needsDecoding = false
-    /// Whether the outcome was determined.
+    /// Whether the transfer has ended; a look-up in the engine's dictionary would take 170 instructions.
     var hasEnded = false
     /// The result code of libcurl, while bytes that it has delivered are not decoded yet.
     var codeAtEnd: CURLcode?
@@ -92,9 +86,6 @@ final class Transfer {
     var isProxied = false
     let speed: SpeedState?
     var place = RequestQueue.Place.outside
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
@@ -113,9 +104,6 @@ final class Transfer {
     /// Whether the request must not be sent on an existing connection.
     var needsFreshConnection = false
     /// Whether libcurl has already stored a field of this transfer.
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     var firstField = FoldedFirstField.stored
     /// Counts how often libcurl has sent the request.
     #if !DEBUG

@@ -87,7 +87,7 @@ extension TransferEngine {
             _ = receiver.receive(piece)
             reportProgress(of: transfer)
         }
-        // For a closure, the runtime would check the isolation (350 instructions).
+        // In a closure for `map`, the runtime would check the isolation (350 instructions).
         let metrics =
             if let easy = transfer.easy {
                 TransferMetrics(of: transfer, easy, now: shared.now)

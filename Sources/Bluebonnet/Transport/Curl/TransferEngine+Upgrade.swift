@@ -68,7 +68,7 @@ extension TransferEngine {
         let socket = easy.activeSocket
         upgrade.opened(socket, sending: head(of: transfer, upgrade))
         multi.handOver(socket)
-        // The turn handles the socket. A call of the engine would check the isolation, which takes 900 instructions.
+        // The turn serves the socket: a call of the engine from here would check the isolation (900 instructions).
         loop.watch(socket, for: .readable, by: ObjectIdentifier(upgrade)) { [shared, unowned transfer] readiness in
             shared.readyUpgrades.append((transfer, readiness))
         }

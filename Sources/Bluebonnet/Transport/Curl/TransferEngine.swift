@@ -14,7 +14,7 @@ import FoundationEssentials
 ///    ``Transfer``.
 /// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and notifies all observers.
 // Safety: the actor keeps its executor alive; the context of a finished transfer is its handle, which is kept until
-// `finish`.
+// `finish`. Only the loop's thread uses the unchecked properties; see ``Transfer``.
 actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -42,9 +42,6 @@ actor TransferEngine: EventLoopClient {
     /// The number of the loop in the group.
     let loopIndex: Int
     var limitsRequests: Bool { group.queue != nil }
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
@@ -52,15 +49,9 @@ actor TransferEngine: EventLoopClient {
     /// The time of the next check of the time limits.
     private var nextCheck: Int64?
     /// The transfers that were added to libcurl since it last ran.
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     private var fresh: [Transfer] = []
     /// The transfers that open a connection of their own, the transfers with new bytes for such a connection, and the
     /// transfers that have reached their limit for the turn.
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
     var upgrades = UpgradeQueues()
 
     /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
@@ -103,7 +94,7 @@ actor TransferEngine: EventLoopClient {
         commands.withLock { swap(&$0, &batch) }
         if multis.main?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
         shared.now = MonotonicClock.now()
-        // A command that is taken out needs no copy, which saves 600 instructions.
+        // Commands that are removed from the end are not copied, which saves 600 instructions.
         batch.reverse()
         while let command = batch.popLast() { carryOut(command) }
         sendUpgraded()
@@ -289,6 +280,7 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.isFresh = true
         transfer.resends = ResendPolicy()
+        transfer.addresses = nil
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
         wasAdded(transfer)

@@ -37,9 +37,7 @@ extension TransferMetrics {
         }
         if let received = transfer.serverChallenges.received { challenges = received }
         httpVersion = transfer.responseBuffer.head?.httpVersion
-        let addresses = transfer.addresses?.known ?? (easy.remoteAddress, easy.localAddress)
-        transfer.addresses?.known = addresses
-        (remoteAddress, localAddress) = addresses
+        (remoteAddress, localAddress) = (transfer.addresses ?? ConnectionAddresses()).read(from: easy)
     }
 }
 
@@ -61,7 +59,15 @@ extension EasyHandle {
 
 /// The addresses of both ends of a connection.
 ///
-/// They are read for the first request on a connection. Reading them for each request would take 1,000 instructions.
+/// The first transfer that ends on the connection reads them. Reading them for each transfer takes 1,000 instructions.
 final class ConnectionAddresses {
-    fileprivate var known: (remote: SocketAddress?, local: SocketAddress?)?
+    private var ends: (remote: SocketAddress?, local: SocketAddress?)?
+
+    fileprivate func read(from easy: EasyHandle) -> (remote: SocketAddress?, local: SocketAddress?) {
+        if let ends { return ends }
+        let read = (remote: easy.remoteAddress, local: easy.localAddress)
+        // A transfer that did not reach the server has no addresses.
+        if read.remote != nil { ends = read }
+        return read
+    }
 }

@@ -4,6 +4,7 @@ import FoundationEssentials
 ///
 /// Libcurl opens the connection, with TLS, proxies and the checks of the server, and moves bytes. An instance belongs
 /// to the engine and never leaves the loop's thread.
+// Safety: only the loop's thread uses the unchecked properties; see ``Transfer``.
 final class UpgradableConnection {
     /// The idle limit after the upgrade; `nil` for no limit.
     let idleTimeout: Duration?
@@ -154,6 +155,8 @@ struct ResponseFraming: Equatable {
     private(set) var lineLength = 0
 
     /// Whether all bytes belong to the body or to the upgraded protocol.
+    ///
+    /// Two spans of the bytes, which would not be used, take 370 instructions.
     var passesAll: Bool { if case .untilClose = state { true } else { false } }
 
     /// Whether the response may end when the connection is closed.

@@ -24,6 +24,7 @@ enum ExitGate {
 
     private struct State {
         var isClosed = false
+        /// An array, because the keys of a dictionary would not be `Int`; see ``TransferID``.
         var running: [ActiveLoop] = []
     }
 

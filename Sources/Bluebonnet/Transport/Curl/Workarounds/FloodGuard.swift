@@ -140,6 +140,8 @@ final class FloodMonitor: Sendable {
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
     /// The sockets of libcurl with their identities in the system; libcurl does not report every close.
+    ///
+    /// The keys are `Int`; see ``TransferID``.
     private let sockets = Locked<[Int: UInt64]>([:])
     /// The connections that were ended, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])

@@ -68,7 +68,7 @@ struct IdleConnections {
 
     /// The connections by their local ports; libcurl identifies the connection of a request by its endpoints.
     ///
-    /// A few connections may have the same local port and different peers.
+    /// A few connections may have the same local port and different peers. The keys are `Int`; see ``TransferID``.
     private var connections: [Int: [Connection]] = [:]
     private var connectionsBySocket: [Int: Connection] = [:]
     /// The idle connections that were ended, by their sockets, until libcurl closes them.
@@ -222,6 +222,8 @@ struct IdleConnections {
 /// connections, reading all ports for each request would take most of the time.
 struct FreshSockets {
     /// The sockets whose ports are not known yet.
+    ///
+    /// The keys are `Int`; see ``TransferID``.
     private var unbound: Set<Int> = []
     private var ports: [Int: Int] = [:]
     /// A few sockets may have the same local port and different peers.
