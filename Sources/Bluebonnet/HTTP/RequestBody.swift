@@ -177,6 +177,21 @@ package protocol BodyReader {
     /// After the method has returned `nil` or thrown an error, the task does not call it again. Cancelling the task
     /// ends a wait for bytes.
     mutating func next() async throws -> Data?
+
+    /// Passes the pieces to `receive` until the body ends or `receive` returns `false`; returns whether it has ended.
+    ///
+    /// A reader that consists of several readers implements this method so that a piece passes through the innermost
+    /// reader only.
+    mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool
+}
+
+extension BodyReader {
+    package mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool {
+        while let piece = try await next() {
+            guard await receive(piece) else { return false }
+        }
+        return true
+    }
 }
 
 /// A body that is ready to be read, with its size if the size is known.

@@ -121,12 +121,20 @@ private struct ClaimingReader: BodyReader {
     init(source: SequenceSource) { self.source = source }
 
     mutating func next() async throws -> Data? {
-        if reader == nil {
-            guard source.take() else { throw RequestError(.requestBody(.notReplayable)) }
-            reader = try source.makeReader()
-        }
+        try await reading { try await $0.next() }
+    }
+
+    mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool {
+        try await reading { try await $0.forward(to: receive) }
+    }
+
+    /// Calls `body` with the sequence's reader, and converts the errors of the sequence.
+    private mutating func reading<Value>(_ body: (inout any BodyReader) async throws -> Value) async throws -> Value {
+        if reader == nil, !source.take() { throw RequestError(.requestBody(.notReplayable)) }
+        var reader = try self.reader.take() ?? source.makeReader()
+        defer { self.reader = reader }
         do {
-            return try await reader?.next()
+            return try await body(&reader)
         } catch let error as BodySequenceError {
             throw error.error
         } catch {
@@ -185,6 +193,14 @@ package struct SequenceReader<Base: AsyncSequence>: BodyReader where Base.Elemen
         }
         try Task.checkCancellation()
         return nil
+    }
+
+    package mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool {
+        while let chunk = try await iterator.next(isolation: #isolation) {
+            guard await receive(chunk as? Data ?? Self.copy(of: chunk)) else { return false }
+        }
+        try Task.checkCancellation()
+        return true
     }
 
     /// Copies each region as a whole, because the bytes of a region are contiguous.

@@ -139,7 +139,9 @@ static size_t on_lines(char *bytes, size_t size, size_t count, void *context) {
 }
 
 static size_t on_read(char *bytes, size_t size, size_t count, void *context) {
+    // Written once, or the compiler takes the bytes for zeros and fills the buffer without reading them.
     static char piece[64 * 1024];
+    if (piece[0] == 0) memset(piece, 'a', sizeof piece);
     transfer *transfer = context;
     size_t length = size * count, left = (size_t)((is_warming_up ? warmup_length : expected_length) - transfer->moved);
     if (length > left) length = left;

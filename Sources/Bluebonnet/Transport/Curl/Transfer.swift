@@ -118,6 +118,7 @@ final class Transfer {
 
     var upload: UploadBody
     var uploadOffset = 0
+    private var uploadPart = UploadPartSize()
     var upgrade: UpgradableConnection?
     let turn: LoopTurnState
     private let reportedBytes: ReportedByteCounts
@@ -338,6 +339,7 @@ final class Transfer {
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
+        let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(uploadPart.next(now: turn.now)))
         var count = 0
         switch upload {
         case .copied:
@@ -346,8 +348,7 @@ final class Transfer {
         case .data(let data):
             count = min(buffer.count, data.count - uploadOffset)
             guard count > 0 else { break }
-            let start = data.startIndex + uploadOffset
-            unsafe data.copyBytes(to: buffer, from: start..<start + count)
+            unsafe data.copy(count, from: uploadOffset, to: buffer)
         case .channel(let channel):
             switch unsafe channel.take(into: buffer) {
             case .took(let number, _): count = number

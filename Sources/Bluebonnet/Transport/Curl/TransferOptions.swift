@@ -158,7 +158,7 @@ final class TransferOptions {
         // Without a length, the body is sent in chunks, or in frames with HTTP/2.
         easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: upload.length ?? -1)
         if upload.isAskedFor {
-            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.uploadBufferBytes)
+            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, UploadPartSize.buffer(forLength: upload.length))
             if let limit = configuration.continueTimeout { easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, limit.milliseconds) }
         }
         switch upload {
@@ -172,9 +172,6 @@ final class TransferOptions {
         case .data, .channel, .unopened, .opening: break
         }
     }
-
-    /// The number of bytes that libcurl requests at a time from a body that it reads on demand.
-    private static let uploadBufferBytes = 128 * 1024
 
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.hasBody

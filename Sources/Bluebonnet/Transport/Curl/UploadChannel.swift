@@ -110,7 +110,7 @@ final class UploadChannel: Sendable {
     ///   - wakeLoop: A closure that is called in the reading task when the loop has received `.wait` and may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
-        lowWatermark: Int = 512 * 1024,
+        lowWatermark: Int = 256 * 1024,
         wakeLoop: @escaping @Sendable () -> Void
     ) {
         length = body.length
@@ -148,9 +148,8 @@ final class UploadChannel: Sendable {
             var taken = TinyArray<Data>()
             let action = state.channel.bytesWanted(buffer.count) { piece, offset, count in
                 taken.append(piece)
-                let start = piece.startIndex + offset
                 let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + count])
-                unsafe piece.copyBytes(to: target, from: start..<start + count)
+                unsafe piece.copy(count, from: offset, to: target)
                 end += count
             }
             guard case .took(_, resumesReader: true) = action else {
@@ -192,9 +191,7 @@ final class UploadChannel: Sendable {
     private func read(_ body: OpenBody) async {
         var reader = body.makeReader()
         do {
-            while let piece = try await reader.next() {
-                guard await write(piece) else { return }
-            }
+            guard try await reader.forward(to: write) else { return }
             if state.withLock({ $0.channel.ended() }) { wakeLoop() }
         } catch {
             let error = error as? RequestError ?? RequestError(.requestBody(.sequenceFailed), underlying: error)
@@ -220,6 +217,45 @@ final class UploadChannel: Sendable {
             }
             return true
         }
+    }
+}
+
+extension Data {
+    /// Copies bytes from an offset on into memory that has room for them.
+    ///
+    /// `copyBytes(to:from:)` for raw buffers is a generic method of `DataProtocol`, which costs 3,600 instructions more.
+    // Safety: the bytes are read only within the closure; both buffers are checked against their ends.
+    func copy(_ count: Int, from offset: Int, to target: UnsafeMutableRawBufferPointer) {
+        unsafe withUnsafeBytes { bytes in
+            unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+        }
+    }
+}
+
+/// The number of bytes that libcurl receives at a time of a body that it reads on demand.
+///
+/// This is a value type without I/O and without a clock.
+///
+/// Large parts save system calls, but progress is reported once per part. Therefore the parts grow only while the
+/// connection takes them quickly.
+struct UploadPartSize {
+    private static let smallest = 128 * 1024
+    private static let largest = 512 * 1024
+
+    /// The time within which the connection must take a part so that the next is larger, in nanoseconds.
+    private static let quickly: Int64 = 10_000_000
+
+    private var size = Self.smallest
+    private var lastRequest: Int64 = 0
+
+    /// The size of libcurl's buffer for a body with this number of bytes; `nil` if the number is unknown.
+    static func buffer(forLength length: Int64?) -> Int { Int(min(length ?? .max, Int64(largest))) }
+
+    /// Returns the size of a part that libcurl requests at the given time, in nanoseconds.
+    mutating func next(now: Int64) -> Int {
+        size = now - lastRequest < Self.quickly ? min(size * 2, Self.largest) : Self.smallest
+        lastRequest = now
+        return size
     }
 }
 
@@ -252,10 +288,9 @@ struct UploadChannelState {
         case fail
     }
 
-    /// The stored pieces; a part of the first piece may have been taken.
-    private(set) var pieces: [Data] = []
-    private var firstPiece = 0
-    /// The number of bytes taken from the first piece.
+    /// The stored pieces; a part of the oldest piece may have been taken.
+    private(set) var pieces = PieceQueue()
+    /// The number of bytes taken from the oldest piece.
     private var offset = 0
     private(set) var count = 0
     private var written: Int64 = 0
@@ -332,20 +367,15 @@ struct UploadChannelState {
             return .wait
         }
         var taken = 0
-        while taken < limit, firstPiece < pieces.count {
-            let piece = pieces[firstPiece]
+        while taken < limit {
+            let piece = pieces[pieces.startNumber]
             let number = min(limit - taken, piece.count - offset)
             copy(piece, offset, number)
             taken += number
             offset += number
             guard offset == piece.count else { break }
-            pieces[firstPiece] = Data()
-            firstPiece += 1
+            pieces.removeAll(before: pieces.startNumber + 1)
             offset = 0
-        }
-        if firstPiece == pieces.count {
-            pieces.removeAll(keepingCapacity: true)
-            firstPiece = 0
         }
         count -= taken
         let resumesReader = isReaderWaiting && count <= lowWatermark
@@ -356,8 +386,7 @@ struct UploadChannelState {
     /// Called when the loop needs no more bytes.
     mutating func abandoned() {
         isAbandoned = true
-        pieces = []
-        firstPiece = 0
+        pieces = PieceQueue()
         offset = 0
         count = 0
         isReaderWaiting = false
