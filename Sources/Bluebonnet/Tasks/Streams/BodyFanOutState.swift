@@ -243,9 +243,7 @@ struct PieceQueue {
 
     /// Adds a piece, and joins it with the previous piece if both are small and no reader has received the previous
     /// piece.
-    ///
-    /// Without `unread`, which is the number of the first such piece, no pieces are joined.
-    mutating func append(_ piece: Data, joiningFrom unread: Int = .max) {
+    mutating func append(_ piece: Data, joiningFrom unread: Int) {
         if unread < endNumber, pieces[pieces.count - 1].count + piece.count <= Self.smallPiece {
             pieces[pieces.count - 1].append(piece)
         } else {

@@ -289,7 +289,7 @@ struct UploadChannelState {
     }
 
     /// The stored pieces; a part of the oldest piece may have been taken.
-    private(set) var pieces = PieceQueue()
+    private(set) var pieces = ElementQueue<Data>()
     /// The number of bytes taken from the oldest piece.
     private var offset = 0
     private(set) var count = 0
@@ -367,14 +367,13 @@ struct UploadChannelState {
             return .wait
         }
         var taken = 0
-        while taken < limit {
-            let piece = pieces[pieces.startNumber]
+        while taken < limit, let piece = pieces.oldest {
             let number = min(limit - taken, piece.count - offset)
             copy(piece, offset, number)
             taken += number
             offset += number
             guard offset == piece.count else { break }
-            pieces.removeAll(before: pieces.startNumber + 1)
+            _ = pieces.popFirst()
             offset = 0
         }
         count -= taken
@@ -386,7 +385,7 @@ struct UploadChannelState {
     /// Called when the loop needs no more bytes.
     mutating func abandoned() {
         isAbandoned = true
-        pieces = PieceQueue()
+        pieces = ElementQueue()
         offset = 0
         count = 0
         isReaderWaiting = false
