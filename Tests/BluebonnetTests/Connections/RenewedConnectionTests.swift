@@ -69,4 +69,26 @@ import Testing
         slow.cancel()
         await session.shutdown()
     }
+
+    @Test func `metrics describe the lost connection if its successor is refused`() async throws {
+        let isRefusing = Gate()
+        let server = try await LocalServer { router in
+            router.get("/kept", .text("right"))
+            router.get("/lost", .script(.wait { await isRefusing.wait() }, .close))
+        }
+        let session = TestHarness.session()
+        let kept = await session.request(server.url("/kept")).serializingData().response
+        #expect(kept.metrics?.remoteAddress?.host == "127.0.0.1")
+        async let answer = session.request(server.url("/lost")).serializingData().response
+        _ = try await server.request(2)
+        await server.stopListening()
+        isRefusing.open()
+        let lost = await answer
+        #expect(lost.error?.kind == .connection(.refused))
+        #expect(lost.metrics?.remoteAddress == kept.metrics?.remoteAddress)
+        #expect(lost.metrics?.localAddress == kept.metrics?.localAddress)
+        #expect(lost.metrics?.isReusedConnection == true)
+        await session.shutdown()
+        await server.stop()
+    }
 }
