@@ -180,8 +180,8 @@ package protocol BodyReader {
 
     /// Passes the pieces to `receive` until the body ends or `receive` returns `false`; returns whether it has ended.
     ///
-    /// A reader that consists of several readers implements this method so that a piece passes through the innermost
-    /// reader only.
+    /// After the method has returned or thrown an error, the task calls no method of the reader. A reader that only
+    /// passes on the pieces of another reader implements this method, so that no piece passes through both.
     mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool
 }
 

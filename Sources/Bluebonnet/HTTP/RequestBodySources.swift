@@ -195,14 +195,6 @@ package struct SequenceReader<Base: AsyncSequence>: BodyReader where Base.Elemen
         return nil
     }
 
-    package mutating func forward(to receive: (Data) async -> Bool) async throws -> Bool {
-        while let chunk = try await iterator.next(isolation: #isolation) {
-            guard await receive(chunk as? Data ?? Self.copy(of: chunk)) else { return false }
-        }
-        try Task.checkCancellation()
-        return true
-    }
-
     /// Copies each region as a whole, because the bytes of a region are contiguous.
     private static func copy(of chunk: Base.Element) -> Data {
         var data = Data(capacity: chunk.count)

@@ -1,12 +1,14 @@
 /// Elements in the order in which they were added; their memory is used again.
 ///
-/// The memory has room for at most about twice as many elements as are stored, even if the queue is never empty.
+/// At most half of its places are unused, even if the queue is never empty. The memory of the largest number of elements
+/// is kept until the queue is empty.
 struct ElementQueue<Element> {
     private var elements: [Element?] = []
     /// The index of the first element; the ones before it are `nil`.
     private var first = 0
 
     var isEmpty: Bool { elements.isEmpty }
+    var count: Int { elements.count - first }
     /// The oldest element; `nil` if there is none.
     var oldest: Element? { isEmpty ? nil : elements[first] }
 

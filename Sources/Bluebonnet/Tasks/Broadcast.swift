@@ -232,15 +232,14 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
 /// The buffered values of one observer, in the order in which they were sent.
 private struct StreamBuffer<Element> {
     private let policy: StreamBufferingPolicy
-    private var elements: [Element?] = []
-    private var head = 0
+    private var elements = ElementQueue<Element>()
 
     init(_ policy: StreamBufferingPolicy) {
         self.policy = policy
     }
 
     /// The number of buffered values.
-    var count: Int { elements.count - head }
+    var count: Int { elements.count }
 
     /// Adds a value, unless the policy drops it.
     ///
@@ -260,16 +259,5 @@ private struct StreamBuffer<Element> {
     }
 
     /// Removes and returns the oldest value.
-    mutating func popFirst() -> Element? {
-        guard head < elements.count else { return nil }
-        let element = elements[head].take()
-        head += 1
-        // The remaining values are moved when half of the buffer is unused, which costs at most one move per value on
-        // average.
-        if head * 2 >= elements.count {
-            elements.removeFirst(head)
-            head = 0
-        }
-        return element
-    }
+    mutating func popFirst() -> Element? { elements.popFirst() }
 }

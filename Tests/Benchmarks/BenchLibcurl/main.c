@@ -146,10 +146,9 @@ static size_t on_read(char *bytes, size_t size, size_t count, void *context) {
     size_t length = size * count, left = (size_t)((is_warming_up ? warmup_length : expected_length) - transfer->moved);
     if (length > left) length = left;
     if (workload == upload_file) length = fread(bytes, 1, length, transfer->file);
-    else {
-        if (length > sizeof piece) length = sizeof piece;
-        memcpy(bytes, piece, length);
-    }
+    else
+        for (size_t copied = 0; copied < length; copied += sizeof piece)
+            memcpy(bytes + copied, piece, length - copied < sizeof piece ? length - copied : sizeof piece);
     transfer->moved += (long)length;
     return length;
 }
@@ -166,7 +165,7 @@ static void prepare_body(transfer *transfer) {
     }
     if (uploads) {
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 131072L);
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 524288L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
         curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
         curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)(is_warming_up ? warmup_length : expected_length));

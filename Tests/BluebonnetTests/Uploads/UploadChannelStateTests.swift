@@ -124,44 +124,4 @@ import Testing
         #expect(state.count == 0)
         expect(state.written(ten), .stop, false)
     }
-
-    @Test func `a queue that is never empty releases the memory of sent pieces`() {
-        var state = state()
-        _ = state.written(ten)
-        for _ in 0..<10_000 {
-            _ = state.written(ten)
-            expect(take(10, from: &state), .took(10, resumesReader: false), Array(0..<10))
-        }
-        let places = Mirror(reflecting: state.pieces).descendant("elements") as? [Data?]
-        #expect((places?.count ?? .max) < 10)
-        #expect(state.count == 10)
-    }
-}
-
-@Suite struct UploadPartSizeTests {
-    /// The sizes of the parts that are requested at these times, in milliseconds.
-    private func sizes(at times: [Int64]) -> [Int] {
-        var part = UploadPartSize()
-        return times.map { part.next(now: (1_000_000 + $0) * 1_000_000) / 1024 }
-    }
-
-    @Test func `parts grow while the connection takes them quickly, up to a limit`() {
-        #expect(sizes(at: [0, 0, 9, 10, 10]) == [128, 256, 512, 512, 512])
-    }
-
-    @Test func `a slow part makes the next part small`() {
-        #expect(sizes(at: [0, 1, 2, 12, 13, 500, 1000]) == [128, 256, 512, 128, 256, 128, 128])
-    }
-
-    @Test func `a part is never empty, even when the clock has just begun`() {
-        var part = UploadPartSize()
-        #expect(part.next(now: 0) > 0)
-        #expect(part.next(now: 0) <= 512 * 1024)
-    }
-
-    @Test func `the buffer is no longer than the body`() {
-        let largest = 512 * 1024
-        let sizes: [Int64?: Int] = [nil: largest, 0: 0, 1: 1, 524_288: largest, 524_289: largest, .max: largest]
-        for (length, size) in sizes { #expect(UploadPartSize.buffer(forLength: length) == size) }
-    }
 }

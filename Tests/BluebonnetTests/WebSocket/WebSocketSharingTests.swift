@@ -29,29 +29,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 3, 7, 40])
-    func `elements leave a queue in the order in which they were added`(_ step: Int) {
-        var queue = ElementQueue<Int>()
-        var (added, taken) = (0, 0)
-        for round in 0..<200 {
-            for _ in 0..<(round % step + 1) {
-                queue.append(added)
-                added += 1
-            }
-            for _ in 0..<(round % 3) {
-                guard let element = queue.popFirst() else { break }
-                #expect(element == taken)
-                taken += 1
-            }
-        }
-        while let element = queue.popFirst() {
-            #expect(element == taken)
-            taken += 1
-        }
-        #expect(taken == added)
-        #expect(queue.isEmpty)
-    }
-
     @Test func `keys of masks differ`() {
         #expect(Set((0..<200).map { _ in WebSocketMask.key() }).count > 190)
     }

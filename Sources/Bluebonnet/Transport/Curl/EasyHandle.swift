@@ -54,7 +54,8 @@ final class EasyHandle {
     /// Resets all options, so that the next request inherits nothing; connections and caches are kept.
     func reset() {
         // Libcurl (`multi_done` in 7.88) keeps a transfer's receive buffer if other transfers still use its connection,
-        // as with HTTP/2. The handle then refuses another buffer size, even after a reset. Such a handle is replaced.
+        // as with HTTP/2. The handle then refuses another buffer size, even after a reset. Such a handle is replaced,
+        // which also frees the upload buffer that libcurl keeps for the same reason.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         ownLists.removeAll()

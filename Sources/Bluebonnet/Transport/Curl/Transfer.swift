@@ -339,18 +339,18 @@ final class Transfer {
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
-        let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(uploadPart.next(now: turn.now)))
+        let part = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(uploadPart.next(now: turn.now)))
         var count = 0
         switch upload {
         case .copied:
             break
         case .unopened, .opening: return bb_curl_readfunc_abort
         case .data(let data):
-            count = min(buffer.count, data.count - uploadOffset)
+            count = min(part.count, data.count - uploadOffset)
             guard count > 0 else { break }
-            unsafe data.copy(count, from: uploadOffset, to: buffer)
+            unsafe data.copy(count, from: uploadOffset, to: part)
         case .channel(let channel):
-            switch unsafe channel.take(into: buffer) {
+            switch unsafe channel.take(into: part) {
             case .took(let number, _): count = number
             case .end:
                 guard turn.uploadEnds.bodyEnded(of: self) else {
@@ -367,7 +367,10 @@ final class Transfer {
         reportedBytes.add(count)
         uploadOffset += count
         responseBuffer.state.bodyBytesSent(count)
-        if count > 0 { noteProgress() }
+        if count > 0 {
+            uploadPart.passed(now: turn.now)
+            noteProgress()
+        }
         return count
     }
 

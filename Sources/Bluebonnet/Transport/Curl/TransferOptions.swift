@@ -158,7 +158,7 @@ final class TransferOptions {
         // Without a length, the body is sent in chunks, or in frames with HTTP/2.
         easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: upload.length ?? -1)
         if upload.isAskedFor {
-            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, UploadPartSize.buffer(forLength: upload.length))
+            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, UploadPartSize.bufferSize(forLength: upload.length))
             if let limit = configuration.continueTimeout { easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, limit.milliseconds) }
         }
         switch upload {

@@ -106,7 +106,8 @@ final class UploadChannel: Sendable {
     ///   - body: The body to read; it is released if no bytes are requested.
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: The number of stored bytes from which the reader waits.
-    ///   - lowWatermark: The number of stored bytes up to which the reader continues.
+    ///   - lowWatermark: The number of stored bytes up to which the reader continues. It is low, because each wait of the
+    ///     reader costs two thread switches; the loop meanwhile sends the part that libcurl has copied.
     ///   - wakeLoop: A closure that is called in the reading task when the loop has received `.wait` and may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
@@ -224,38 +225,12 @@ extension Data {
     /// Copies bytes from an offset on into memory that has room for them.
     ///
     /// `copyBytes(to:from:)` for raw buffers is a generic method of `DataProtocol`, which costs 3,600 instructions more.
-    // Safety: the bytes are read only within the closure; both buffers are checked against their ends.
+    // Safety: the bytes are read only within the closure, and the precondition compares both buffers with the count.
     func copy(_ count: Int, from offset: Int, to target: UnsafeMutableRawBufferPointer) {
         unsafe withUnsafeBytes { bytes in
+            precondition(offset >= 0 && (0...bytes.count - offset).contains(count) && count <= target.count)
             unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
         }
-    }
-}
-
-/// The number of bytes that libcurl receives at a time of a body that it reads on demand.
-///
-/// This is a value type without I/O and without a clock.
-///
-/// Large parts save system calls, but progress is reported once per part. Therefore the parts grow only while the
-/// connection takes them quickly.
-struct UploadPartSize {
-    private static let smallest = 128 * 1024
-    private static let largest = 512 * 1024
-
-    /// The time within which the connection must take a part so that the next is larger, in nanoseconds.
-    private static let quickly: Int64 = 10_000_000
-
-    private var size = Self.smallest
-    private var lastRequest: Int64 = 0
-
-    /// The size of libcurl's buffer for a body with this number of bytes; `nil` if the number is unknown.
-    static func buffer(forLength length: Int64?) -> Int { Int(min(length ?? .max, Int64(largest))) }
-
-    /// Returns the size of a part that libcurl requests at the given time, in nanoseconds.
-    mutating func next(now: Int64) -> Int {
-        size = now - lastRequest < Self.quickly ? min(size * 2, Self.largest) : Self.smallest
-        lastRequest = now
-        return size
     }
 }
 
