@@ -1,7 +1,7 @@
 /// Elements in the order in which they were added; their memory is used again.
 ///
-/// At most half of its places are unused, even if the queue is never empty. The memory of the largest number of elements
-/// is kept until the queue is empty.
+/// At most half of its places are unused, even if the queue is never empty. The memory of the largest number of
+/// elements is kept until the queue is empty.
 struct ElementQueue<Element> {
     private var elements: [Element?] = []
     /// The index of the first element; the ones before it are `nil`.

@@ -106,8 +106,8 @@ final class UploadChannel: Sendable {
     ///   - body: The body to read; it is released if no bytes are requested.
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: The number of stored bytes from which the reader waits.
-    ///   - lowWatermark: The number of stored bytes up to which the reader continues. It is low, because each wait of the
-    ///     reader costs two thread switches; the loop meanwhile sends the part that libcurl has copied.
+    ///   - lowWatermark: The number of stored bytes up to which the reader continues. It is low, because each wait of
+    ///     the reader costs two thread switches; the loop meanwhile sends the part that libcurl has copied.
     ///   - wakeLoop: A closure that is called in the reading task when the loop has received `.wait` and may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
@@ -224,7 +224,7 @@ final class UploadChannel: Sendable {
 extension Data {
     /// Copies bytes from an offset on into memory that has room for them.
     ///
-    /// `copyBytes(to:from:)` for raw buffers is a generic method of `DataProtocol`, which costs 3,600 instructions more.
+    /// `copyBytes(to:from:)` for raw buffers is a generic method of `DataProtocol`, and takes 3,600 more instructions.
     // Safety: the bytes are read only within the closure, and the precondition compares both buffers with the count.
     func copy(_ count: Int, from offset: Int, to target: UnsafeMutableRawBufferPointer) {
         unsafe withUnsafeBytes { bytes in
