@@ -6,7 +6,7 @@
 // the number of connections kept, and the decoding of compressed bodies are those of Bluebonnet.
 //
 // Bodies in motion (`workload=`): counted as they come; written to a file with fwrite; read from a file with fread, or
-// from memory in pieces of 64 KiB, through an upload buffer of 128 KiB; lines counted with memchr, and not decoded. With
+// from memory in pieces of 64 KiB, through an upload buffer of 512 KiB; lines counted with memchr, and not decoded. With
 // `keep=N`, what is counted is copied, too, into pieces of N bytes: the least that it takes to have it later.
 #include <curl/curl.h>
 #include <stdarg.h>

@@ -54,8 +54,9 @@ actor TransferEngine: EventLoopClient {
     /// transfers that have reached their limit for the turn.
     var upgrades = UpgradeQueues()
 
-    /// The maximum number of unused handles that are kept; each handle takes about 10 KB, or 140 KB if it has sent
-    /// a body on demand with libcurl 8.7.0 or later.
+    /// The maximum number of unused handles that are kept; each handle takes about 10 KB.
+    ///
+    /// Since 8.7.0, a handle that has sent a body on demand also keeps its upload buffer.
     static let poolLimit = 256
 
     init(
