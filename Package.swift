@@ -80,6 +80,10 @@ let package = Package(
         .executableTarget(
             name: "ExitProgram", dependencies: ["Bluebonnet", "COpenSSL"], path: "Tests/Support/ExitProgram",
             exclude: ["delays.c"], swiftSettings: settings),
+        // A program that sends numbered requests, for tests that count what arrives.
+        .executableTarget(
+            name: "SendProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/SendProgram",
+            swiftSettings: settings),
         // A program that blocks its main thread and waits for a handler, for a test that it does not wait for ever.
         .executableTarget(
             name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
@@ -95,7 +99,7 @@ let package = Package(
                 "COpenSSL",
                 "CSystem", "CZlib", "CacheProgram", "DownloadProgram", "CookieProgram", "EnvironmentProgram",
                 "ExitProgram",
-                "ReachabilityProgram",
+                "ReachabilityProgram", "SendProgram",
             ],
             swiftSettings: testSettings),
         .testTarget(
