@@ -3,6 +3,7 @@
 #define BLUEBONNET_CCURL_H
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -58,6 +59,14 @@ BB_CURL_CALLBACK(resolver_start, CURLOPT_RESOLVER_START_FUNCTION, CURLOPT_RESOLV
 BB_CURL_CALLBACK(sockopt, CURLOPT_SOCKOPTFUNCTION, CURLOPT_SOCKOPTDATA, curl_sockopt_callback)
 // Called with the SSL_CTX of each connection that is made.
 BB_CURL_CALLBACK(ssl_ctx, CURLOPT_SSL_CTX_FUNCTION, CURLOPT_SSL_CTX_DATA, curl_ssl_ctx_callback)
+
+BB_CURL_CALLBACK(debug, CURLOPT_DEBUGFUNCTION, CURLOPT_DEBUGDATA, curl_debug_callback)
+
+// Selects what libcurl traces of handles with CURLOPT_VERBOSE: from 8.3.0 on, whose header may not be here.
+static inline CURLcode bb_curl_global_trace(const char *config) {
+    CURLcode (*trace)(const char *) = (CURLcode(*)(const char *))dlsym(NULL, "curl_global_trace");
+    return trace == NULL ? CURLE_NOT_BUILT_IN : trace(config);
+}
 
 // The SSL of the connection that a transfer uses, or NULL.
 static inline void *bb_curl_get_ssl(CURL *easy) {

@@ -44,8 +44,6 @@ final class Transfer {
     /// The addresses of the last connection; `nil` if Bluebonnet does not know the connection.
     var addresses: ConnectionAddresses?
     private(set) var isGuarded = false
-    /// Whether the request was sent again because its HTTP/2 connection had failed.
-    private var hasLostConnection = false
     /// The transfer's handle in libcurl, and the multi handle that contains it, while the transfer is added.
     var easy: EasyHandle?
     var multi: MultiHandle?
@@ -105,11 +103,13 @@ final class Transfer {
     var needsFreshConnection = false
     /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
-    /// Counts how often libcurl has sent the request.
+    /// Whether HTTP/1.1 is used because the server requires it.
+    private(set) var requiresHTTP1 = false
+    /// Decides about each sending of the request.
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
-    var resends = ResendPolicy()
+    var resends: ResendPolicy
     /// Whether the request was ready to be sent on a connection.
     ///
     /// Bluebonnet tracks this itself, because libcurl 8.21 and later also set their timestamp for requests that were
@@ -141,6 +141,7 @@ final class Transfer {
         reportedBytes = turn.reportedBytes
         reportsHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
+        resends = ResendPolicy(isIdempotent: request.method.isIdempotent)
         responseBuffer = ResponseBuffer(state: state, now: turn.now)
         self.limits = limits
     }
@@ -161,16 +162,6 @@ final class Transfer {
         isGuarded = false
     }
 
-    /// Restarts a transfer once after its HTTP/2 or kept connection failed; returns whether it was restarted.
-    ///
-    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2):
-    /// libcurl does not report which requests the server had processed before a GOAWAY frame (RFC 9113 §6.8).
-    func takeRestartAfterLoss() -> Bool {
-        guard !hasLostConnection, responseBuffer.firstByte == nil, request.method.isIdempotent else { return false }
-        hasLostConnection = true
-        return rewindBody(to: 0)
-    }
-
     /// The approximate number of bytes in the head of a request.
     private static let headEstimate = 512
 
@@ -178,36 +169,31 @@ final class Transfer {
 
     /// Called each time libcurl is about to send the request on a connection; returns whether it may send it.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
-        guard mayUseConnection(ends), connectionIsChosen(ends) else { return false }
+        guard maySend(isAtStart: uploadOffset == 0), mayUseConnection(ends), connectionIsChosen(ends) else { return false }
         limits.requestBegan()
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
         applyCookies()
-        guard !resends.isEndless else {
-            let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
-            responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
-            return false
-        }
-        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
-        let isAllowed = resends.requestBegins(connections: connections, isAnswered: responseBuffer.firstByte != nil)
+        resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
-        if isAllowed { return true }
-        let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
-        responseBuffer.fail(with: lost.afterTransportRetries)
-        return false
+        return true
     }
 
-    /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
-    func connectionBegins() {
+    /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one; returns
+    /// whether to continue.
+    func connectionBegins() -> Bool {
+        guard maySend(isAtStart: true) else { return false }
         turn.waiting?.connectionBegins(&waitingMembership)
-        guard let check = limits.connectionBegan(at: turn.now) else { return }
+        guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
+        return true
     }
 
     /// Receives bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         reportedBytes.add(bytes.count)
+        resends.answered()
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
@@ -236,6 +222,7 @@ final class Transfer {
     /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
+        if head.statusCode == 421, restartMisdirected() { return false }
         store(head)
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
@@ -373,34 +360,110 @@ final class Transfer {
         }
         return count
     }
+}
 
-    /// Rewinds the request's body; returns whether this is possible.
-    func rewindBody(to offset: Int64) -> Bool {
-        // Without a response, the server may already have processed the request, which must then not be repeated (RFC
-        // 9110 §9.2.2). The exception is a request that the server refused to process (RFC 9113 §8.7).
-        guard
-            request.method.isIdempotent || responseBuffer.firstByte != nil || uploadOffset == 0
-                || resends.isOnNewConnection
-        else { return false }
-        switch upload {
-        case .copied, .unopened, .opening:
-            return true
-        case .data(let data):
-            guard (0...Int64(data.count)).contains(offset) else { return false }
-            uploadOffset = Int(offset)
-        case .channel(let channel):
-            guard offset == 0 else { return false }
-            guard uploadOffset > 0 else { break }
+/// Sends requests again.
+extension Transfer {
+    /// Whether libcurl may open a connection for the request, or send it; otherwise libcurl is stopped.
+    ///
+    /// Libcurl also asks when it sends a request again by itself.
+    private func maySend(isAtStart: Bool) -> Bool {
+        inferRefusal()
+        switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
+        case .send: return true
+        case .restart(let way):
+            use(way)
+            needsResend = true
+        case .stop(let reason): responseBuffer.fail(with: error(for: reason))
+        }
+        return false
+    }
+
+    /// Called when libcurl needs the body from an offset on, which is always its first byte.
+    ///
+    /// Libcurl is never refused, because 8.14.1 then keeps the need in the handle, and may free a connection that other
+    /// transfers use. If the body is not rewound, libcurl is stopped before it sends the request.
+    func libcurlRewinds(to offset: Int64) {
+        if offset == 0, maySend(isAtStart: true) { _ = rewindBody() }
+    }
+
+    /// Called when the transfer has failed; returns whether it was prepared to be sent again.
+    ///
+    /// `isLost` states whether the connection has ended without a response.
+    func takeResend(isLost: Bool) -> Bool {
+        guard responseBuffer.failure == nil, let decision = resends.failed(on: lastConnection, isLost: isLost) else {
+            return false
+        }
+        switch decision {
+        case .restart(let way):
+            use(way)
+            return rewindBody()
+        case .stop(let reason): responseBuffer.fail(with: error(for: reason))
+        case .send: break
+        }
+        return false
+    }
+
+    /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.
+    private func restartMisdirected() -> Bool {
+        guard canRewindBody, resends.misdirected() else { return false }
+        use(.onOwnConnection)
+        needsResend = true
+        return true
+    }
+
+    private func use(_ way: ResendPolicy.Way) {
+        switch way {
+        case .onAnyConnection: break
+        case .onOwnConnection: needsFreshConnection = true
+        case .withHTTP1: requiresHTTP1 = true
+        }
+    }
+
+    /// The connection on which the request was sent last.
+    private var lastConnection: ResendPolicy.Connection {
+        ResendPolicy.Connection(isNew: resends.isOnNewConnection, isShared: connection?.isShared ?? false)
+    }
+
+    private func error(for reason: ResendPolicy.Reason) -> RequestError {
+        switch reason {
+        case .mayBeProcessed:
+            let message = "the connection ended without a response, and the server may have processed the request"
+            return RequestError(.connection(.lost), detail: message)
+        case .exhausted(let sends, let isRefused):
+            let subject = isRefused ? "the stream was refused" : "the connection was lost"
+            let message = "\(subject), tried \(sends) times before giving up"
+            return RequestError(.connection(.lost), detail: message).afterTransportRetries
+        case .endless:
+            let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
+            return RequestError(.invalidResponse(.malformed), detail: message)
+        }
+    }
+
+    /// Rewinds the body if libcurl was stopped so that the request can be sent again; returns whether it was stopped.
+    func takeRestart() -> Bool {
+        guard needsResend else { return false }
+        needsResend = false
+        return rewindBody()
+    }
+
+    private var canRewindBody: Bool {
+        if case .channel(let channel) = upload { channel.isReplayable || uploadOffset == 0 } else { true }
+    }
+
+    /// Rewinds the request's body to its first byte; fails the transfer if this is impossible.
+    private func rewindBody() -> Bool {
+        if case .channel(let channel) = upload, uploadOffset > 0 {
             guard let replayed = channel.replayed() else {
-                // The server has responded, so the rewind is for a challenge or for a failed expectation.
-                if responseBuffer.head != nil { responseBuffer.fail(with: RequestError(.requestBody(.notReplayable))) }
+                let lost = RequestError(.connection(.lost), detail: "the body can be read only once")
+                responseBuffer.fail(with: resends.mayBeProcessed ? lost : RequestError(.requestBody(.notReplayable)))
                 return false
             }
             channel.abandon()
             upload = .channel(replayed)
-            uploadOffset = 0
         }
-        responseBuffer.state.bodyRewound(to: offset)
+        uploadOffset = 0
+        responseBuffer.state.bodyRewound(to: 0)
         return true
     }
 }
@@ -439,13 +502,6 @@ extension Transfer {
             responseBuffer.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
             return false
         }
-    }
-
-    /// Rewinds the body if libcurl was stopped so that the request can be sent again; returns whether it was stopped.
-    func takeRestart() -> Bool {
-        guard needsResend else { return false }
-        needsResend = false
-        return rewindBody(to: 0)
     }
 }
 

@@ -6,7 +6,11 @@ import COpenSSL
 /// They run on the loop's thread, inside a call from the engine. Safety: the context is the handle's owner, which
 /// outlives the handle.
 enum TransferCallbacks {
-    static func install(on easy: EasyHandle, isUploading: Bool) {
+    ///
+    /// Every handle has all callbacks that libcurl would otherwise take from the C library: reading from standard input,
+    /// seeking in it, and writing to standard output and standard error. Libcurl may need one of them when nobody
+    /// expects it. For example, 8.14.1 rewinds the body of an earlier request of the same handle.
+    static func install(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         unsafe easy.set(CURLOPT_PRIVATE, pointer: context)
         let header = unsafe bb_curl_set_header_callback(
@@ -41,7 +45,6 @@ enum TransferCallbacks {
                 return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }, context)
         easy.note(prereq, CURLOPT_PREREQFUNCTION)
-        guard isUploading else { return }
         let read = unsafe bb_curl_set_read_callback(
             easy.pointer,
             { bytes, size, count, context in
@@ -58,9 +61,21 @@ enum TransferCallbacks {
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context), origin == SEEK_SET else {
                     return CURL_SEEKFUNC_CANTSEEK
                 }
-                return transfer.rewindBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+                transfer.libcurlRewinds(to: Int64(offset))
+                return CURL_SEEKFUNC_OK
             }, context)
         easy.note(seek, CURLOPT_SEEKFUNCTION)
+        let debug = unsafe bb_curl_set_debug_callback(
+            easy.pointer,
+            { _, type, bytes, count, context in
+                guard type == CURLINFO_TEXT, let transfer = unsafe TransferCallbacks.transfer(at: context) else {
+                    return 0
+                }
+                let line = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+                if let knowledge = unsafe RefusedStreams.knowledge(in: line) { transfer.resends.learned(knowledge) }
+                return 0
+            }, context)
+        easy.note(debug, CURLOPT_DEBUGFUNCTION)
     }
 
     /// Reports when libcurl begins to look up or to open a connection for the handle.
@@ -72,15 +87,14 @@ enum TransferCallbacks {
         let lookup = unsafe bb_curl_set_resolver_start_callback(
             easy.pointer,
             { _, _, context in
-                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins()
-                return 0
+                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins() == false ? 1 : 0
             }, context)
         easy.note(lookup, CURLOPT_RESOLVER_START_FUNCTION)
         let socket = unsafe bb_curl_set_sockopt_callback(
             easy.pointer,
             { context, _, _ in
-                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins()
-                return CURL_SOCKOPT_OK
+                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins() == false
+                    ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK
             }, context)
         easy.note(socket, CURLOPT_SOCKOPTFUNCTION)
     }

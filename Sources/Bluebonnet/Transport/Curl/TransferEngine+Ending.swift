@@ -12,13 +12,9 @@ extension TransferEngine {
         if let connection = transfer.connection { multi.idleConnections.requestFailed(on: connection, with: code) }
         leaveMulti(transfer)
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
-        // Since 8.1.0, libcurl itself resends requests that were not processed according to a GOAWAY frame. Its code is
-        // that of a closed connection, and on a reused connection, the request may be sent again.
-        let isLost =
-            isCutOff
-            || (code == CURLE_SEND_ERROR && transfer.resends.isOnKeptConnection)
-            || (code == CURLE_HTTP2 && !(CurlErrorText.omitsCloseReason && transfer.resends.isOnNewConnection))
-        if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
+        if let easy = transfer.easy,
+            transfer.takeRestart() || transfer.takeResend(isLost: isCutOff || isLost(code, transfer))
+        {
             return sendAgain(transfer, easy, multi)
         }
         if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
@@ -49,6 +45,17 @@ extension TransferEngine {
             return finish(transfer, with: error(.connection(.http2), message, of: transfer))
         }
         finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
+    }
+
+    /// Whether a code means that a connection has ended without a response, and not that the server refuses to respond.
+    private func isLost(_ code: CURLcode, _ transfer: Transfer) -> Bool {
+        let isOld = transfer.connection?.isShared == true || !transfer.resends.isOnNewConnection
+        return switch code {
+        case CURLE_SEND_ERROR: isOld
+        case CURLE_HTTP2: isOld || !CurlErrorText.omitsCloseReason
+        case CURLE_HTTP2_STREAM: CurlErrorText(of: code, saying: transfer.easy?.errorMessage ?? "") == .goingAway
+        default: false
+        }
     }
 
     /// Sends a request again, immediately or when it is no longer suspended.
@@ -109,7 +116,7 @@ extension TransferEngine {
                 easy.profile = nil
             }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil {
+            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil, !transfer.resends.wasResent {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
                 // reused.
                 if easy.profile == nil { easy.reset() }

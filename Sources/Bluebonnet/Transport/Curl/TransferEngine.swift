@@ -250,7 +250,8 @@ actor TransferEngine: EventLoopClient {
         // The HTTP version that is known for the host may have changed in the meantime.
         transfer.url = shared.hsts?.secured(transfer.request.url) ?? transfer.request.url
         transfer.httpVersion =
-            transfer.upgrade == nil ? options.version(of: transfer.request, sentTo: transfer.url) : .http1_1
+            transfer.upgrade == nil && !transfer.requiresHTTP1
+            ? options.version(of: transfer.request, sentTo: transfer.url) : .http1_1
         guard Libcurl.isReady,
             let easy = transfer.easy ?? (transfer.upgrade == nil ? pool.popLast() : nil) ?? EasyHandle(),
             let multi = transfer.upgrade == nil ? multi(for: transfer.httpVersion) : ownMulti(of: transfer)
@@ -281,7 +282,7 @@ actor TransferEngine: EventLoopClient {
             transfer.guardFloods(in: multi)
         }
         transfer.isFresh = true
-        transfer.resends = ResendPolicy()
+        transfer.resends.added()
         transfer.addresses = nil
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)

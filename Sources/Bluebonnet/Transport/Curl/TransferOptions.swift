@@ -76,6 +76,7 @@ final class TransferOptions {
         let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
+                && !transfer.resends.wasResent
                 && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.trust === transfer.trust, easy.identity === identity,
@@ -90,7 +91,9 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
-        if limitsConnections || mayBeListed(transfer) { TransferCallbacks.installConnectionBegin(on: easy) }
+        if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent {
+            TransferCallbacks.installConnectionBegin(on: easy)
+        }
         applyConnectLimit(timeouts(of: request), to: easy)
         applyPriority(of: request, to: easy)
         if let server = configuration.dns.httpsServer, !isLookupServer {
@@ -101,7 +104,8 @@ final class TransferOptions {
         if changesTarget { applyTarget(of: transfer, to: easy) }
         apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
-        TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
+        TransferCallbacks.install(on: easy)
+        if transfer.needsTrace { easy.set(CURLOPT_VERBOSE, 1) }
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile
             return nil

@@ -130,6 +130,9 @@ final class UploadChannel: Sendable {
     /// The reason why the rest of the body cannot be sent; `nil` if there is none.
     var failure: RequestError? { state.withLock { $0.channel.failure } }
 
+    /// Whether the body can be read more than once.
+    var isReplayable: Bool { replayableBody != nil }
+
     /// Returns a channel that reads the body from its start, if possible; the caller must abandon this channel.
     func replayed() -> UploadChannel? {
         replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }

@@ -55,6 +55,10 @@ struct IdleConnections {
         /// The interest in the socket to set when a response continues.
         var heldInterest: Interest?
         fileprivate(set) var users = 1
+        /// The number of requests that were sent on the connection.
+        fileprivate(set) var requestCount = 1
+        /// Whether several requests were in progress at the same time.
+        fileprivate(set) var isShared = false
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
         fileprivate var port: Int { Int(ends.localPort) }
@@ -167,6 +171,8 @@ struct IdleConnections {
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connection.users += 1
+            connection.requestCount += 1
+            if connection.users > 1 { connection.isShared = true }
             guard isShared || connection.needsInspection else { return .good(connection) }
             connection.needsInspection = false
             return .suspect(connection)

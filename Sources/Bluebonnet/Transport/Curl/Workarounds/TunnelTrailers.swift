@@ -17,11 +17,10 @@ enum TunnelTrailers {
             easy.pointer,
             { context, _, _ in
                 guard let context = unsafe context else { return CURL_SOCKOPT_ERROR }
-                unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
+                return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
                     $0.decodeTransferCodings(false)
-                    $0.transfer?.connectionBegins()
+                    return $0.transfer?.connectionBegins() == false ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK
                 }
-                return CURL_SOCKOPT_OK
             }, Unmanaged.passUnretained(easy).toOpaque())
         easy.note(code, CURLOPT_SOCKOPTFUNCTION)
     }

@@ -1,0 +1,207 @@
+/// Decides whether a request is sent again after its connection or its stream has ended without a response.
+///
+/// This is a value type without I/O and without a clock.
+///
+/// Libcurl sends a request again by itself if a connection that was open before ends without a response, and if the
+/// server has refused the stream. It does not ask whether the server may have processed the request, and some versions
+/// do not begin with the first byte of the body. So libcurl asks this policy before each sending. A request that the
+/// server has not processed is sent again, whatever its method. A request that the server may have processed is sent
+/// again only if its method is idempotent (RFC 9110 §9.2.2).
+///
+/// Each loop has an end. A request that was alone on its connection is sent once more. Many requests on one connection
+/// may be refused together several times, because the next connection may also end before it has served all of them.
+/// After a few times, each of them gets its own connection.
+struct ResendPolicy: Equatable {
+    /// What is known about the latest sending, while there is no response.
+    enum Knowledge: Equatable {
+        /// The server may have processed the request.
+        case nothing
+        /// The server has not processed the request: it refused the stream, or named an earlier stream as the last one
+        /// (RFC 9113 §6.8, §8.7).
+        case refused
+        /// The server has not processed the request, because it requires HTTP/1.1 (RFC 9113 §7).
+        case requiresHTTP1
+    }
+
+    /// The connection on which the request was sent.
+    struct Connection: Equatable {
+        /// Whether the connection was opened for the request.
+        var isNew = false
+        /// Whether the connection has served several requests at the same time.
+        var isShared = false
+    }
+
+    /// How to send the request again.
+    enum Way: Equatable {
+        /// On any connection.
+        case onAnyConnection
+        /// On a connection that is opened for this request.
+        case onOwnConnection
+        /// With HTTP/1.1.
+        case withHTTP1
+    }
+
+    enum Decision: Equatable {
+        /// The request may be sent.
+        case send
+        /// The request must be sent from its first byte, and perhaps on another connection than the one that libcurl
+        /// has chosen.
+        case restart(Way)
+        case stop(Reason)
+    }
+
+    /// The reason why the request is not sent again.
+    enum Reason: Equatable {
+        /// The server may have processed the request, whose method is not idempotent.
+        case mayBeProcessed
+        /// The request was sent too often: the number, and whether the server refused it each time.
+        case exhausted(sends: Int, isRefused: Bool)
+        /// The server makes libcurl send the request without end, for example with challenges (RFC 7616 §3.3:
+        /// `stale=true`).
+        case endless
+    }
+
+    /// The progress of the latest sending.
+    private enum Phase: Equatable {
+        /// The request was not sent yet, or may be sent again.
+        case ready
+        /// The request is about to be sent, or was sent, and no byte of a response has arrived.
+        case sent(Knowledge)
+        /// A response has begun to arrive. If libcurl sends the request again, it answers a challenge.
+        case answered
+        case stopped(Reason)
+    }
+
+    private let isIdempotent: Bool
+    private var phase = Phase.ready
+    /// The number of connections that were opened for the request since it was added to libcurl.
+    private var connections = 0
+    /// The number of times that the request was sent.
+    private(set) var sends = 0
+    /// The number of times that the request was sent again after it had been alone on its connection.
+    private var resendsAlone = 0
+    /// The number of times that the request was sent again after a shared connection or an old connection had ended.
+    private var resendsAmongOthers = 0
+    private var requiredHTTP1 = false
+    private var wasMisdirected = false
+    /// Whether the request was sent again although the server may have processed it.
+    private var isRepetition = false
+
+    /// Whether the request is sent on a connection that was opened for it.
+    private(set) var isOnNewConnection = false
+
+    init(isIdempotent: Bool) { self.isIdempotent = isIdempotent }
+
+    /// Whether the request was ready to be sent on a connection.
+    var hasBegun: Bool { sends > 0 }
+
+    /// Whether the request was sent again without a response in between.
+    var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiredHTTP1 }
+
+    /// Whether the server may have processed the request.
+    var mayBeProcessed: Bool {
+        switch phase {
+        case .sent(.nothing), .answered, .stopped(.mayBeProcessed), .stopped(.endless): true
+        case .sent, .ready, .stopped(.exhausted): isRepetition
+        }
+    }
+
+    /// The maximum number of times that a request is sent; the challenges of a proxy and of a server take three
+    /// requests each.
+    static let maximumSends = 20
+    /// The maximum number of resends after the request was alone on its connection.
+    private static let limitAlone = 1
+    /// The number of resends among other requests, after which the request gets its own connection.
+    private static let limitAmongOthers = 3
+
+    // MARK: Events
+
+    /// Called when the transfer was added to libcurl, which counts its connections from then on.
+    mutating func added() { connections = 0 }
+
+    /// Called when libcurl is about to open a connection for the request, or to send it on a connection.
+    ///
+    /// - Parameters:
+    ///   - previous: The connection of the previous sending.
+    ///   - isAtStart: Whether the next byte of the body to send is the first one.
+    /// - Returns: Whether libcurl may continue.
+    mutating func nextSending(after previous: Connection, isAtStart: Bool) -> Decision {
+        if sends >= Self.maximumSends { phase = .stopped(.endless) }
+        switch phase {
+        case .ready, .answered: break
+        case .stopped(let reason): return .stop(reason)
+        case .sent(let knowledge):
+            let decision = sendAgain(knowing: knowledge, after: previous)
+            guard decision == .restart(.onAnyConnection) else { return decision }
+        }
+        return isAtStart ? .send : .restart(.onAnyConnection)
+    }
+
+    /// Called when the request is about to be sent, with the number of connections that were opened for it.
+    mutating func began(connections: Int) {
+        isOnNewConnection = connections > self.connections
+        self.connections = connections
+        sends += 1
+        phase = .sent(.nothing)
+    }
+
+    /// Called when libcurl reports the fate of the stream.
+    mutating func learned(_ knowledge: Knowledge) {
+        if case .sent(.nothing) = phase { phase = .sent(knowledge) }
+    }
+
+    /// Called when a part of a response has arrived.
+    mutating func answered() { phase = .answered }
+
+    /// Called when the sending has failed without a response.
+    ///
+    /// - Parameters:
+    ///   - connection: The connection of the sending.
+    ///   - isLost: Whether the connection has ended, and an idempotent request may be sent again.
+    /// - Returns: Whether to send the request again.
+    mutating func failed(on connection: Connection, isLost: Bool) -> Decision? {
+        guard case .sent(let knowledge) = phase, isLost || knowledge != .nothing else { return nil }
+        return sendAgain(knowing: knowledge, after: connection)
+    }
+
+    /// Called when the server does not answer requests for this URL on this connection (421, RFC 9110 §15.5.20).
+    ///
+    /// Returns whether to send the request again, on its own connection.
+    mutating func misdirected() -> Bool {
+        guard !wasMisdirected else { return false }
+        wasMisdirected = true
+        phase = .ready
+        return true
+    }
+
+    private mutating func sendAgain(knowing knowledge: Knowledge, after connection: Connection) -> Decision {
+        let isRefused = knowledge != .nothing
+        guard isRefused || isIdempotent else { return stop(.mayBeProcessed) }
+        if !isRefused { isRepetition = true }
+        let way: Way
+        if knowledge == .requiresHTTP1 {
+            guard !requiredHTTP1 else { return stop(.exhausted(sends: sends, isRefused: isRefused)) }
+            requiredHTTP1 = true
+            way = .withHTTP1
+        } else if connection.isShared || (!isRefused && !connection.isNew) {
+            guard resendsAmongOthers <= Self.limitAmongOthers else {
+                return stop(.exhausted(sends: sends, isRefused: isRefused))
+            }
+            way = resendsAmongOthers < Self.limitAmongOthers ? .onAnyConnection : .onOwnConnection
+            resendsAmongOthers += 1
+        } else {
+            guard resendsAlone < Self.limitAlone else {
+                return stop(.exhausted(sends: sends, isRefused: isRefused))
+            }
+            way = .onAnyConnection
+            resendsAlone += 1
+        }
+        phase = .ready
+        return .restart(way)
+    }
+
+    private mutating func stop(_ reason: Reason) -> Decision {
+        phase = .stopped(reason)
+        return .stop(reason)
+    }
+}

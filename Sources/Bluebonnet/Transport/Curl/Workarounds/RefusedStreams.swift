@@ -1,0 +1,58 @@
+import CCurl
+
+/// Recognizes the requests that a server has not processed, which libcurl does not report.
+///
+/// Libcurl sends a request again if its stream was refused, and also if an old connection has ended. It does not report
+/// which of the two has happened. No tested version does, 7.88 to 8.23:
+///
+/// - Since 8.3.0, the trace of the HTTP/2 and HTTP/3 code has a line for a stream that was reset. This includes the
+///   streams above the last stream of a GOAWAY frame, which nghttp2 closes as refused (RFC 9113 §6.8). The trace is
+///   only enabled for requests that may be sent again for no other reason.
+/// - In earlier versions, libcurl sends a request on a new connection again only after a refusal, provided that no
+///   other request uses the connection. On other connections, a refusal cannot be recognized.
+///
+/// Libcurl never clears its own mark for a refused stream if it sends the request again because the connection is old.
+/// Such a handle is therefore not used again.
+// Safety: libcurl's text is used within the callback that provides it.
+enum RefusedStreams {
+    /// Whether libcurl traces the streams that were reset.
+    static let areTraced =
+        unsafe Libcurl.isReady && Libcurl.version >= 0x08_03_00 && bb_curl_global_trace("http/2,http/3") == CURLE_OK
+
+    /// Returns the meaning of a line of the trace; `nil` for most lines.
+    static func knowledge(in line: UnsafeRawBufferPointer) -> ResendPolicy.Knowledge? {
+        // For example: [HTTP/2] [3] RESET: REFUSED_STREAM (err 7)
+        guard unsafe line.starts(with: prefix.utf8) else { return nil }
+        let text = unsafe String(decoding: line.prefix(80), as: UTF8.self)
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count > 3, words[1].hasPrefix("["), words[1].hasSuffix("]"), words[2] == "RESET:" else {
+            return nil
+        }
+        switch (words[0], words[3]) {
+        case ("[HTTP/2]", "REFUSED_STREAM"): return .refused
+        case ("[HTTP/2]", "HTTP_1_1_REQUIRED"): return .requiresHTTP1
+        case ("[HTTP/3]", "error"):
+            guard words.count > 4, let code = Int(words[4].prefix { $0.isNumber }) else { return nil }
+            // H3_REQUEST_REJECTED and H3_VERSION_FALLBACK (RFC 9114 §8.1).
+            return code == 0x10b ? .refused : code == 0x110 ? .requiresHTTP1 : nil
+        default: return nil
+        }
+    }
+
+    private static let prefix = "[HTTP/"
+}
+
+extension Transfer {
+    /// Whether the trace is needed, because the request may be sent again only after a refusal, or was sent in vain.
+    var needsTrace: Bool {
+        RefusedStreams.areTraced && (isSecure || httpVersion == .http2PriorKnowledge)
+            && (!request.method.isIdempotent || resends.wasResent)
+    }
+
+    /// Called when libcurl sends the request again; versions without a trace thereby reveal a refusal.
+    func inferRefusal() {
+        guard !RefusedStreams.areTraced, resends.isOnNewConnection, resends.sends == 1, connection?.requestCount == 1
+        else { return }
+        resends.learned(.refused)
+    }
+}
