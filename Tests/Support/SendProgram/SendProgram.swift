@@ -121,7 +121,10 @@ private struct Plan: Sendable {
         case "file": return .file(URL(filePath: file))
         case "stream":
             let bytes = bytes(of: number)
-            return .stream(AsyncStream { $0.yield(bytes); $0.finish() }, length: Int64(bytes.count))
+            return .stream(
+                AsyncStream {
+                    $0.yield(bytes); $0.finish()
+                }, length: Int64(bytes.count))
         default: return .data(bytes(of: number))
         }
     }

@@ -28,6 +28,9 @@ curl 7.88's command line with `-m 2`.
     /too-large?reset=no    the same without RST_STREAM; what still comes is dropped            0
     /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
     /goaway-once?key=K     the same the first time for each K, then like /ok                   16
+    /fate?key=K&at=A&by=B  ends the first request for each K: see `fate`. /counts also has how       -
+                           many were "processed", and the "sums" (CRC-32) of their bodies
+    /misdirected?key=K     421 the first time for each K and connection 1, then like /fate       0
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
     /http1-required        RST_STREAM HTTP_1_1_REQUIRED; by HTTP/1.1, a head whose first field   -
                            line begins with a tab
@@ -88,6 +91,7 @@ import ssl
 import struct
 import sys
 import time
+import zlib
 from collections import Counter, defaultdict, deque
 from urllib.parse import parse_qsl, urlsplit
 
@@ -124,6 +128,8 @@ sent_bytes = Counter()
 received_bytes = Counter()
 request_counts = Counter()
 refused_keys = set()
+processed_counts = Counter()
+sums = defaultdict(list)
 ends = defaultdict(asyncio.Event)
 floods = defaultdict(asyncio.Event)
 numbered_streams = defaultdict(asyncio.Future)
@@ -151,6 +157,7 @@ class Stream:
         self.query = dict(parse_qsl(self.target.query))
         self.grants_window = self.target.path not in ("/no-window", "/echo")
         self.received = 0
+        self.sum = 0
         self.chunks = deque()
         self.data_came = asyncio.Event()
         self.ended = asyncio.Event()
@@ -185,6 +192,7 @@ class Stream:
     def accept(self, event):
         """Takes a DATA frame in."""
         self.received += len(event.data)
+        self.sum = zlib.crc32(event.data, self.sum)
         received_bytes[self.query.get("key")] += len(event.data)
         if self.grants_window:
             self.grant_window(event.flow_controlled_length)
@@ -374,7 +382,8 @@ async def endless(stream):
 @path("/counts")
 async def counts(stream):
     key = stream.query.get("key")
-    answer = {"sent": sent_bytes[key], "received": received_bytes[key], "requests": request_counts[key]}
+    answer = {"sent": sent_bytes[key], "received": received_bytes[key], "requests": request_counts[key],
+              "processed": processed_counts[key], "sums": sums[key]}
     # The question itself does not count.
     stream.query = {}
     await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
@@ -479,6 +488,66 @@ async def goaway_once(stream):
         await ok(stream)
     else:
         await stream.connection.go_away(0)
+
+
+# How a request can end: by a frame, or by the end of its connection. The server has not processed the first four.
+REFUSALS = ("goaway-below", "goaway-http1", "refused", "http1")
+
+
+async def end(stream, by):
+    connection = stream.connection
+    if by == "goaway-below":
+        await connection.go_away(max(0, stream.number - 2))
+    elif by == "goaway-http1":
+        await connection.go_away(max(0, stream.number - 2), ErrorCodes.HTTP_1_1_REQUIRED)
+    elif by == "refused":
+        await stream.reset(ErrorCodes.REFUSED_STREAM)
+    elif by == "http1":
+        await stream.reset(ErrorCodes.HTTP_1_1_REQUIRED)
+    elif by == "reset":
+        await stream.reset(ErrorCodes.INTERNAL_ERROR)
+    elif by == "goaway-above":
+        await connection.go_away(stream.number)
+    elif by == "close-notify":
+        connection.writer.close()
+    elif by == "fin":
+        connection.writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+    elif by == "rst":
+        connection.abort()
+
+
+async def process(stream):
+    await stream.ended.wait()
+    key = stream.query.get("key")
+    processed_counts[key] += 1
+    sums[key].append(stream.sum)
+    await stream.answer(str(stream.sum).encode())
+
+
+@path("/fate")
+async def fate(stream):
+    """Ends the first request `by` something, `at` a moment: opened, part (of the body), all (of it) or head."""
+    key, at, by = (stream.query.get(name) for name in ("key", "at", "by"))
+    if request_counts[key] > 1:
+        return await process(stream)
+    if at == "part":
+        while stream.received < 20_000 and not stream.ended.is_set():
+            await stream.wait_for_data()
+    elif at in ("all", "head"):
+        await stream.ended.wait()
+    if by not in REFUSALS:
+        processed_counts[key] += 1
+    if at == "head":
+        await stream.part_of_body()
+    await end(stream, by)
+
+
+@path("/misdirected")
+async def misdirected(stream):
+    await stream.ended.wait()
+    if request_counts[stream.query.get("key")] > int(stream.query.get("times", "1")):
+        return await process(stream)
+    await stream.answer(b"misdirected", status="421")
 
 
 @path("/goaway-in-body")
@@ -735,6 +804,23 @@ async def go(stream):
     await stream.answer()
 
 
+async def process_http1(reader, writer, head):
+    """Answers a request with HTTP/1.1 as /fate does."""
+    line, *fields = head.decode().split("\r\n")
+    values = {name.lower(): value for name, _, value in (field.partition(": ") for field in fields)}
+    body = await reader.readexactly(int(values.get("content-length", "0")))
+    while values.get("transfer-encoding") and (size := int(await reader.readline(), 16)):
+        body += (await reader.readexactly(size + 2))[:size]
+    key = dict(parse_qsl(urlsplit(line.split()[1]).query)).get("key")
+    request_counts[key] += 1
+    processed_counts[key] += 1
+    sums[key].append(zlib.crc32(body))
+    text = str(zlib.crc32(body)).encode()
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(text), text))
+    await writer.drain()
+    writer.close()
+
+
 async def inject(reader, writer):
     """What somebody can do who is on the way and has no key: OpenSSL reads the first bytes, and they are no record."""
     await reader.readexactly(300_000)
@@ -750,6 +836,8 @@ async def listen(port, tls, settings):
             head = await reader.readuntil(b"\r\n\r\n")
             if b" /injected " in head:
                 return await inject(reader, writer)
+            if b" /fate?" in head:
+                return await process_http1(reader, writer, head)
             writer.write(b"HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok")
             await writer.drain()
             return writer.close()

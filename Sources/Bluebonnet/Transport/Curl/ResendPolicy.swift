@@ -67,8 +67,10 @@ struct ResendPolicy: Equatable {
         case ready
         /// The request is about to be sent, or was sent, and no byte of a response has arrived.
         case sent(Knowledge)
-        /// A response has begun to arrive. If libcurl sends the request again, it answers a challenge.
+        /// A response has begun to arrive.
         case answered
+        /// The response is a challenge or the refusal of an expectation, after which libcurl sends the request again.
+        case challenged
         case stopped(Reason)
     }
 
@@ -101,7 +103,7 @@ struct ResendPolicy: Equatable {
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
         switch phase {
-        case .sent(.nothing), .answered, .stopped(.mayBeProcessed), .stopped(.endless): true
+        case .sent(.nothing), .answered, .challenged, .stopped(.mayBeProcessed), .stopped(.endless): true
         case .sent, .ready, .stopped(.exhausted): isRepetition
         }
     }
@@ -128,7 +130,9 @@ struct ResendPolicy: Equatable {
     mutating func nextSending(after previous: Connection, isAtStart: Bool) -> Decision {
         if sends >= Self.maximumSends { phase = .stopped(.endless) }
         switch phase {
-        case .ready, .answered: break
+        case .ready, .challenged: break
+        // Libcurl would also repeat a request whose stream was reset after the response had begun.
+        case .answered: return stop(.mayBeProcessed)
         case .stopped(let reason): return .stop(reason)
         case .sent(let knowledge):
             let decision = sendAgain(knowing: knowledge, after: previous)
@@ -152,6 +156,9 @@ struct ResendPolicy: Equatable {
 
     /// Called when a part of a response has arrived.
     mutating func answered() { phase = .answered }
+
+    /// Called when the response is a challenge, or the refusal of an expectation (417).
+    mutating func challenged() { phase = .challenged }
 
     /// Called when the sending has failed without a response.
     ///

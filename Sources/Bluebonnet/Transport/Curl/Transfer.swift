@@ -169,7 +169,9 @@ final class Transfer {
 
     /// Called each time libcurl is about to send the request on a connection; returns whether it may send it.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
-        guard maySend(isAtStart: uploadOffset == 0), mayUseConnection(ends), connectionIsChosen(ends) else { return false }
+        guard maySend(isAtStart: uploadOffset == 0), mayUseConnection(ends), connectionIsChosen(ends) else {
+            return false
+        }
         limits.requestBegan()
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
@@ -227,6 +229,7 @@ final class Transfer {
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
+        if isAnswered { resends.challenged() }
         // Libcurl may read such a response without a limit, and without delivering it.
         if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
@@ -406,7 +409,7 @@ extension Transfer {
 
     /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.
     private func restartMisdirected() -> Bool {
-        guard canRewindBody, resends.misdirected() else { return false }
+        guard upload.isReplayable || uploadOffset == 0, resends.misdirected() else { return false }
         use(.onOwnConnection)
         needsResend = true
         return true
@@ -445,10 +448,6 @@ extension Transfer {
         guard needsResend else { return false }
         needsResend = false
         return rewindBody()
-    }
-
-    private var canRewindBody: Bool {
-        if case .channel(let channel) = upload { channel.isReplayable || uploadOffset == 0 } else { true }
     }
 
     /// Rewinds the request's body to its first byte; fails the transfer if this is impossible.

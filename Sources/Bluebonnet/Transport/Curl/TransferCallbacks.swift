@@ -6,10 +6,11 @@ import COpenSSL
 /// They run on the loop's thread, inside a call from the engine. Safety: the context is the handle's owner, which
 /// outlives the handle.
 enum TransferCallbacks {
+    /// Sets all callbacks.
     ///
-    /// Every handle has all callbacks that libcurl would otherwise take from the C library: reading from standard input,
-    /// seeking in it, and writing to standard output and standard error. Libcurl may need one of them when nobody
-    /// expects it. For example, 8.14.1 rewinds the body of an earlier request of the same handle.
+    /// No callback is left at its default, because the defaults are functions of the C library that use the standard
+    /// streams of the process. Libcurl 8.14.1, for example, may rewind the body of an earlier request of the handle,
+    /// and then standard input.
     static func install(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         unsafe easy.set(CURLOPT_PRIVATE, pointer: context)

@@ -51,7 +51,8 @@ extension TransferEngine {
     private func isLost(_ code: CURLcode, _ transfer: Transfer) -> Bool {
         let isOld = transfer.connection?.isShared == true || !transfer.resends.isOnNewConnection
         return switch code {
-        case CURLE_SEND_ERROR: isOld
+        // Before 8.1.0, libcurl reports the end of an HTTP/2 connection as the end of a body.
+        case CURLE_SEND_ERROR, CURLE_PARTIAL_FILE: isOld
         case CURLE_HTTP2: isOld || !CurlErrorText.omitsCloseReason
         case CURLE_HTTP2_STREAM: CurlErrorText(of: code, saying: transfer.easy?.errorMessage ?? "") == .goingAway
         default: false
@@ -116,7 +117,8 @@ extension TransferEngine {
                 easy.profile = nil
             }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil, !transfer.resends.wasResent {
+            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil, !transfer.resends.wasResent
+            {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
                 // reused.
                 if easy.profile == nil { easy.reset() }

@@ -43,6 +43,9 @@ enum UploadBody {
         }
     }
 
+    /// Whether the body can be read more than once.
+    var isReplayable: Bool { if case .channel(let channel) = self { channel.isReplayable } else { true } }
+
     /// The number of bytes; `nil` if it is unknown.
     var length: Int64? {
         switch self {

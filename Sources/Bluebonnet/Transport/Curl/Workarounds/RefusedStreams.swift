@@ -43,10 +43,11 @@ enum RefusedStreams {
 }
 
 extension Transfer {
-    /// Whether the trace is needed, because the request may be sent again only after a refusal, or was sent in vain.
+    /// Whether the trace is needed: a refusal may be the only reason for which the request is sent again, or is the
+    /// error of a body that cannot be read again, or the request was sent in vain before.
     var needsTrace: Bool {
         RefusedStreams.areTraced && (isSecure || httpVersion == .http2PriorKnowledge)
-            && (!request.method.isIdempotent || resends.wasResent)
+            && (!request.method.isIdempotent || !upload.isReplayable || resends.wasResent)
     }
 
     /// Called when libcurl sends the request again; versions without a trace thereby reveal a refusal.

@@ -1,0 +1,170 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Whether a request is sent again: by what ended it, where it was then, its method, its body and its connection.
+///
+/// The server counts the requests that it has received, those that it may have processed, and the sums of their bodies.
+@Suite(.timeLimit(.minutes(3))) struct SentOnceTests {
+    enum End: String, CaseIterable, Sendable {
+        case goAwayBelow = "goaway-below"
+        case goAwayHTTP1 = "goaway-http1"
+        case refused
+        case http1
+        case reset
+        case goAwayAbove = "goaway-above"
+        case closeNotify = "close-notify"
+        case fin
+        case rst
+
+        /// Whether the server says that it has not processed the request.
+        var isRefusal: Bool { [.goAwayBelow, .goAwayHTTP1, .refused, .http1].contains(self) }
+    }
+
+    enum Moment: String, CaseIterable, Sendable {
+        case opened
+        case part
+        case all
+        case head
+    }
+
+    enum Body: CaseIterable, Sendable {
+        case none
+        case data
+        case file
+        case oneShot
+    }
+
+    /// The connection: opened for the request, kept from an earlier one, or shared with another one.
+    enum Place: CaseIterable, Sendable {
+        case new
+        case kept
+        case shared
+    }
+
+    struct Cell: Sendable, CustomStringConvertible {
+        let end: End
+        let moment: Moment
+        let method: HTTPMethod
+        let body: Body
+        let place: Place
+
+        var description: String { "\(end) \(moment) \(method.rawValue) \(body) \(place)" }
+    }
+
+    enum Outcome: Hashable {
+        case sentAgain
+        case failed
+        case notReplayable
+    }
+
+    private struct Counts: Decodable {
+        let requests: Int
+        let processed: Int
+        let sums: [UInt32]
+    }
+
+    /// Whether libcurl tells that a stream was refused.
+    private static let isTold = RefusedStreams.areTraced
+    private static let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    private static let sum: UInt32 = {
+        var sum = ~UInt32(0)
+        for byte in bytes {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xedb8_8320 : sum >> 1 }
+        }
+        return ~sum
+    }()
+
+    private static func cells(_ end: End) -> [Cell] {
+        var cells: [Cell] = []
+        for moment in Moment.allCases {
+            for (method, bodies) in [
+                (HTTPMethod.get, [Body.none]), (.put, Body.allCases), (.post, Body.allCases),
+            ] {
+                for body in bodies where body != .none || moment != .part {
+                    for place in Place.allCases {
+                        cells.append(Cell(end: end, moment: moment, method: method, body: body, place: place))
+                    }
+                }
+            }
+        }
+        return cells
+    }
+
+    /// The possible outcomes of a cell.
+    private static func outcomes(of cell: Cell) -> Set<Outcome> {
+        // A part of the response has arrived.
+        if cell.moment == .head || cell.end == .reset { return [.failed] }
+        if cell.end.isRefusal {
+            // How much of the body was read by then depends on the race of both sides.
+            let outcomes: Set<Outcome> =
+                cell.body == .oneShot
+                ? cell.moment == .opened ? [.sentAgain, .notReplayable] : [.notReplayable] : [.sentAgain]
+            // Only a refusal on a new connection is told by earlier versions.
+            return isTold ? outcomes : outcomes.union([.failed])
+        }
+        guard cell.method != .post else { return [.failed] }
+        let again: Set<Outcome> = cell.body == .oneShot ? [.failed, .sentAgain] : [.sentAgain]
+        return cell.place == .new ? again.union([.failed]) : again
+    }
+
+    @Test(arguments: End.allCases)
+    func `a request is sent again exactly if it was not processed, or may be repeated`(_ end: End) async throws {
+        let directory = try TestDirectory()
+        let file = directory.url.appending(path: "body")
+        try Self.bytes.write(to: file)
+        for cell in Self.cells(end) { try await check(cell, file) }
+    }
+
+    private func check(_ cell: Cell, _ file: URL) async throws {
+        let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
+        let key = UUID().uuidString
+        let server = TestServers.misbehavingHTTP2
+        if cell.place != .new { _ = try await session.request(try server.url("/ok")).serializingData().value }
+        // The other request on the connection ends when the test has seen enough.
+        let other =
+            cell.place == .shared
+            ? session.streamRequest(try server.url("/echo"), method: .put) {
+                $0.body = .stream { AsyncStream<Data> { _ in } }
+            } : nil
+        if let other { _ = try await other.streamTask().response }
+        let url = try server.url("/fate?key=\(key)&at=\(cell.moment.rawValue)&by=\(cell.end.rawValue)")
+        let body: RequestBody? =
+            switch cell.body {
+            case .none: nil
+            case .data: .data(Self.bytes)
+            case .file: .file(file)
+            case .oneShot:
+                .stream(
+                    AsyncStream {
+                        $0.yield(Self.bytes); $0.finish()
+                    }, length: 60_000)
+            }
+        let answer = await session.request(url, method: cell.method) { $0.body = body }.validate()
+            .serializingString().response
+        other?.cancel()
+        let counting = try TestHarness.trustingSession()
+        let counts = try await counting.request(try server.url("/counts?key=\(key)"))
+            .serializingDecodable(Counts.self).value
+        await counting.shutdown()
+        let outcome: Outcome =
+            answer.error == nil
+            ? .sentAgain
+            : answer.error?.kind == .requestBody(.notReplayable) ? .notReplayable : .failed
+        #expect(Self.outcomes(of: cell).contains(outcome), "\(cell): \(answer), \(counts)")
+        #expect(counts.processed <= (cell.method == .post ? 1 : 2), "\(cell): \(counts)")
+        #expect(counts.requests <= 2, "\(cell): \(counts)")
+        #expect(Set(counts.sums).isSubset(of: [cell.body == .none ? 0 : Self.sum]), "\(cell): \(counts)")
+        if outcome == .sentAgain {
+            #expect(counts.sums.count == 1, "\(cell): \(counts)")
+            #expect(answer.value == "\(counts.sums.first ?? 1)", "\(cell)")
+        } else if cell.end.isRefusal, cell.moment != .head {
+            #expect(counts.processed == 0, "\(cell): \(counts)")
+        }
+        await session.shutdown()
+    }
+}
