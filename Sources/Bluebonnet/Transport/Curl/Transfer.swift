@@ -371,6 +371,7 @@ extension Transfer {
     ///
     /// Libcurl also asks when it sends a request again by itself.
     private func maySend(isAtStart: Bool) -> Bool {
+        guard !needsResend else { return false }
         inferRefusal()
         switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
         case .send: return true
