@@ -120,8 +120,8 @@ import Testing
             by("the HTTP/2 connection failed", "the stream was refused, tried 2 times before giving up")
         ),
         (
-            "/goaway-before?code=11", by(.connection(.http2), .connection(.lost), .connection(.http2)),
-            by("the HTTP/2 connection failed", "the stream was refused, tried 2 times", "ENHANCE_YOUR_CALM")
+            "/goaway-before?code=11", by(.connection(.http2), .connection(.lost)),
+            by("the HTTP/2 connection failed", "the stream was refused, tried 2 times before giving up")
         ),
         ("/refused", .connection(.lost), "the connection was lost"),
         ("/reset", .invalidResponse(.http2Stream), "INTERNAL_ERROR"),

@@ -8,9 +8,12 @@ import Testing
 /// Whether a request is sent again: by what ended it, where it was then, its method, its body and its connection.
 ///
 /// The server counts the requests that it has received, those that it may have processed, and the sums of their bodies.
+/// Without ``RefusedStreams``, a POST that was refused on a kept connection fails. Without ``ResendPolicy``, a POST on a
+/// new connection is processed twice, and one without a body on any connection.
 @Suite(.timeLimit(.minutes(3))) struct SentOnceTests {
     enum End: String, CaseIterable, Sendable {
         case goAwayBelow = "goaway-below"
+        case goAwayError = "goaway-error"
         case goAwayHTTP1 = "goaway-http1"
         case refused
         case http1
@@ -21,7 +24,7 @@ import Testing
         case rst
 
         /// Whether the server says that it has not processed the request.
-        var isRefusal: Bool { [.goAwayBelow, .goAwayHTTP1, .refused, .http1].contains(self) }
+        var isRefusal: Bool { [.goAwayBelow, .goAwayError, .goAwayHTTP1, .refused, .http1].contains(self) }
     }
 
     enum Moment: String, CaseIterable, Sendable {

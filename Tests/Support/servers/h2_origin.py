@@ -490,14 +490,16 @@ async def goaway_once(stream):
         await stream.connection.go_away(0)
 
 
-# How a request can end: by a frame, or by the end of its connection. The server has not processed the first four.
-REFUSALS = ("goaway-below", "goaway-http1", "refused", "http1")
+# How a request can end: by a frame, or by the end of its connection. The server has not processed the first five.
+REFUSALS = ("goaway-below", "goaway-error", "goaway-http1", "refused", "http1")
 
 
 async def end(stream, by):
     connection = stream.connection
     if by == "goaway-below":
         await connection.go_away(max(0, stream.number - 2))
+    elif by == "goaway-error":
+        await connection.go_away(max(0, stream.number - 2), ErrorCodes.ENHANCE_YOUR_CALM)
     elif by == "goaway-http1":
         await connection.go_away(max(0, stream.number - 2), ErrorCodes.HTTP_1_1_REQUIRED)
     elif by == "refused":

@@ -103,8 +103,8 @@ struct ResendPolicy: Equatable {
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
         switch phase {
-        case .sent(.nothing), .answered, .challenged, .stopped(.mayBeProcessed), .stopped(.endless): true
-        case .sent, .ready, .stopped(.exhausted): isRepetition
+        case .sent(.nothing), .answered, .stopped(.mayBeProcessed), .stopped(.endless): true
+        case .sent, .ready, .challenged, .stopped(.exhausted): isRepetition
         }
     }
 

@@ -178,6 +178,7 @@ final class Transfer {
         reportedBytes.add(Self.headEstimate)
         applyCookies()
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0)
+        if resends.wasResent { traceSending() }
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
         return true
     }
@@ -402,7 +403,9 @@ extension Transfer {
         case .restart(let way):
             use(way)
             return rewindBody()
-        case .stop(let reason): responseBuffer.fail(with: error(for: reason))
+        case .stop(let reason):
+            // Otherwise, libcurl's error says more.
+            if case .exhausted(_, isRefused: true) = reason { responseBuffer.fail(with: error(for: reason)) }
         case .send: break
         }
         return false

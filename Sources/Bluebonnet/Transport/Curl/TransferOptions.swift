@@ -105,7 +105,7 @@ final class TransferOptions {
         apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy)
-        if transfer.needsTrace { easy.set(CURLOPT_VERBOSE, 1) }
+        transfer.traceSending()
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile
             return nil

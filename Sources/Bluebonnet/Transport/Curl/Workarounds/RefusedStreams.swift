@@ -43,11 +43,17 @@ enum RefusedStreams {
 }
 
 extension Transfer {
-    /// Whether the trace is needed: a refusal may be the only reason for which the request is sent again, or is the
-    /// error of a body that cannot be read again, or the request was sent in vain before.
-    var needsTrace: Bool {
-        RefusedStreams.areTraced && (isSecure || httpVersion == .http2PriorKnowledge)
-            && (!request.method.isIdempotent || !upload.isReplayable || resends.wasResent)
+    /// Makes libcurl trace the request if a refusal may be the only reason for which it is sent again, or the reason
+    /// for which it fails.
+    ///
+    /// This is the case if its method is not idempotent, if its body cannot be read again, and after a vain attempt.
+    func traceSending() {
+        guard RefusedStreams.areTraced, isSecure || httpVersion == .http2PriorKnowledge,
+            !request.method.isIdempotent || !upload.isReplayable || resends.wasResent
+        else { return }
+        easy?.set(CURLOPT_VERBOSE, 1)
+        // The next request on the handle must not have this option.
+        easy?.profile = nil
     }
 
     /// Called when libcurl sends the request again; versions without a trace thereby reveal a refusal.
