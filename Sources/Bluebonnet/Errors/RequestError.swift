@@ -73,6 +73,7 @@ public struct RequestError: Error, Sendable {
         var body: Data?
         var resumeData: Data?
         var wasTriedByTransport = false
+        var isSafeToRetry = false
         /// The replaced ``RequestError``; its type is `any Error`, because a structure cannot contain a value of its
         /// own type.
         var replaced: (any Error)?
@@ -145,6 +146,9 @@ public struct RequestError: Error, Sendable {
     /// This error, marked as an error that the transport reports after several connections.
     var afterTransportRetries: RequestError { with { $0.wasTriedByTransport = true } }
 
+    /// This error, marked as an error of a request that the server has not processed.
+    var safeToRetry: RequestError { with { $0.isSafeToRetry = true } }
+
     /// Returns a cancellation error with an earlier error as the underlying error.
     package static func cancelled(after earlier: RequestError?) -> RequestError {
         RequestError(.cancelled, underlying: earlier)
@@ -166,6 +170,16 @@ public struct RequestError: Error, Sendable {
         guard let body else { throw self }
         return try decoder.decode(type, from: body)
     }
+
+    /// Whether the server has certainly not processed the last attempt of the request, so that any method may be sent
+    /// again.
+    ///
+    /// The value is `true` if the request was not sent, for example because there was no connection, and if the server
+    /// has refused it unprocessed (RFC 9113 §8.7). It is `false` if the server may have processed the request, and for
+    /// errors that do not come from the transport. A ``RetryPolicy`` still retries only its own methods; a retrier of
+    /// your own can use this property for a POST. If ``attempts`` is greater than 1, an earlier attempt may have been
+    /// processed.
+    public var isSafeToRetry: Bool { storage.isSafeToRetry }
 
     /// Whether the request exceeded a time limit.
     public var isTimeout: Bool { if case .timedOut = kind { true } else { false } }

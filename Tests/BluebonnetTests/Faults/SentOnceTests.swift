@@ -136,17 +136,7 @@ import Testing
             } : nil
         if let other { _ = try await other.streamTask().response }
         let url = try server.url("/fate?key=\(key)&at=\(cell.moment.rawValue)&by=\(cell.end.rawValue)")
-        let body: RequestBody? =
-            switch cell.body {
-            case .none: nil
-            case .data: .data(Self.bytes)
-            case .file: .file(file)
-            case .oneShot:
-                .stream(
-                    AsyncStream {
-                        $0.yield(Self.bytes); $0.finish()
-                    }, length: 60_000)
-            }
+        let body = Self.requestBody(cell.body, file)
         let answer = await session.request(url, method: cell.method) { $0.body = body }.validate()
             .serializingString().response
         other?.cancel()
@@ -168,6 +158,139 @@ import Testing
         } else if cell.end.isRefusal, cell.moment != .head {
             #expect(counts.processed == 0, "\(cell): \(counts)")
         }
+        await session.shutdown()
+    }
+
+    // MARK: HTTP/1.1
+
+    @Test(arguments: [true, false], [HTTPMethod.get, .put, .post])
+    func `with HTTP/1_1, only what may be repeated is sent again, and only on a kept connection`(
+        isReset: Bool, method: HTTPMethod
+    ) async throws {
+        let directory = try TestDirectory()
+        let file = directory.url.appending(path: "body")
+        try Self.bytes.write(to: file)
+        for body in method == .get ? [Body.none] : Body.allCases {
+            for isKept in [true, false] {
+                for isWhole in body == .none ? [true] : [true, false] {
+                    let words = "\(method.rawValue) \(body), kept: \(isKept), whole: \(isWhole), reset: \(isReset)"
+                    try await checkHTTP1(method, Self.requestBody(body, file), isKept, isWhole, isReset, words)
+                }
+            }
+        }
+    }
+
+    private func checkHTTP1(
+        _ method: HTTPMethod, _ body: RequestBody?, _ isKept: Bool, _ isWhole: Bool, _ isReset: Bool, _ words: String
+    ) async throws {
+        let server = try await LocalServer(script: { connection in
+            guard connection == 1 else { return [.serve] }
+            let first: [LocalServer.Script.Step] =
+                isKept ? [.waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")] : []
+            return LocalServer.Script(
+                first + [isWhole ? .waitForRequest : .waitForBytes(20_000), isReset ? .reset : .close])
+        }) { router in
+            router.fallback(.text("done"))
+        }
+        let session = TestHarness.session {
+            $0.continueTimeout = nil
+            $0.eventLoops = 1
+        }
+        if isKept { #expect(try await session.request(server.url("/")).serializingString().value == "ok") }
+        let answer = await session.request(server.url("/a"), method: method) { $0.body = body }
+            .serializingString().response
+        let isAgain = isKept && method != .post && body?.isReplayable != false
+        #expect((answer.error == nil) == isAgain, "\(words): \(answer)")
+        #expect(answer.value == (isAgain ? "done" : nil), "\(words)")
+        if !isAgain { #expect(answer.error?.kind == .connection(.lost), "\(words): \(answer)") }
+        #expect(answer.error?.isSafeToRetry != true, "\(words)")
+        #expect(server.connectionCount == (isAgain ? 2 : 1), "\(words)")
+        if isAgain, body != nil {
+            #expect(try await server.request(server.requestCount).body == Self.bytes, "\(words)")
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    private static func requestBody(_ body: Body, _ file: URL) -> RequestBody? {
+        switch body {
+        case .none: nil
+        case .data: .data(bytes)
+        case .file: .file(file)
+        case .oneShot:
+            .stream(
+                AsyncStream {
+                    $0.yield(bytes)
+                    $0.finish()
+                }, length: 60_000)
+        }
+    }
+
+    // MARK: Misdirected requests (RFC 9110 §15.5.20)
+
+    @Test(arguments: [HTTPMethod.get, .post], [1, 2])
+    func `a misdirected request is sent once more, on another connection`(method: HTTPMethod, times: Int) async throws {
+        let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
+        let key = UUID().uuidString
+        let server = TestServers.misbehavingHTTP2
+        let url = try server.url("/misdirected?key=\(key)&times=\(times)")
+        let answer = await session.request(url, method: method) { $0.body = method == .post ? .data(Self.bytes) : nil }
+            .serializingString().response
+        #expect(answer.response?.statusCode == (times == 1 ? 200 : 421), "\(answer)")
+        #expect(answer.metrics?.isReusedConnection == false)
+        let counts = try await session.request(try server.url("/counts?key=\(key)"))
+            .serializingDecodable(Counts.self).value
+        #expect(counts.requests == 2)
+        if times == 1 { #expect(counts.sums == [method == .post ? Self.sum : 0]) }
+        await session.shutdown()
+    }
+
+    @Test func `a misdirected request whose body can be read once has the response 421`() async throws {
+        let server = try await LocalServer { $0.fallback { _ in .status(421) } }
+        let session = TestHarness.session { $0.continueTimeout = nil }
+        let body = Self.requestBody(.oneShot, URL(filePath: "/"))
+        let answer = await session.request(server.url("/"), method: .post) { $0.body = body }.serializingData(
+            emptyResponseCodes: [421]
+        ).response
+        #expect(answer.response?.statusCode == 421, "\(answer)")
+        #expect(server.requestCount == 1)
+        try await TestHarness.end(session, server)
+    }
+
+    // MARK: Errors
+
+    @Test func `an error says whether the request may be sent again`() async throws {
+        let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
+        let port = try DeadPort.refusing()
+        let refused = await session.request("http://127.0.0.1:\(port)/", method: .post).serializingData().response
+        #expect(refused.error?.kind == .connection(.refused))
+        #expect(refused.error?.isSafeToRetry == true)
+        for (end, isSafe) in [("refused", true), ("fin", false)] {
+            let path = end == "refused" ? "/refused" : "/fate?key=\(UUID().uuidString)&at=all&by=fin"
+            let answer = await session.request(try TestServers.misbehavingHTTP2.url(path), method: .post) {
+                $0.body = .data(Self.bytes)
+            }.serializingData().response
+            #expect(answer.error?.isSafeToRetry == isSafe, "\(end): \(answer)")
+        }
+        await session.shutdown()
+    }
+
+    /// With libcurl before 8.1.0, all but one hung. Without ``UnnoticedEnds``, they still do.
+    @Test func `all requests notice the end of TLS on their connection`() async throws {
+        let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
+        let server = TestServers.misbehavingHTTP2
+        _ = try await session.request(try server.url("/ok")).serializingData().value
+        let answers = await withTaskGroup(of: RequestError?.self) { group in
+            for number in 1...8 {
+                group.addTask {
+                    let url = try? server.url(number == 8 ? "/closed-before" : "/stall")
+                    return await session.request(url ?? URL(filePath: "/"), method: .post).serializingData().response
+                        .error
+                }
+            }
+            return await group.reduce(into: [RequestError?]()) { $0.append($1) }
+        }
+        #expect(answers.count == 8)
+        for error in answers { #expect(error?.kind == .connection(.lost), "\(String(describing: error))") }
         await session.shutdown()
     }
 }

@@ -105,6 +105,18 @@ struct ResendPolicyTests {
         }
     }
 
+    @Test func `what was not opened is sent again, and what was opened may be processed`() {
+        for isOpened in [true, false] {
+            var policy = ResendPolicy(isIdempotent: false)
+            policy.began(connections: 0, reportsOpening: true)
+            if isOpened { policy.opened() }
+            #expect(policy.isUnanswered)
+            #expect(policy.mayBeProcessed == isOpened)
+            let decision = policy.nextSending(after: Self.kept, isAtStart: true)
+            #expect(decision == (isOpened ? Self.perhaps : .send))
+        }
+    }
+
     @Test func `a failure of another kind is no reason to send a request again`() {
         var policy = ResendPolicy(isIdempotent: true)
         expect(policy.failed(on: Self.new, isLost: true), nil)
@@ -156,17 +168,19 @@ struct ResendPolicyTests {
     }
 
     @Test(arguments: [
-        ("[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", ResendPolicy.Knowledge.refused),
-        ("[HTTP/2] [13] RESET: HTTP_1_1_REQUIRED (err 13)\n", .requiresHTTP1),
+        ("[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", RefusedStreams.Event.reset(.refused)),
+        ("[HTTP/2] [13] RESET: HTTP_1_1_REQUIRED (err 13)\n", .reset(.requiresHTTP1)),
         ("[HTTP/2] [3] RESET: INTERNAL_ERROR (err 2)\n", nil), ("[HTTP/2] [3] CLOSED\n", nil),
-        ("[HTTP/3] [0] RESET: error 267\n", .refused), ("[HTTP/3] [0] RESET: error 272\n", .requiresHTTP1),
+        ("[HTTP/3] [0] RESET: error 267\n", .reset(.refused)), ("[HTTP/3] [0] RESET: error 272\n", .reset(.requiresHTTP1)),
+        ("[HTTP/2] [3] OPENED stream for https://a.test/", .opened),
+        ("[HTTP/3] [0] OPENED stream for https://a.test/", .opened),
         ("[HTTP/3] [0] RESET: error 256\n", nil), ("[HTTP/3] [0] RESET: error", nil), ("", nil), ("[HTTP/", nil),
         // The text of a server, or of the request.
         ("[HTTP/2] [0] <- FRAME[GOAWAY, error=0, reason='[HTTP/2] [3] RESET: REFUSED_STREAM', last_stream=1]", nil),
         ("[HTTP/2] [1] [x: RESET: REFUSED_STREAM]", nil), ("< RESET: REFUSED_STREAM", nil),
     ])
-    func `a line of libcurl's trace`(_ line: String, knowledge: ResendPolicy.Knowledge?) {
+    func `a line of libcurl's trace`(_ line: String, event: RefusedStreams.Event?) {
         let bytes = Array(line.utf8)
-        #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.knowledge(in: $0) } == knowledge)
+        #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.event(in: $0) } == event)
     }
 }

@@ -8,7 +8,8 @@ import Glibc
 /// requests at once), `cycle` (the methods in turn, as `POST*22,GET*8`), `bytes` (the size of a body), `body` (`data`,
 /// `file`, `stream` or `none`), `version` (`http1`, `http2` or `http3`), `loops`, `streams` (the number of streams for
 /// each connection, if it is limited), `events` (`yes` for event sources), and `reads` (`yes` if another thread waits
-/// for a line at standard input).
+/// for a line at standard input). If standard input is a file, it starts at byte
+/// 1,000, and the program prints the position at the end.
 @main
 enum SendProgram {
     private struct Failure: Error {
@@ -19,6 +20,9 @@ enum SendProgram {
     static func main() async throws {
         let plan = try Plan(CommandLine.arguments.dropFirst())
         if plan.flag("reads") { Task.detached { _ = readLine() } }
+        var status = stat()
+        let isFile = unsafe fstat(0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        if isFile { lseek(0, 1000, SEEK_SET) }
         let session = Session(configuration: plan.configuration)
         let numbers = Numbers(plan.first..<plan.first + plan.count)
         let failures = await withTaskGroup(of: [Failure].self) { group in
@@ -41,6 +45,7 @@ enum SendProgram {
         }
         await session.shutdown()
         for failure in failures { print("failed \(failure.number) \(failure.text)") }
+        if isFile { print("position \(lseek(0, 0, SEEK_CUR))") }
         print("done \(plan.count - failures.count)")
         // A thread that waits for a line would keep the process.
         fflush(nil)

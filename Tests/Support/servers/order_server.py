@@ -1,7 +1,8 @@
 """nginx before a server that counts numbered requests: order_server.py DIRECTORY CERTIFICATE KEY [NAME=VALUE ...]
 
 nginx is as Debian ships it, with HTTP/2 over TLS. The names are `requests` (`keepalive_requests`, 1,000), `delay` (the
-milliseconds before an answer, 0), and `program` (nginx). Prints the port of nginx and the port of the server behind it.
+milliseconds before an answer, 0), `program` (the command of nginx), and `http3` (`yes` for HTTP/3 on the same port, which
+Debian 12's nginx lacks). Prints the port of nginx and the port of the server behind it.
 
 /order/N                 answers with N
 /events/N                an event with the data N, then the end
@@ -92,8 +93,9 @@ def make_application(delay):
     return application
 
 
-def configuration(port, upstream, certificate, key, requests):
+def configuration(port, upstream, certificate, key, requests, http3):
     user = "user root;" if os.geteuid() == 0 else ""
+    quic = f"listen 127.0.0.1:{port} quic; http3 on;" if http3 else ""
     limit = f"keepalive_requests {requests};" if requests else ""
     return f"""
 daemon off;
@@ -113,6 +115,7 @@ http {{
     upstream orders {{ server 127.0.0.1:{upstream}; keepalive 64; }}
     server {{
         listen 127.0.0.1:{port} ssl http2 backlog=4096;
+        {quic}
         ssl_certificate {certificate};
         ssl_certificate_key {key};
         {limit}
@@ -133,17 +136,22 @@ async def main(directory, certificate, key, *options):
     values = dict(option.split("=", 1) for option in options)
     listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     port = listener.getsockname()[1]
-    listener.set_inheritable(True)
+    listeners = [listener]
+    if values.get("http3"):
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        datagrams.bind(("127.0.0.1", port))
+        listeners.append(datagrams)
     runner = web.AppRunner(make_application(int(values.get("delay", "0")) / 1000), access_log=None)
     await runner.setup()
     inner = socket.create_server(("127.0.0.1", 0), backlog=4096)
     upstream = inner.getsockname()[1]
     await web.SockSite(runner, inner).start()
     pathlib.Path(directory, "nginx.conf").write_text(
-        configuration(port, upstream, certificate, key, values.get("requests")))
+        configuration(port, upstream, certificate, key, values.get("requests"), values.get("http3")))
+    numbers = [listener.fileno() for listener in listeners]
     nginx = await asyncio.create_subprocess_exec(
-        values.get("program", "nginx"), "-e", "stderr", "-p", directory + "/", "-c", "nginx.conf",
-        env={**os.environ, "NGINX": f"{listener.fileno()};"}, pass_fds=[listener.fileno()])
+        *values.get("program", "nginx").split(), "-e", "stderr", "-p", directory + "/", "-c", "nginx.conf",
+        env={**os.environ, "NGINX": "".join(f"{number};" for number in numbers)}, pass_fds=numbers)
     print(port, upstream, sep="\n", flush=True)
     loop = asyncio.get_running_loop()
     ended = loop.create_task(nginx.wait())

@@ -50,6 +50,10 @@ final class LoopTurnState {
     var uploadEnds = DeferredUploadEnds()
     /// The streams that libcurl may have left with unread bytes.
     var unreadStreams = UnreadStreams()
+    /// The connections that may have ended without libcurl noticing it for all of their streams.
+    var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
+    /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
+    var reportsOpening = false
 
     /// Creates the shared state.
     ///

@@ -242,6 +242,7 @@ final class MultiHandle {
     /// Called when a request no longer uses a connection.
     func connectionIsLeft(_ connection: IdleConnections.Connection) {
         guard let socket = idleConnections.ended(connection) else { return }
+        idleConnections.endIfLost(connection)
         // While the body was paused, the connection was in use, and no bytes were reported.
         loop.rearmIdleHandler(of: socket)
     }

@@ -16,6 +16,8 @@ struct ResendPolicy: Equatable {
     enum Knowledge: Equatable {
         /// The server may have processed the request.
         case nothing
+        /// No stream was opened for the request.
+        case unopened
         /// The server has not processed the request: it refused the stream, or named an earlier stream as the last one
         /// (RFC 9113 §6.8, §8.7).
         case refused
@@ -100,6 +102,9 @@ struct ResendPolicy: Equatable {
     /// Whether the request was sent again without a response in between.
     var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiredHTTP1 }
 
+    /// Whether a response is missing, and the server has not refused the request.
+    var isUnanswered: Bool { phase == .sent(.nothing) || phase == .sent(.unopened) }
+
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
         switch phase {
@@ -141,17 +146,27 @@ struct ResendPolicy: Equatable {
         return isAtStart ? .send : .restart(.onAnyConnection)
     }
 
-    /// Called when the request is about to be sent, with the number of connections that were opened for it.
-    mutating func began(connections: Int) {
+    /// Called when the request is about to be sent.
+    ///
+    /// - Parameters:
+    ///   - connections: The number of connections that were opened for the request.
+    ///   - reportsOpening: Whether libcurl reports when it opens a stream for the request.
+    mutating func began(connections: Int, reportsOpening: Bool = false) {
         isOnNewConnection = connections > self.connections
         self.connections = connections
         sends += 1
-        phase = .sent(.nothing)
+        phase = .sent(reportsOpening ? .unopened : .nothing)
     }
+
+    /// Called when libcurl reports that it has opened a stream for the request.
+    mutating func opened() { if phase == .sent(.unopened) { phase = .sent(.nothing) } }
 
     /// Called when libcurl reports the fate of the stream.
     mutating func learned(_ knowledge: Knowledge) {
-        if case .sent(.nothing) = phase { phase = .sent(knowledge) }
+        switch phase {
+        case .sent(.nothing), .sent(.unopened): phase = .sent(knowledge)
+        default: break
+        }
     }
 
     /// Called when a part of a response has arrived.

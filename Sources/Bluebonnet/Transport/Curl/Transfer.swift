@@ -103,6 +103,10 @@ final class Transfer {
     var needsFreshConnection = false
     /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
+    /// Whether libcurl traces the sending.
+    var isTraced = false
+    /// Whether libcurl has reported that the server has ended the stream without an error.
+    var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
     private(set) var requiresHTTP1 = false
     /// Decides about each sending of the request.
@@ -177,8 +181,9 @@ final class Transfer {
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
         applyCookies()
-        resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0)
+        isStreamClosed = false
         if resends.wasResent { traceSending() }
+        resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
         return true
     }
@@ -374,6 +379,7 @@ extension Transfer {
     private func maySend(isAtStart: Bool) -> Bool {
         guard !needsResend else { return false }
         inferRefusal()
+        if resends.isUnanswered, let connection { multi?.idleConnections.connectionIsLost(connection) }
         switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
         case .send: return true
         case .restart(let way):
@@ -394,9 +400,11 @@ extension Transfer {
 
     /// Called when the transfer has failed; returns whether it was prepared to be sent again.
     ///
-    /// `isLost` states whether the connection has ended without a response.
-    func takeResend(isLost: Bool) -> Bool {
-        guard responseBuffer.failure == nil, let decision = resends.failed(on: lastConnection, isLost: isLost) else {
+    /// - Parameters:
+    ///   - connection: The connection of the sending, which the transfer may have left.
+    ///   - isLost: Whether the connection has ended without a response.
+    func takeResend(after connection: ResendPolicy.Connection, isLost: Bool) -> Bool {
+        guard responseBuffer.failure == nil, let decision = resends.failed(on: connection, isLost: isLost) else {
             return false
         }
         switch decision {
@@ -428,7 +436,7 @@ extension Transfer {
     }
 
     /// The connection on which the request was sent last.
-    private var lastConnection: ResendPolicy.Connection {
+    var lastConnection: ResendPolicy.Connection {
         ResendPolicy.Connection(isNew: resends.isOnNewConnection, isShared: connection?.isShared ?? false)
     }
 

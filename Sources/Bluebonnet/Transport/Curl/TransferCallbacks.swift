@@ -72,8 +72,7 @@ enum TransferCallbacks {
                 guard type == CURLINFO_TEXT, let transfer = unsafe TransferCallbacks.transfer(at: context) else {
                     return 0
                 }
-                let line = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
-                if let knowledge = unsafe RefusedStreams.knowledge(in: line) { transfer.resends.learned(knowledge) }
+                unsafe transfer.traced(UnsafeRawBufferPointer(start: bytes, count: count))
                 return 0
             }, context)
         easy.note(debug, CURLOPT_DEBUGFUNCTION)

@@ -4,16 +4,23 @@ import CCurl
 // Safety: libcurl's texts are constants.
 extension TransferEngine {
     /// Ends a transfer that libcurl has completed or failed.
-    func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
+    func finish(_ transfer: Transfer, with reported: CURLcode, of multi: MultiHandle) {
+        let code = transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
-        if let connection = transfer.connection { multi.idleConnections.requestFailed(on: connection, with: code) }
+        let lastConnection = transfer.lastConnection
+        let isLost = isCutOff || isLost(code, transfer)
+        if let connection = transfer.connection, transfer.resends.isUnanswered {
+            multi.idleConnections.requestFailed(on: connection, with: code)
+        }
+        let connection = transfer.connection
         leaveMulti(transfer)
+        notice(code, on: connection, of: multi)
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         if let easy = transfer.easy,
-            transfer.takeRestart() || transfer.takeResend(isLost: isCutOff || isLost(code, transfer))
+            transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost)
         {
             return sendAgain(transfer, easy, multi)
         }
@@ -50,9 +57,10 @@ extension TransferEngine {
     /// Whether a code means that a connection has ended without a response, and not that the server refuses to respond.
     private func isLost(_ code: CURLcode, _ transfer: Transfer) -> Bool {
         let isOld = transfer.connection?.isShared == true || !transfer.resends.isOnNewConnection
+        let isQUIC = transfer.connection.map { QUICConnections.isQUIC($0.socket) } ?? false
         return switch code {
         // Before 8.1.0, libcurl reports the end of an HTTP/2 connection as the end of a body.
-        case CURLE_SEND_ERROR, CURLE_PARTIAL_FILE: isOld
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP3: isOld || isQUIC
         case CURLE_HTTP2: isOld || !CurlErrorText.omitsCloseReason
         case CURLE_HTTP2_STREAM: CurlErrorText(of: code, saying: transfer.easy?.errorMessage ?? "") == .goingAway
         default: false
@@ -87,6 +95,7 @@ extension TransferEngine {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
         }
         let error = transfer.responseBuffer.failure ?? transfer.upload.failure ?? error
+        let isUnprocessed = !transfer.resends.mayBeProcessed
         // A challenge is the response only if it is complete; otherwise, the request failed before the challenge was
         // answered.
         if error == nil || !transfer.isChallenged { transfer.noteHead() }
@@ -103,7 +112,8 @@ extension TransferEngine {
                 TransferMetrics(ofQueued: transfer, now: shared.now)
             }
         let outcome = ExchangeOutcome(
-            response: transfer.response, body: transfer.responseBuffer.body, error: error, metrics: metrics)
+            response: transfer.response, body: transfer.responseBuffer.body,
+            error: isUnprocessed ? error?.safeToRetry : error, metrics: metrics)
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
             if transfer.mayHoldBytes { easy.freePausedBytes() }

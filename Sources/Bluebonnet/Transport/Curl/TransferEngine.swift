@@ -317,6 +317,7 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
+        if readEndedSockets() { runAll() }
         serveReadyUpgrades()
         receiveWaitingUpgraded()
         for transfer in fresh { firstTurnEnds(of: transfer) }

@@ -59,9 +59,13 @@ struct IdleConnections {
         fileprivate(set) var requestCount = 1
         /// Whether several requests were in progress at the same time.
         fileprivate(set) var isShared = false
+        /// Whether requests on the connection have failed, and no further requests must be sent on it; set only for QUIC.
+        var isLost = false
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
         fileprivate var port: Int { Int(ends.localPort) }
+        /// Whether the connection is open, and requests are in progress on it.
+        var isInUse: Bool { users > 0 && !isClosed }
 
         fileprivate init(socket: Int32, ends: ConnectionEndpoints, version: Version) {
             self.socket = socket
@@ -165,6 +169,7 @@ struct IdleConnections {
         -> ConnectionChoice
     {
         if let connection = connection(at: ends) {
+            guard !connection.isLost else { return .dead }
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .multiplexed

@@ -5,8 +5,9 @@ import CSystem
 /// Recognizes QUIC connections, whose TLS connection libcurl before 8.15.0 does not reveal.
 ///
 /// `CURLINFO_TLS_SSL_PTR` finds only TLS over TCP in these versions. The protocol of a QUIC connection and the policy
-/// that evaluated its server are therefore determined without OpenSSL. These versions also reuse a connection that the
-/// server has closed. Each request on this connection fails, until the idle limit of the connection.
+/// that evaluated its server are therefore determined without OpenSSL. All versions, to 8.23, also reuse a connection that
+/// the server has closed. Each request on this connection fails, until the idle limit of the connection. And they fail a
+/// request whose response is complete, if the server has closed the connection immediately afterwards.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
@@ -26,16 +27,29 @@ enum QUICConnections {
 
 extension IdleConnections {
     /// The codes after which a QUIC connection is not used for other requests.
-    private static let codesOfLoss = [
+    fileprivate static let codesOfLoss = [
         CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_QUIC_CONNECT_ERROR,
     ]
 
     /// Called when a request failed on a connection.
     mutating func requestFailed(on connection: Connection, with code: CURLcode) {
+        if Self.codesOfLoss.contains(code) { connectionIsLost(connection) }
+    }
+
+    /// Called when a connection has ended without a response to a request.
+    ///
+    /// The other requests on the connection may still receive their responses, or learn that they were refused.
+    mutating func connectionIsLost(_ connection: Connection) {
         // The number of a closed socket may be that of another socket.
-        guard !connection.isClosed, Self.codesOfLoss.contains(code), QUICConnections.isHidden(connection.socket) else {
+        guard connection.version == .multiplexed, !connection.isClosed, QUICConnections.isQUIC(connection.socket) else {
             return
         }
+        connection.isLost = true
+    }
+
+    /// Called when no request uses a connection any more.
+    mutating func endIfLost(_ connection: Connection) {
+        guard connection.isLost, !connection.isClosed else { return }
         // Libcurl then recognizes that the connection is closed.
         _ = shutdown(connection.socket, Int32(SHUT_RDWR))
         cutOff(connection.socket)
@@ -43,6 +57,16 @@ extension IdleConnections {
 }
 
 extension Transfer {
+    /// Whether libcurl fails a transfer because its QUIC connection has ended, although the response is complete.
+    func isCompleteOnLostConnection(_ code: CURLcode) -> Bool {
+        guard IdleConnections.codesOfLoss.contains(code), responseBuffer.head?.httpVersion == .http3,
+            responseBuffer.failure == nil, let easy
+        else { return false }
+        if isStreamClosed { return true }
+        guard let expected = responseBuffer.expectedBytes else { return false }
+        return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
+    }
+
     /// Whether a policy has evaluated the server of the connection that libcurl chose.
     func isConnectionEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
         easy?.verifier?.hasAccepted(for: policy) ?? isQUICEvaluated(ends, by: policy)

@@ -1,0 +1,124 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Numbered requests through nginx, which ends a connection after `keepalive_requests`, to a server that counts them.
+///
+/// A program of its own sends the requests, because its standard streams are watched.
+@Suite(.timeLimit(.minutes(5)), .serialized) struct NumberedRequestTests {
+    /// What standard input of the program is.
+    enum Input: String, CaseIterable, Sendable {
+        case pipe = "exec < <(sleep 100)"
+        case file = "head -c 3000 /dev/zero > $INPUT; exec < $INPUT"
+        case null = "exec < /dev/null"
+        case closed = "exec 0<&-"
+    }
+
+    private struct Counts: Decodable {
+        let counts: [Int: Int]
+        let wrong: [Int]
+    }
+
+    /// The requests that failed, those that were counted, and the other lines of the program.
+    private struct Result {
+        var failed: [Int: String] = [:]
+        var counts: [Int: Int] = [:]
+        var wrong: [Int] = []
+        var lines: [String] = []
+        var code: Int32 = 0
+        var errors = ""
+    }
+
+    private func send(
+        _ count: Int, _ options: [String], server serverOptions: [String], input: Input = .null
+    ) async throws -> Result {
+        let directory = try TestDirectory()
+        let certificates = try TestCertificates()
+        let server = try Python.start(
+            "servers/order_server.py",
+            [directory.path, certificates.server, certificates.serverKey] + serverOptions)
+        defer { server.send(15) }
+        var ports: [String] = []
+        for await line in server.lines {
+            ports.append(line)
+            if ports.count == 2 { break }
+        }
+        try #require(ports.count == 2)
+        let errors = directory.url.appending(path: "errors")
+        let program = try RunningProgram(
+            "SendProgram",
+            ["url=https://127.0.0.1:\(ports[0])", "ca=\(certificates.authority)", "count=\(count)"] + options,
+            environment: ["MALLOC_PERTURB_": "165"],
+            conditions: "INPUT=\(directory.path)/input; \(input.rawValue); exec 2> \(errors.path())")
+        let outcome = await program.outcome()
+        var result = Result(code: outcome.code, errors: (try? String(contentsOf: errors, encoding: .utf8)) ?? "")
+        for line in String(decoding: outcome.output, as: UTF8.self).split(separator: "\n") {
+            let words = line.split(separator: " ", maxSplits: 2)
+            if words[0] == "failed", words.count == 3, let number = Int(words[1]) {
+                result.failed[number] = String(words[2])
+            } else {
+                result.lines.append(String(line))
+            }
+        }
+        let session = TestHarness.session()
+        let counts = try await session.request("http://127.0.0.1:\(ports[1])/counts")
+            .serializingDecodable(Counts.self).value
+        await session.shutdown()
+        (result.counts, result.wrong) = (counts.counts, counts.wrong)
+        return result
+    }
+
+    /// Expects that each request that succeeded was processed once, and that those that failed were not processed.
+    private func expect(_ result: Result, _ count: Int, failures isAllowed: Bool) {
+        #expect(result.code == 0)
+        #expect(result.errors.isEmpty, "\(result.errors.prefix(300))")
+        #expect(result.wrong.isEmpty)
+        #expect(result.lines.last == "done \(count - result.failed.count)", "\(result.lines.prefix(5))")
+        for number in 1...count where result.failed[number] == nil {
+            #expect(result.counts[number] == 1, "\(number)")
+        }
+        for (number, text) in result.failed {
+            #expect(isAllowed && result.counts[number] == nil, "\(number): \(text)")
+        }
+    }
+
+    /// With libcurl 8.14.1, the process died, and standard input was rewound.
+    @Test(arguments: Input.allCases, [false, true])
+    func `ordinary weather with any standard input`(_ input: Input, isRead: Bool) async throws {
+        guard !isRead || input == .pipe else { return }
+        let result = try await send(
+            960, ["workers=64", "cycle=POST*22,GET*8", "bytes=20000"] + (isRead ? ["reads=yes"] : []),
+            server: ["requests=20", "delay=5"], input: input)
+        expect(result, 960, failures: !RefusedStreams.areTraced)
+        if input == .file { #expect(result.lines.first == "position 1000") }
+    }
+
+    typealias Row = (count: Int, options: [String], server: [String])
+
+    private static let rows: [Row] = [
+        (3000, ["workers=50"], []), (1000, ["workers=20"], ["requests=50"]),
+        (1000, ["workers=64", "loops=4"], ["requests=20"]),
+        (300, ["workers=20", "events=yes"], ["requests=50"]),
+        (400, ["workers=20", "body=file", "bytes=20000", "cycle=POST,PUT"], ["requests=20"]),
+        (300, ["workers=200", "cycle=GET"], ["requests=20"]),
+        (300, ["workers=30", "cycle=POST", "body=none"], ["requests=20"]),
+    ]
+
+    @Test(arguments: rows)
+    func `nginx ends connections after a number of requests`(_ row: Row) async throws {
+        let result = try await send(row.count, row.options, server: row.server)
+        expect(result, row.count, failures: !RefusedStreams.areTraced)
+    }
+
+    /// A body that can be read once is refused with its own error, and nothing else fails.
+    @Test func `bodies that can be read once are sent once`() async throws {
+        let result = try await send(300, ["workers=20", "body=stream"], server: ["requests=20"])
+        expect(result, 300, failures: true)
+        guard RefusedStreams.areTraced else { return }
+        let text = RequestError.Kind.requestBody(.notReplayable).description
+        for failure in result.failed.values { #expect(failure.hasPrefix(text), "\(failure)") }
+    }
+}
