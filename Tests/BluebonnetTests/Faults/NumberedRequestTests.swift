@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized) struct NumberedRequestTests {
     /// What standard input of the program is.
     enum Input: String, CaseIterable, Sendable {
-        case pipe = "exec < <(sleep 100)"
+        case pipe = "exec < <(exec sleep 60 > /dev/null 2>&1)"
         case file = "head -c 3000 /dev/zero > $INPUT; exec < $INPUT"
         case null = "exec < /dev/null"
         case closed = "exec 0<&-"

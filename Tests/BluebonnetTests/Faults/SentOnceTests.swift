@@ -23,6 +23,9 @@ import Testing
         case fin
         case rst
 
+        /// Whether the server closes the connection.
+        var closes: Bool { self != .refused && self != .http1 && self != .reset }
+
         /// Whether the server says that it has not processed the request.
         var isRefusal: Bool { [.goAwayBelow, .goAwayError, .goAwayHTTP1, .refused, .http1].contains(self) }
     }
@@ -107,8 +110,10 @@ import Testing
             let outcomes: Set<Outcome> =
                 cell.body == .oneShot
                 ? cell.moment == .opened ? [.sentAgain, .notReplayable] : [.notReplayable] : [.sentAgain]
-            // Only a refusal on a new connection is told by earlier versions.
-            return isTold ? outcomes : outcomes.union([.failed])
+            // Earlier versions reveal only a refusal on a new connection. No version reads a GOAWAY if the connection is
+            // closed while it sends.
+            let isRace = cell.moment == .opened && cell.body != .none && cell.end.closes
+            return isTold && !isRace ? outcomes : outcomes.union([.failed])
         }
         guard cell.method != .post else { return [.failed] }
         let again: Set<Outcome> = cell.body == .oneShot ? [.failed, .sentAgain] : [.sentAgain]
@@ -204,7 +209,9 @@ import Testing
         #expect(answer.value == (isAgain ? "done" : nil), "\(words)")
         if !isAgain { #expect(answer.error?.kind == .connection(.lost), "\(words): \(answer)") }
         #expect(answer.error?.isSafeToRetry != true, "\(words)")
-        #expect(server.connectionCount == (isAgain ? 2 : 1), "\(words)")
+        // Whether a body can be read again is not known before the connection is opened.
+        let isTried = isAgain || (isKept && method == .put)
+        #expect((isAgain ? 2...2 : 1...(isTried ? 2 : 1)).contains(server.connectionCount), "\(words)")
         if isAgain, body != nil {
             #expect(try await server.request(server.requestCount).body == Self.bytes, "\(words)")
         }

@@ -170,7 +170,7 @@ struct ResendPolicyTests {
     @Test(arguments: [
         ("[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", RefusedStreams.Event.reset(.refused)),
         ("[HTTP/2] [13] RESET: HTTP_1_1_REQUIRED (err 13)\n", .reset(.requiresHTTP1)),
-        ("[HTTP/2] [3] RESET: INTERNAL_ERROR (err 2)\n", nil), ("[HTTP/2] [3] CLOSED\n", nil),
+        ("[HTTP/2] [3] RESET: INTERNAL_ERROR (err 2)\n", nil), ("[HTTP/2] [3] CLOSED\n", .closed), ("[HTTP/3] [40] CLOSED", .closed),
         ("[HTTP/3] [0] RESET: error 267\n", .reset(.refused)), ("[HTTP/3] [0] RESET: error 272\n", .reset(.requiresHTTP1)),
         ("[HTTP/2] [3] OPENED stream for https://a.test/", .opened),
         ("[HTTP/3] [0] OPENED stream for https://a.test/", .opened),

@@ -153,6 +153,8 @@ async def main(directory, certificate, key, *options):
         *values.get("program", "nginx").split(), "-e", "stderr", "-p", directory + "/", "-c", "nginx.conf",
         env={**os.environ, "NGINX": "".join(f"{number};" for number in numbers)}, pass_fds=numbers)
     print(port, upstream, sep="\n", flush=True)
+    # A test's process may have blocked them.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])
     loop = asyncio.get_running_loop()
     ended = loop.create_task(nginx.wait())
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -105,6 +105,8 @@ final class Transfer {
     var firstField = FoldedFirstField.stored
     /// Whether libcurl traces the sending.
     var isTraced = false
+    /// Whether libcurl's handle may be marked as one with a refused stream; see ``RefusedStreams``.
+    var mayHaveStaleMark = false
     /// Whether libcurl has reported that the server has ended the stream without an error.
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
@@ -379,7 +381,10 @@ extension Transfer {
     private func maySend(isAtStart: Bool) -> Bool {
         guard !needsResend else { return false }
         inferRefusal()
-        if resends.isUnanswered, let connection { multi?.idleConnections.connectionIsLost(connection) }
+        if resends.isUnanswered, let connection {
+            multi?.idleConnections.connectionIsLost(connection)
+            noteEnd(of: connection)
+        }
         switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
         case .send: return true
         case .restart(let way):

@@ -17,7 +17,7 @@ extension TransferEngine {
         }
         let connection = transfer.connection
         leaveMulti(transfer)
-        notice(code, on: connection, of: multi)
+        if UnnoticedEnds.mayMeanEnd(code) { transfer.noteEnd(of: connection) }
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         if let easy = transfer.easy,
             transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost)

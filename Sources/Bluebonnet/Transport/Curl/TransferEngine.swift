@@ -317,7 +317,8 @@ extension TransferEngine {
         }
         runAll()
         if endUploads() { runAll() }
-        if readEndedSockets() { runAll() }
+        // Each time, one stream notices the end.
+        while readEndedSockets() { runAll() }
         serveReadyUpgrades()
         receiveWaitingUpgraded()
         for transfer in fresh { firstTurnEnds(of: transfer) }

@@ -86,8 +86,11 @@ extension Transfer {
 
     /// Called when libcurl sends the request again; versions without a trace thereby reveal a refusal.
     func inferRefusal() {
-        guard !RefusedStreams.areTraced, resends.isOnNewConnection, resends.sends == 1, connection?.requestCount == 1
-        else { return }
-        resends.learned(.refused)
+        guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
+        if resends.isOnNewConnection, connection?.requestCount == 1, !mayHaveStaleMark {
+            resends.learned(.refused)
+        } else {
+            mayHaveStaleMark = true
+        }
     }
 }

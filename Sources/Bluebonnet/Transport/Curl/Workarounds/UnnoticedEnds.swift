@@ -15,16 +15,16 @@ enum UnnoticedEnds {
     }
 }
 
-extension TransferEngine {
-    /// Lets libcurl read again from the socket of a connection on which a request has failed, if others use it.
-    func notice(_ code: CURLcode, on connection: IdleConnections.Connection?, of multi: MultiHandle) {
-        guard UnnoticedEnds.isGuarded, let connection, connection.version == .multiplexed, connection.isInUse,
-            UnnoticedEnds.mayMeanEnd(code)
-        else { return }
-        shared.endedSockets.append((multi, connection))
+extension Transfer {
+    /// Called when a request has ended on a connection without a response.
+    func noteEnd(of connection: IdleConnections.Connection?) {
+        guard UnnoticedEnds.isGuarded, let connection, connection.version == .multiplexed, let multi else { return }
+        turn.endedSockets.append((multi, connection))
     }
+}
 
-    /// Reads from the sockets whose connections may have ended; returns whether there were any.
+extension TransferEngine {
+    /// Reads from the sockets whose connections may have ended, if requests use them; returns whether there were any.
     func readEndedSockets() -> Bool {
         guard !shared.endedSockets.isEmpty else { return false }
         let ended = shared.endedSockets
