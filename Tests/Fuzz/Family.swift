@@ -12,6 +12,8 @@ enum Family: String, CaseIterable, Sendable {
     case h2flood
     /// RST_STREAM(NO_ERROR) before the end of a body, and other ends that look like one.
     case h2reset
+    /// Streams that are refused, GOAWAY frames, closed windows and dropped connections, before a response.
+    case refusals
     /// Endless trailers, chunk extensions, chunks of one byte.
     case chunkflood
     /// Bodies that decode to far more than they are.

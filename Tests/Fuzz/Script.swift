@@ -41,6 +41,22 @@ struct Script: Sendable {
     /// Whether it may send its own stream's bytes to other streams: then bytes cannot be assigned to a stream.
     var misdirects = false
 
+    /// Whether it tells that the request was not processed, so that any method may be sent again.
+    var isRefusal = false
+
+    /// Whether the connection ends without a byte and without such a word: only an idempotent request may be sent again.
+    var endsSilently: Bool {
+        guard !isRefusal else { return false }
+        for step in steps {
+            switch step {
+            case .send, .dribble, .flood: return false
+            case .close, .reset, .halfClose: return true
+            case .wait, .awaitRequest: continue
+            }
+        }
+        return false
+    }
+
     init(_ label: String, steps: [Step] = [], expectation: Expectation = .anything, isClean: Bool = false) {
         self.label = label
         self.steps = steps

@@ -57,6 +57,9 @@ struct ExchangePlan: Sendable {
     /// Whether the client offers the compression of messages.
     var offersCompression: Bool { seed >> 50 & 1 == 0 }
 
+    /// The number of bytes of the request's body, if it has one.
+    var bodySize: Int { [0, 10, 3000, 100_000, 700_000][Int(seed >> 8 & 0xFF) % 5] }
+
     var url: String { place.origin + path }
 
     /// What the peer does for the exchange's request of a number, at a place, on a stream of HTTP/2 if there is one.

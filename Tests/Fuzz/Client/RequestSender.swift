@@ -59,18 +59,16 @@ struct RequestSender {
 
     // MARK: Bodies to send
 
-    private var bodySize: Int { [0, 10, 3000, 100_000, 700_000][Int(plan.seed >> 8 & 0xFF) % 5] }
-
     private var body: RequestBody {
-        let data = Data(repeating: 66, count: bodySize)
+        let data = Data(repeating: 66, count: plan.bodySize)
         switch plan.kind {
         case .uploadFile:
             let url = URL(filePath: directory + "/upload-\(plan.mark.value)")
             try? data.write(to: url)
             return .file(url)
         case .uploadSequence:
-            let length = plan.seed % 2 == 0 ? Int64(bodySize) : nil
-            return .stream(length: length) { Pieces(rest: bodySize) }
+            let length = plan.seed % 2 == 0 ? Int64(plan.bodySize) : nil
+            return .stream(length: length) { Pieces(rest: plan.bodySize) }
         default: return .data(data)
         }
     }
@@ -78,7 +76,7 @@ struct RequestSender {
     private var form: MultipartFormData {
         var form = MultipartFormData()
         form.append("text", withName: "field")
-        form.append(Data(repeating: 67, count: bodySize), withName: "data", fileName: "a.bin", mimeType: "a/b")
+        form.append(Data(repeating: 67, count: plan.bodySize), withName: "data", fileName: "a.bin", mimeType: "a/b")
         return form
     }
 

@@ -139,6 +139,7 @@ struct Round: Sendable {
         let took = now() - start
         let scripts = table.served(plan.mark)
         let isMixed = table.isMixed(plan.mark)
+        let bodySizes = table.bodySizes(plan.mark)
         table.remove(plan.mark)
         if context.options.isVerbose {
             let result =
@@ -148,7 +149,8 @@ struct Round: Sendable {
                     + scripts.map { $0.text(bytes: 20_000) }.joined())
         }
         RequestOutcomeChecker(
-            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, milliseconds: took, context: context,
+            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, bodySizes: bodySizes, milliseconds: took,
+            context: context,
             reporter: reporter
         ).check()
     }

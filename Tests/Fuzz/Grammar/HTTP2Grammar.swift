@@ -8,6 +8,7 @@ struct HTTP2Grammar {
 
     /// A script for one request.
     func script(_ random: inout Random, spec: ResponseSpec) -> Script {
+        if !isTame, families.has(.refusals), random.chance(8) { return refusal(&random) }
         let answer = ResponseGrammar(mark: mark, families: families).make(&random, spec: spec)
         // What has a length, or no body, may be complete without END_STREAM.
         let tellsLength = random.chance(50) || spec.isHead || answer.status == 204 || answer.status == 304
@@ -57,6 +58,31 @@ struct HTTP2Grammar {
         } else {
             script.steps += pieces(bytes, &random)
         }
+        return script
+    }
+
+    /// A script that ends the request before a response.
+    private func refusal(_ random: inout Random) -> Script {
+        let before: [Step] = random.pick([[], [.awaitRequest], [.wait(milliseconds: 5)]])
+        let last = stream > 1 ? stream - 2 : 0
+        let code: UInt32 = random.pick([0, 0, 2, 11])
+        let goAway = Step.send(HTTP2Frame.goAway(last: last, code).bytes)
+        let reset = Step.send(HTTP2Frame.reset(stream, 7).bytes)
+        let (name, steps, isRefusal): (String, [Step], Bool) = random.pick([
+            ("refused", [reset], true), ("a GOAWAY below", [goAway], true),
+            ("a GOAWAY below, and the end", [goAway, .close], true),
+            (
+                "refused with a closed window",
+                [
+                    .send(HTTP2Frame.settings([(4, 0)]).bytes), .wait(milliseconds: 20), reset,
+                    .send(HTTP2Frame.settings([(4, 1 << 20)]).bytes),
+                ], true
+            ),
+            ("the end", [.close], false), ("a dropped connection", [.reset], false),
+            ("a half-closed connection", [.halfClose, .wait(milliseconds: 100), .close], false),
+        ])
+        var script = Script("http/2 \(name)", steps: before + steps)
+        script.isRefusal = isRefusal
         return script
     }
 

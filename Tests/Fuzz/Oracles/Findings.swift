@@ -14,6 +14,8 @@ enum Oracle: String, CaseIterable, Sendable {
     case wrong
     /// An incomplete answer was accepted as complete.
     case truncated
+    /// A request was sent twice that may have been processed, or its body is not the one that was given.
+    case repeated
     /// A request to a peer that behaves was not answered rightly.
     case control
     /// A secret went to another host.

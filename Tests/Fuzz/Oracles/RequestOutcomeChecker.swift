@@ -7,6 +7,8 @@ struct RequestOutcomeChecker {
     let outcome: Outcome
     let scripts: [Script]
     let isMixed: Bool
+    /// The sizes of the bodies that arrived whole over HTTP/2.
+    let bodySizes: [Int]
     let milliseconds: Int
     let context: FuzzContext
     let reporter: Reporter
@@ -19,6 +21,7 @@ struct RequestOutcomeChecker {
         if case .internal? = outcome.error?.kind, context.options.families.has(.internal) {
             fail(.internal, "\(outcome.error as Any)")
         }
+        checkSendings()
         if plan.place.isControl { return checkControl() }
         checkResult()
     }
@@ -95,6 +98,18 @@ struct RequestOutcomeChecker {
             }
         if isInMemory, outcome.bytes.count > plan.settings.maximumBody {
             fail(.limit, "\(plan.settings.maximumBody) bytes were allowed")
+        }
+    }
+
+    /// A POST is not sent again after a connection that ended without a word, and arrives as it was given.
+    private func checkSendings() {
+        guard plan.kind.hasBody else { return }
+        if let index = scripts.firstIndex(where: \.endsSilently), index < scripts.count - 1 {
+            fail(.repeated, "it was sent \(scripts.count) times")
+        }
+        guard plan.kind != .multipart, !isMixed else { return }
+        for size in bodySizes where size != plan.bodySize {
+            fail(.repeated, "\(size) of \(plan.bodySize) bytes arrived")
         }
     }
 

@@ -23,6 +23,7 @@ final class ExchangeTable: Sendable {
     struct Entry {
         let plan: ExchangePlan
         var served: [Script] = []
+        var bodySizes: [Int] = []
         /// Frames of other streams may be in the answers.
         var isMixed = false
     }
@@ -41,6 +42,11 @@ final class ExchangeTable: Sendable {
     func add(_ plan: ExchangePlan) { entries.withLock { $0[plan.mark] = Entry(plan: plan) } }
 
     func served(_ mark: ExchangeMark) -> [Script] { entries.withLock { $0[mark]?.served ?? [] } }
+
+    /// Notes the size of a body that has arrived whole.
+    func bodyArrived(_ mark: ExchangeMark, bytes: Int) { entries.withLock { $0[mark]?.bodySizes.append(bytes) } }
+
+    func bodySizes(_ mark: ExchangeMark) -> [Int] { entries.withLock { $0[mark]?.bodySizes ?? [] } }
 
     /// Whether frames of another exchange, which the peer has sent on the wrong stream, may be in this one's answers.
     func isMixed(_ mark: ExchangeMark) -> Bool { entries.withLock { $0[mark]?.isMixed ?? false } }

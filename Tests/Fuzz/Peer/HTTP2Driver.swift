@@ -17,6 +17,8 @@ final class HTTP2Driver: Driver {
     /// The exchanges that were here, and whether frames of one may have been sent to another.
     private var marks: Set<ExchangeMark> = []
     private var isMixed = false
+    /// The exchanges of the streams, and the sizes of their bodies so far.
+    private var bodies: [UInt32: (mark: ExchangeMark, bytes: Int)] = [:]
 
     init(place: Place, table: ExchangeTable, random: Random) {
         self.place = place
@@ -123,6 +125,7 @@ final class HTTP2Driver: Driver {
             block?.bytes += payload
             if flags & HTTP2Frame.endHeaders != 0 { begin() }
         case .data:
+            bodies[stream]?.bytes += payload.count
             if !payload.isEmpty {
                 replies += HTTP2Frame.windowUpdate(0, UInt32(payload.count)).bytes
                 if flags & HTTP2Frame.endStream == 0 {
@@ -143,6 +146,7 @@ final class HTTP2Driver: Driver {
             isHead: block.bytes.firstRange(of: Array("HEAD".utf8)) != nil)
         if let answer {
             marks.insert(answer.mark)
+            bodies[block.stream] = (answer.mark, 0)
             isMixed = isMixed || answer.script.misdirects
             if isMixed { table.mix(marks) }
         }
@@ -155,6 +159,7 @@ final class HTTP2Driver: Driver {
     }
 
     private func finish(_ stream: UInt32) {
+        if let body = bodies.removeValue(forKey: stream) { table.bodyArrived(body.mark, bytes: body.bytes) }
         for index in runs.indices where runs[index].stream == stream { runs[index].run.requestIsComplete = true }
     }
 }

@@ -22,18 +22,11 @@ package import FoundationEssentials
 /// no retrier is called. The policy does not retry a ``DataStreamRequest`` after its response head has been accepted,
 /// because a reader of the stream would receive the first bytes twice.
 ///
-/// Some requests are sent again on a new connection even without this policy:
-/// - A request on a reused connection that no longer works. libcurl or Bluebonnet sends this request again.
-/// - A request whose HTTP/2 stream the server refused without processing it (REFUSED_STREAM, RFC 9113 §8.7). libcurl
-///   sends this request again at most once.
-/// - An idempotent request on an HTTP/2 connection that fails as a whole before a part of the response has arrived, for
-///   example after a GOAWAY frame. Bluebonnet sends this request again at most once.
-///
-/// These repetitions do not count as retries. If libcurl gives up after them, the policy does not retry the request.
-///
-/// On a reused connection, libcurl does not report which of the first two cases has occurred. In the first case, the
-/// server may already have processed the request. Therefore, if the request has a body and its method is not
-/// idempotent, Bluebonnet prevents libcurl from sending the request again.
+/// Some requests are sent again on another connection even without this policy: requests that the server has not
+/// processed (RFC 9113 §8.7), and idempotent requests whose connection has ended without a response. The article
+/// <doc:Uploading> lists the cases. These repetitions do not count as retries. If the server refuses the request each
+/// time, the policy does not retry it. ``RequestError/isSafeToRetry`` tells your own retrier that the server has not
+/// processed a request, which may then be retried whatever its method.
 ///
 /// If a request fails because its whole HTTP/2 connection has failed, the policy retries the request at most once.
 ///
