@@ -12,6 +12,8 @@ enum Step: Sendable {
     /// Sends the FIN and keeps reading.
     case halfClose
     case close
+    /// Ends TLS with close_notify, as the end of a body without a length requires, and then the connection.
+    case end
     case reset
 }
 
@@ -50,7 +52,7 @@ struct Script: Sendable {
         for step in steps {
             switch step {
             case .send, .dribble, .flood: return false
-            case .close, .reset, .halfClose: return true
+            case .close, .end, .reset, .halfClose: return true
             case .wait, .awaitRequest: continue
             }
         }
@@ -91,6 +93,7 @@ extension Step {
         case .awaitRequest: "await the request's body"
         case .halfClose: "half-close"
         case .close: "close"
+        case .end: "end TLS, and close"
         case .reset: "reset"
         }
     }

@@ -139,6 +139,7 @@ struct Round: Sendable {
         let took = now() - start
         let scripts = table.served(plan.mark)
         let isMixed = table.isMixed(plan.mark)
+        let isRefused = table.isRefused(plan.mark)
         let bodySizes = table.bodySizes(plan.mark)
         table.remove(plan.mark)
         if context.options.isVerbose {
@@ -149,7 +150,7 @@ struct Round: Sendable {
                     + scripts.map { $0.text(bytes: 20_000) }.joined())
         }
         RequestOutcomeChecker(
-            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, bodySizes: bodySizes, milliseconds: took,
+            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, isRefused: isRefused, bodySizes: bodySizes, milliseconds: took,
             context: context,
             reporter: reporter
         ).check()

@@ -53,11 +53,8 @@ struct HTTP1Grammar {
         }
         // What is not an answer by the rules leaves a connection on which nothing is certain any more.
         if message.endsByClose || !script.isClean {
-            script.steps.append(random.chance(80) ? .close : .reset)
-            if case .reset = script.steps.last, script.isClean {
-                script.steps.removeLast()
-                script.steps.append(.close)
-            }
+            let isClosed = random.chance(80)
+            script.steps.append(script.isClean ? .end : isClosed ? .close : .reset)
         }
     }
 

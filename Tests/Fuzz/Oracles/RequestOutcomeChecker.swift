@@ -7,6 +7,8 @@ struct RequestOutcomeChecker {
     let outcome: Outcome
     let scripts: [Script]
     let isMixed: Bool
+    /// Whether a GOAWAY frame on its connection may have told that the request was not processed.
+    let isRefused: Bool
     /// The sizes of the bodies that arrived whole over HTTP/2.
     let bodySizes: [Int]
     let milliseconds: Int
@@ -104,10 +106,13 @@ struct RequestOutcomeChecker {
     /// A POST is not sent again after a connection that ended without a word, and arrives as it was given.
     private func checkSendings() {
         guard plan.kind.hasBody else { return }
-        if let index = scripts.firstIndex(where: \.endsSilently), index < scripts.count - 1 {
+        if !isRefused, let index = scripts.firstIndex(where: \.endsSilently), index < scripts.count - 1 {
             fail(.repeated, "it was sent \(scripts.count) times")
         }
-        guard plan.kind != .multipart, !isMixed else { return }
+        // Libcurl ends a body that the server has refused.
+        guard plan.kind != .multipart, !isMixed, let response = outcome.response, response.statusCode < 300 else {
+            return
+        }
         for size in bodySizes where size != plan.bodySize {
             fail(.repeated, "\(size) of \(plan.bodySize) bytes arrived")
         }

@@ -24,6 +24,8 @@ final class ExchangeTable: Sendable {
         let plan: ExchangePlan
         var served: [Script] = []
         var bodySizes: [Int] = []
+        /// Whether its connection was told to go away.
+        var isRefused = false
         /// Frames of other streams may be in the answers.
         var isMixed = false
     }
@@ -45,6 +47,15 @@ final class ExchangeTable: Sendable {
 
     /// Notes the size of a body that has arrived whole.
     func bodyArrived(_ mark: ExchangeMark, bytes: Int) { entries.withLock { $0[mark]?.bodySizes.append(bytes) } }
+
+    /// Notes that exchanges share a connection that was told to go away.
+    func refuse(_ marks: Set<ExchangeMark>) {
+        entries.withLock { entries in
+            for mark in marks { entries[mark]?.isRefused = true }
+        }
+    }
+
+    func isRefused(_ mark: ExchangeMark) -> Bool { entries.withLock { $0[mark]?.isRefused ?? false } }
 
     func bodySizes(_ mark: ExchangeMark) -> [Int] { entries.withLock { $0[mark]?.bodySizes ?? [] } }
 

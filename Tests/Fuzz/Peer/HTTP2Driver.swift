@@ -17,6 +17,7 @@ final class HTTP2Driver: Driver {
     /// The exchanges that were here, and whether frames of one may have been sent to another.
     private var marks: Set<ExchangeMark> = []
     private var isMixed = false
+    private var goesAway = false
     /// The exchanges of the streams, and the sizes of their bodies so far.
     private var bodies: [UInt32: (mark: ExchangeMark, bytes: Int)] = [:]
 
@@ -149,6 +150,9 @@ final class HTTP2Driver: Driver {
             bodies[block.stream] = (answer.mark, 0)
             isMixed = isMixed || answer.script.misdirects
             if isMixed { table.mix(marks) }
+            // Whatever it does, other streams may be told to go away by it.
+            goesAway = goesAway || (!answer.script.isClean && !answer.script.endsSilently)
+            if goesAway { table.refuse(marks) }
         }
         // A path that was sent before on the connection may be an index (RFC 7541 §2.3.2), and its mark is not seen.
         let unknown = HTTP2Frame(

@@ -15,6 +15,7 @@ enum Action {
     case wait(until: Int)
     case halfClose
     case close
+    case end
     case reset
 }
 
@@ -68,6 +69,9 @@ struct ScriptRun {
             case .close:
                 advance()
                 return .close
+            case .end:
+                advance()
+                return .end
             case .reset:
                 advance()
                 return .reset
@@ -107,6 +111,7 @@ struct PeerConnection {
                     deadline = min(deadline, time)
                 case .halfClose: PeerSocket.halfClose(channel.descriptor)
                 case .close: return
+                case .end: return channel.end()
                 case .reset: return PeerSocket.resetOnClose(channel.descriptor)
                 }
             }

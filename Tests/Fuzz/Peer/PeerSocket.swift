@@ -19,6 +19,12 @@ protocol ByteChannel: AnyObject {
     var descriptor: Int32 { get }
     func read(into buffer: inout [UInt8]) -> ChannelOutcome
     func write(_ bytes: ArraySlice<UInt8>) -> ChannelOutcome
+    /// Tells the peer that nothing follows, where the protocol has a word for it.
+    func end()
+}
+
+extension ByteChannel {
+    func end() {}
 }
 
 /// A socket of the peer; the only file here that makes system calls on them.

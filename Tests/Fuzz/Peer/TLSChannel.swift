@@ -115,6 +115,8 @@ final class TLSChannel: ByteChannel {
         return outcome(count)
     }
 
+    func end() { _ = unsafe SSL_shutdown(ssl) }
+
     private func outcome(_ code: Int32) -> ChannelOutcome {
         if code > 0 { return .done(Int(code)) }
         let reason = unsafe SSL_get_error(ssl, code)
