@@ -3,7 +3,6 @@
 #define BLUEBONNET_CCURL_H
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -62,10 +61,10 @@ BB_CURL_CALLBACK(ssl_ctx, CURLOPT_SSL_CTX_FUNCTION, CURLOPT_SSL_CTX_DATA, curl_s
 
 BB_CURL_CALLBACK(debug, CURLOPT_DEBUGFUNCTION, CURLOPT_DEBUGDATA, curl_debug_callback)
 
-// Selects what libcurl traces of handles with CURLOPT_VERBOSE: from 8.3.0 on, whose header may not be here.
+// Selects what libcurl traces of handles with CURLOPT_VERBOSE: from 8.3.0 on; without it, the symbol is NULL.
+extern CURLcode curl_global_trace(const char *config) __attribute__((weak));
 static inline CURLcode bb_curl_global_trace(const char *config) {
-    CURLcode (*trace)(const char *) = (CURLcode(*)(const char *))dlsym(NULL, "curl_global_trace");
-    return trace == NULL ? CURLE_NOT_BUILT_IN : trace(config);
+    return curl_global_trace == NULL ? CURLE_NOT_BUILT_IN : curl_global_trace(config);
 }
 
 // The SSL of the connection that a transfer uses, or NULL.

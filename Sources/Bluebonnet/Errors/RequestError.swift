@@ -146,8 +146,8 @@ public struct RequestError: Error, Sendable {
     /// This error, marked as an error that the transport reports after several connections.
     var afterTransportRetries: RequestError { with { $0.wasTriedByTransport = true } }
 
-    /// This error, marked as an error of a request that the server has not processed.
-    var safeToRetry: RequestError { with { $0.isSafeToRetry = true } }
+    /// Returns this error, which states whether the request was certainly not processed.
+    func safeToRetry(_ isSafe: Bool) -> RequestError { with { $0.isSafeToRetry = isSafe } }
 
     /// Returns a cancellation error with an earlier error as the underlying error.
     package static func cancelled(after earlier: RequestError?) -> RequestError {
@@ -171,14 +171,13 @@ public struct RequestError: Error, Sendable {
         return try decoder.decode(type, from: body)
     }
 
-    /// Whether the server has certainly not processed the last attempt of the request, so that any method may be sent
-    /// again.
+    /// Whether the server has certainly not processed the request, so that a request with any method may be sent again.
     ///
     /// The value is `true` if the request was not sent, for example because there was no connection, and if the server
-    /// has refused it unprocessed (RFC 9113 §8.7). It is `false` if the server may have processed the request, and for
-    /// errors that do not come from the transport. A ``RetryPolicy`` still retries only its own methods; a retrier of
-    /// your own can use this property for a POST. If ``attempts`` is greater than 1, an earlier attempt may have been
-    /// processed.
+    /// has refused it unprocessed (RFC 9113 §8.7). It is `false` if the server may have processed the request, an
+    /// earlier attempt, or the request before a redirect, and for errors that do not come from the transport.
+    ///
+    /// A ``RetryPolicy`` still retries only its own methods. A retrier of your own can use this property for a POST.
     public var isSafeToRetry: Bool { storage.isSafeToRetry }
 
     /// Whether the request exceeded a time limit.

@@ -54,7 +54,8 @@ struct AttemptLoop: ~Copyable {
     /// Decides about a retry, or delivers the outcome; returns whether the request has finished.
     @inline(never)
     private mutating func conclude(_ attempt: CompletedAttempt) async -> Bool {
-        let attempt = attempt.caused(by: earlier)
+        let isRedirected = !redirects.history.isEmpty
+        let attempt = attempt.caused(by: earlier).judgingSafety(after: earlier, isRedirected: isRedirected)
         // A call that may suspend takes 250 instructions, so only a failed attempt makes it.
         let decision: Decision =
             if let error = attempt.error {

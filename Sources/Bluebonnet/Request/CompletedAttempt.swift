@@ -55,6 +55,13 @@ final class CompletedAttempt: Sendable {
         return failing(with: .cancelled(after: later ?? error).during(request, attempts: attempts))
     }
 
+    /// Returns the same attempt, whose error does not claim that a retry is safe if an earlier attempt, or a request
+    /// before a redirect, may have been processed.
+    func judgingSafety(after earlier: RequestError?, isRedirected: Bool) -> CompletedAttempt {
+        guard let error, error.isSafeToRetry, isRedirected || earlier?.isSafeToRetry == false else { return self }
+        return failing(with: error.safeToRetry(false))
+    }
+
     /// Returns the same attempt with the earlier error as the underlying error.
     ///
     /// This only applies to the error that a body cannot be sent again. The underlying error then shows why the body

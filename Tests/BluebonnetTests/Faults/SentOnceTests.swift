@@ -128,6 +128,11 @@ import Testing
         for cell in Self.cells(end) { try await check(cell, file) }
     }
 
+    private func counts(of key: String, in session: Session) async throws -> Counts {
+        try await session.request(try TestServers.misbehavingHTTP2.url("/counts?key=\(key)"))
+            .serializingDecodable(Counts.self).value
+    }
+
     private func check(_ cell: Cell, _ file: URL) async throws {
         let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
         let key = UUID().uuidString
@@ -146,8 +151,7 @@ import Testing
             .serializingString().response
         other?.cancel()
         let counting = try TestHarness.trustingSession()
-        let counts = try await counting.request(try server.url("/counts?key=\(key)"))
-            .serializingDecodable(Counts.self).value
+        let counts = try await counts(of: key, in: counting)
         await counting.shutdown()
         let outcome: Outcome =
             answer.error == nil
@@ -157,6 +161,7 @@ import Testing
         #expect(counts.processed <= (cell.method == .post ? 1 : 2), "\(cell): \(counts)")
         #expect(counts.requests <= 2, "\(cell): \(counts)")
         #expect(Set(counts.sums).isSubset(of: [cell.body == .none ? 0 : Self.sum]), "\(cell): \(counts)")
+        #expect(answer.error?.isSafeToRetry != true || counts.processed == 0, "\(cell): \(answer), \(counts)")
         if outcome == .sentAgain {
             #expect(counts.sums.count == 1, "\(cell): \(counts)")
             #expect(answer.value == "\(counts.sums.first ?? 1)", "\(cell)")
@@ -244,8 +249,7 @@ import Testing
             .serializingString().response
         #expect(answer.response?.statusCode == (times == 1 ? 200 : 421), "\(answer)")
         #expect(answer.metrics?.isReusedConnection == false)
-        let counts = try await session.request(try server.url("/counts?key=\(key)"))
-            .serializingDecodable(Counts.self).value
+        let counts = try await counts(of: key, in: session)
         #expect(counts.requests == 2)
         if times == 1 { #expect(counts.sums == [method == .post ? Self.sum : 0]) }
         await session.shutdown()
@@ -281,21 +285,34 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `an error after a redirect does not say that the request is safe`() async throws {
+        let port = try DeadPort.refusing()
+        let server = try await LocalServer { router in
+            router.fallback { _ in .status(303, headers: ["Location": "http://127.0.0.1:\(port)/"]) }
+        }
+        let session = TestHarness.session()
+        let answer = await session.request(server.url("/"), method: .post).serializingData().response
+        #expect(answer.error?.kind == .connection(.refused))
+        #expect(answer.error?.isSafeToRetry == false)
+        try await TestHarness.end(session, server)
+    }
+
     /// With libcurl before 8.1.0, all but one hung. Without ``UnnoticedEnds``, they still do.
     @Test func `all requests notice the end of TLS on their connection`() async throws {
         let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
         let server = TestServers.misbehavingHTTP2
         _ = try await session.request(try server.url("/ok")).serializingData().value
-        let answers = await withTaskGroup(of: RequestError?.self) { group in
-            for number in 1...8 {
-                group.addTask {
-                    let url = try? server.url(number == 8 ? "/closed-before" : "/stall")
-                    return await session.request(url ?? URL(filePath: "/"), method: .post).serializingData().response
-                        .error
-                }
-            }
-            return await group.reduce(into: [RequestError?]()) { $0.append($1) }
+        let key = UUID().uuidString
+        let stalled = try (1...7).map { _ in
+            session.request(try server.url("/stall?key=\(key)"), method: .post).serializingData(
+                automaticallyCancelling: false)
         }
+        for task in stalled { task.resume() }
+        // Otherwise, the last request could be the first one.
+        while try await counts(of: key, in: session).requests < 7 {}
+        let last = session.request(try server.url("/closed-before"), method: .post).serializingData()
+        var answers = [await last.response.error]
+        for task in stalled { answers.append(await task.response.error) }
         #expect(answers.count == 8)
         for error in answers { #expect(error?.kind == .connection(.lost), "\(String(describing: error))") }
         await session.shutdown()

@@ -16,7 +16,7 @@ struct ResendPolicyTests {
     /// A sending, and its fate.
     struct Sending: Sendable {
         let connection: Connection
-        var knowledge = ResendPolicy.Knowledge.nothing
+        var knowledge = ResendPolicy.Knowledge.unknown
     }
 
     private static func lost(_ connection: Connection) -> Sending { Sending(connection: connection) }
@@ -96,7 +96,7 @@ struct ResendPolicyTests {
     }
 
     @Test func `a second sending begins with the first byte of the body`() {
-        for knowledge in [ResendPolicy.Knowledge.nothing, .refused] {
+        for knowledge in [ResendPolicy.Knowledge.unknown, .refused] {
             var policy = ResendPolicy(isIdempotent: true)
             policy.began(connections: 1)
             policy.learned(knowledge)
@@ -143,7 +143,7 @@ struct ResendPolicyTests {
         var answered = policy
         expect(policy.nextSending(after: Self.kept, isAtStart: true), Self.perhaps)
         answered.answered()
-        expect(answered.nextSending(after: Self.kept, isAtStart: true), Self.perhaps)
+        expect(answered.nextSending(after: Self.kept, isAtStart: true), .stop(.isAnswered))
     }
 
     @Test func `challenges without end have an end`() {
@@ -156,6 +156,25 @@ struct ResendPolicyTests {
         expect(policy.nextSending(after: Self.kept, isAtStart: true), .stop(.endless))
     }
 
+    @Test func `the trailers of a challenge are no answer`() {
+        var policy = ResendPolicy(isIdempotent: false)
+        policy.began(connections: 1)
+        policy.answered()
+        policy.challenged()
+        policy.answered()
+        expect(policy.nextSending(after: Self.new, isAtStart: true), .send)
+    }
+
+    @Test func `restarts have an end, and a new start has not begun`() {
+        var policy = ResendPolicy(isIdempotent: true)
+        for _ in 1...ResendPolicy.maximumSends { expect(policy.restarted(), true) }
+        expect(policy.restarted(), false)
+        policy.began(connections: 1)
+        #expect(policy.hasBegun)
+        policy.added()
+        #expect(!policy.hasBegun)
+    }
+
     @Test func `a misdirected request is sent once more`() {
         var policy = ResendPolicy(isIdempotent: false)
         policy.began(connections: 1)
@@ -165,22 +184,5 @@ struct ResendPolicyTests {
         policy.began(connections: 2)
         policy.answered()
         expect(policy.misdirected(), false)
-    }
-
-    @Test(arguments: [
-        ("[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", RefusedStreams.Event.reset(.refused)),
-        ("[HTTP/2] [13] RESET: HTTP_1_1_REQUIRED (err 13)\n", .reset(.requiresHTTP1)),
-        ("[HTTP/2] [3] RESET: INTERNAL_ERROR (err 2)\n", nil), ("[HTTP/2] [3] CLOSED\n", .closed), ("[HTTP/3] [40] CLOSED", .closed),
-        ("[HTTP/3] [0] RESET: error 267\n", .reset(.refused)), ("[HTTP/3] [0] RESET: error 272\n", .reset(.requiresHTTP1)),
-        ("[HTTP/2] [3] OPENED stream for https://a.test/", .opened),
-        ("[HTTP/3] [0] OPENED stream for https://a.test/", .opened),
-        ("[HTTP/3] [0] RESET: error 256\n", nil), ("[HTTP/3] [0] RESET: error", nil), ("", nil), ("[HTTP/", nil),
-        // The text of a server, or of the request.
-        ("[HTTP/2] [0] <- FRAME[GOAWAY, error=0, reason='[HTTP/2] [3] RESET: REFUSED_STREAM', last_stream=1]", nil),
-        ("[HTTP/2] [1] [x: RESET: REFUSED_STREAM]", nil), ("< RESET: REFUSED_STREAM", nil),
-    ])
-    func `a line of libcurl's trace`(_ line: String, event: RefusedStreams.Event?) {
-        let bytes = Array(line.utf8)
-        #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.event(in: $0) } == event)
     }
 }

@@ -6,9 +6,8 @@ import Glibc
 ///
 /// The values are `url`, `ca` (the file of the authority), `first` and `count` (the numbers), `workers` (the number of
 /// requests at once), `cycle` (the methods in turn, as `POST*22,GET*8`), `bytes` (the size of a body), `body` (`data`,
-/// `file`, `stream` or `none`), `version` (`http1`, `http2` or `http3`), `loops`, `streams` (the number of streams for
-/// each connection, if it is limited), `events` (`yes` for event sources), and `reads` (`yes` if another thread waits
-/// for a line at standard input). If standard input is a file, it starts at byte
+/// `file`, `stream` or `none`), `version` (`http1`, `http2` or `http3`), `loops`, `events` (`yes` for event sources), and
+/// `reads` (`yes` if another thread waits for a line at standard input). If standard input is a file, it starts at byte
 /// 1,000, and the program prints the position at the end.
 @main
 enum SendProgram {

@@ -5,7 +5,16 @@ import CSystem
 // Safety: libcurl's version information is constant.
 enum Libcurl {
     /// Initializes libcurl, once for the process.
-    static let isReady: Bool = ExitGate.isSet && curl_global_init(bb_curl_global_default) == CURLE_OK
+    static var isReady: Bool { initialization.isReady }
+
+    /// Whether libcurl traces the streams of connections; see ``RefusedStreams``.
+    static var tracesStreams: Bool { initialization.tracesStreams }
+
+    /// The trace is selected before other threads use libcurl, because its settings are not synchronized.
+    private static let initialization: (isReady: Bool, tracesStreams: Bool) = {
+        guard ExitGate.isSet, curl_global_init(bb_curl_global_default) == CURLE_OK else { return (false, false) }
+        return (true, unsafe bb_curl_global_trace("http/2,http/3") == CURLE_OK)
+    }()
 
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0

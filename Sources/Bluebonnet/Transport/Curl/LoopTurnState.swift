@@ -73,7 +73,7 @@ final class LoopTurnState {
 
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
-        (progressed, withHeads, refused, readyUpgrades) = ([], [], [], [])
+        (progressed, withHeads, refused, readyUpgrades, endedSockets) = ([], [], [], [], [])
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }

@@ -15,7 +15,7 @@ struct ResendPolicy: Equatable {
     /// What is known about the latest sending, while there is no response.
     enum Knowledge: Equatable {
         /// The server may have processed the request.
-        case nothing
+        case unknown
         /// No stream was opened for the request.
         case unopened
         /// The server has not processed the request: it refused the stream, or named an earlier stream as the last one
@@ -56,6 +56,8 @@ struct ResendPolicy: Equatable {
     enum Reason: Equatable {
         /// The server may have processed the request, whose method is not idempotent.
         case mayBeProcessed
+        /// A part of a response has arrived.
+        case isAnswered
         /// The request was sent too often: the number, and whether the server refused it each time.
         case exhausted(sends: Int, isRefused: Bool)
         /// The server makes libcurl send the request without end, for example with challenges (RFC 7616 §3.3:
@@ -82,6 +84,10 @@ struct ResendPolicy: Equatable {
     private var connections = 0
     /// The number of times that the request was sent.
     private(set) var sends = 0
+    /// The number of times that libcurl was stopped so that the request can be sent.
+    private var restarts = 0
+    /// Whether the request was ready to be sent on a connection since it was added to libcurl.
+    private(set) var hasBegun = false
     /// The number of times that the request was sent again after it had been alone on its connection.
     private var resendsAlone = 0
     /// The number of times that the request was sent again after a shared connection or an old connection had ended.
@@ -96,19 +102,26 @@ struct ResendPolicy: Equatable {
 
     init(isIdempotent: Bool) { self.isIdempotent = isIdempotent }
 
-    /// Whether the request was ready to be sent on a connection.
-    var hasBegun: Bool { sends > 0 }
+    /// Whether the request was sent again without an answer that libcurl itself acts on.
+    var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiredHTTP1 || wasMisdirected }
 
-    /// Whether the request was sent again without a response in between.
-    var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiredHTTP1 }
+    /// Whether nothing is known that prevents the sending of the request.
+    var isReady: Bool { phase == .ready && sends < Self.maximumSends }
 
     /// Whether a response is missing, and the server has not refused the request.
-    var isUnanswered: Bool { phase == .sent(.nothing) || phase == .sent(.unopened) }
+    var isUnanswered: Bool { phase == .sent(.unknown) || isUnopened }
+
+    /// Whether no stream was opened for the request.
+    var isUnopened: Bool { phase == .sent(.unopened) }
+
+    /// Whether the server has refused the request.
+    var isRefused: Bool { phase == .sent(.refused) || phase == .sent(.requiresHTTP1) }
 
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
         switch phase {
-        case .sent(.nothing), .answered, .stopped(.mayBeProcessed), .stopped(.endless): true
+        case .sent(.unknown), .answered: true
+        case .stopped(.mayBeProcessed), .stopped(.isAnswered), .stopped(.endless): true
         case .sent, .ready, .challenged, .stopped(.exhausted): isRepetition
         }
     }
@@ -124,7 +137,13 @@ struct ResendPolicy: Equatable {
     // MARK: Events
 
     /// Called when the transfer was added to libcurl, which counts its connections from then on.
-    mutating func added() { connections = 0 }
+    mutating func added() { (connections, hasBegun) = (0, false) }
+
+    /// Called when libcurl was stopped so that the request can be sent; returns whether this may happen once more.
+    mutating func restarted() -> Bool {
+        restarts += 1
+        return restarts <= Self.maximumSends
+    }
 
     /// Called when libcurl is about to open a connection for the request, or to send it on a connection.
     ///
@@ -137,7 +156,7 @@ struct ResendPolicy: Equatable {
         switch phase {
         case .ready, .challenged: break
         // Libcurl would also repeat a request whose stream was reset after the response had begun.
-        case .answered: return stop(.mayBeProcessed)
+        case .answered: return stop(.isAnswered)
         case .stopped(let reason): return .stop(reason)
         case .sent(let knowledge):
             let decision = sendAgain(knowing: knowledge, after: previous)
@@ -155,22 +174,23 @@ struct ResendPolicy: Equatable {
         isOnNewConnection = connections > self.connections
         self.connections = connections
         sends += 1
-        phase = .sent(reportsOpening ? .unopened : .nothing)
+        hasBegun = true
+        phase = .sent(reportsOpening ? .unopened : .unknown)
     }
 
     /// Called when libcurl reports that it has opened a stream for the request.
-    mutating func opened() { if phase == .sent(.unopened) { phase = .sent(.nothing) } }
+    mutating func opened() { if isUnopened { phase = .sent(.unknown) } }
 
     /// Called when libcurl reports the fate of the stream.
     mutating func learned(_ knowledge: Knowledge) {
         switch phase {
-        case .sent(.nothing), .sent(.unopened): phase = .sent(knowledge)
+        case .sent(.unknown), .sent(.unopened): phase = .sent(knowledge)
         default: break
         }
     }
 
-    /// Called when a part of a response has arrived.
-    mutating func answered() { phase = .answered }
+    /// Called when a part of a response has arrived, but not the trailers of a challenge.
+    mutating func answered() { if case .sent = phase { phase = .answered } }
 
     /// Called when the response is a challenge, or the refusal of an expectation (417).
     mutating func challenged() { phase = .challenged }
@@ -182,7 +202,7 @@ struct ResendPolicy: Equatable {
     ///   - isLost: Whether the connection has ended, and an idempotent request may be sent again.
     /// - Returns: Whether to send the request again.
     mutating func failed(on connection: Connection, isLost: Bool) -> Decision? {
-        guard case .sent(let knowledge) = phase, isLost || knowledge != .nothing else { return nil }
+        guard case .sent(let knowledge) = phase, isLost || isRefused else { return nil }
         return sendAgain(knowing: knowledge, after: connection)
     }
 
@@ -197,7 +217,7 @@ struct ResendPolicy: Equatable {
     }
 
     private mutating func sendAgain(knowing knowledge: Knowledge, after connection: Connection) -> Decision {
-        let isRefused = knowledge != .nothing
+        let isRefused = knowledge != .unknown
         guard isRefused || isIdempotent else { return stop(.mayBeProcessed) }
         if !isRefused { isRepetition = true }
         let way: Way

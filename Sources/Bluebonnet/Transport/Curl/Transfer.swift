@@ -101,12 +101,15 @@ final class Transfer {
     var verdicts = 0
     /// Whether the request must not be sent on an existing connection.
     var needsFreshConnection = false
+    /// Whether a connection was opened because another one was not evaluated.
+    private var triedOwnConnection = false
     /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
-    /// Whether libcurl traces the sending.
+    /// Whether libcurl traces the sending, and whether a line of the trace has arrived since the request was sent.
     var isTraced = false
+    var hasTrace = false
     /// Whether libcurl's handle may be marked as one with a refused stream; see ``RefusedStreams``.
-    var mayHaveStaleMark = false
+    var hasStaleMark = false
     /// Whether libcurl has reported that the server has ended the stream without an error.
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
@@ -183,7 +186,7 @@ final class Transfer {
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
         applyCookies()
-        isStreamClosed = false
+        (isStreamClosed, hasTrace) = (false, false)
         if resends.wasResent { traceSending() }
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
@@ -380,16 +383,15 @@ extension Transfer {
     /// Libcurl also asks when it sends a request again by itself.
     private func maySend(isAtStart: Bool) -> Bool {
         guard !needsResend else { return false }
-        inferRefusal()
+        if resends.isReady, isAtStart { return true }
+        judgeKnowledge()
         if resends.isUnanswered, let connection {
             multi?.idleConnections.connectionIsLost(connection)
             noteEnd(of: connection)
         }
         switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
         case .send: return true
-        case .restart(let way):
-            use(way)
-            needsResend = true
+        case .restart(let way): needsResend = use(way)
         case .stop(let reason): responseBuffer.fail(with: error(for: reason))
         }
         return false
@@ -409,13 +411,11 @@ extension Transfer {
     ///   - connection: The connection of the sending, which the transfer may have left.
     ///   - isLost: Whether the connection has ended without a response.
     func takeResend(after connection: ResendPolicy.Connection, isLost: Bool) -> Bool {
-        guard responseBuffer.failure == nil, let decision = resends.failed(on: connection, isLost: isLost) else {
-            return false
-        }
+        guard responseBuffer.failure == nil, upload.failure == nil else { return false }
+        judgeKnowledge()
+        guard let decision = resends.failed(on: connection, isLost: isLost) else { return false }
         switch decision {
-        case .restart(let way):
-            use(way)
-            return rewindBody()
+        case .restart(let way): return use(way) && rewindBody()
         case .stop(let reason):
             // Otherwise, libcurl's error says more.
             if case .exhausted(_, isRefused: true) = reason { responseBuffer.fail(with: error(for: reason)) }
@@ -426,18 +426,25 @@ extension Transfer {
 
     /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.
     private func restartMisdirected() -> Bool {
-        guard upload.isReplayable || uploadOffset == 0, resends.misdirected() else { return false }
-        use(.onOwnConnection)
-        needsResend = true
+        guard upgrade == nil, upload.isReplayable || uploadOffset == 0, resends.misdirected() else { return false }
+        needsResend = use(.onOwnConnection)
         return true
     }
 
-    private func use(_ way: ResendPolicy.Way) {
+    /// Prepares a second sending; fails the transfer if its version of HTTP does not permit it.
+    private func use(_ way: ResendPolicy.Way) -> Bool {
         switch way {
         case .onAnyConnection: break
         case .onOwnConnection: needsFreshConnection = true
-        case .withHTTP1: requiresHTTP1 = true
+        case .withHTTP1:
+            guard httpVersion == .automatic || httpVersion == .http3 else {
+                let kind = RequestError.Kind.connection(httpVersion == .http3Only ? .http3 : .http2)
+                responseBuffer.fail(with: RequestError(kind, detail: "the server requires HTTP/1.1"))
+                return false
+            }
+            requiresHTTP1 = true
         }
+        return true
     }
 
     /// The connection on which the request was sent last.
@@ -450,6 +457,8 @@ extension Transfer {
         case .mayBeProcessed:
             let message = "the connection ended without a response, and the server may have processed the request"
             return RequestError(.connection(.lost), detail: message)
+        case .isAnswered:
+            return RequestError(.connection(.lost), detail: "the connection ended within the response")
         case .exhausted(let sends, let isRefused):
             let subject = isRefused ? "the stream was refused" : "the connection was lost"
             let message = "\(subject), tried \(sends) times before giving up"
@@ -464,6 +473,11 @@ extension Transfer {
     func takeRestart() -> Bool {
         guard needsResend else { return false }
         needsResend = false
+        guard resends.restarted() else {
+            let message = "no connection could be used in \(ResendPolicy.maximumSends) attempts"
+            responseBuffer.fail(with: RequestError(.connection(.failed), detail: message))
+            return false
+        }
         return rewindBody()
     }
 
@@ -564,8 +578,8 @@ extension Transfer {
     private func mayUseConnection(_ ends: ConnectionEndpoints?) -> Bool {
         guard let trust, trust.evaluatesHost, isSecure else { return true }
         if isConnectionEvaluated(ends, by: trust) { return true }
-        guard needsFreshConnection else {
-            needsFreshConnection = true
+        guard triedOwnConnection else {
+            (triedOwnConnection, needsFreshConnection) = (true, true)
             needsResend = true
             // No other transfer can use the connection any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)

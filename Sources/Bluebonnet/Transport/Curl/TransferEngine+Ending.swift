@@ -5,19 +5,18 @@ import CCurl
 extension TransferEngine {
     /// Ends a transfer that libcurl has completed or failed.
     func finish(_ transfer: Transfer, with reported: CURLcode, of multi: MultiHandle) {
-        let code = transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
+        let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
-        let version = transfer.connection?.version
-        let lastConnection = transfer.lastConnection
-        let isLost = isCutOff || isLost(code, transfer)
-        if let connection = transfer.connection, transfer.resends.isUnanswered {
-            multi.idleConnections.requestFailed(on: connection, with: code)
+        let (connection, lastConnection) = (transfer.connection, transfer.lastConnection)
+        let version = connection?.version
+        let isLost = isCutOff || (code != CURLE_OK && isLost(code, transfer))
+        if reported != CURLE_OK, let connection, !transfer.resends.isRefused {
+            multi.idleConnections.requestFailed(on: connection, with: reported)
         }
-        let connection = transfer.connection
         leaveMulti(transfer)
-        if UnnoticedEnds.mayMeanEnd(code) { transfer.noteEnd(of: connection) }
+        if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         if let easy = transfer.easy,
             transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost)
@@ -56,11 +55,13 @@ extension TransferEngine {
 
     /// Whether a code means that a connection has ended without a response, and not that the server refuses to respond.
     private func isLost(_ code: CURLcode, _ transfer: Transfer) -> Bool {
-        let isOld = transfer.connection?.isShared == true || !transfer.resends.isOnNewConnection
-        let isQUIC = transfer.connection.map { QUICConnections.isQUIC($0.socket) } ?? false
+        let connection = transfer.connection
+        let isOld =
+            connection?.isShared == true || !transfer.resends.isOnNewConnection || transfer.resends.isUnopened
         return switch code {
         // Before 8.1.0, libcurl reports the end of an HTTP/2 connection as the end of a body.
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP3: isOld || isQUIC
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP3:
+            isOld || connection.map { QUICConnections.isQUIC($0.socket) } ?? false
         case CURLE_HTTP2: isOld || !CurlErrorText.omitsCloseReason
         case CURLE_HTTP2_STREAM: CurlErrorText(of: code, saying: transfer.easy?.errorMessage ?? "") == .goingAway
         default: false
@@ -113,7 +114,7 @@ extension TransferEngine {
             }
         let outcome = ExchangeOutcome(
             response: transfer.response, body: transfer.responseBuffer.body,
-            error: isUnprocessed ? error?.safeToRetry : error, metrics: metrics)
+            error: isUnprocessed ? error?.safeToRetry(true) : error, metrics: metrics)
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
             if transfer.mayHoldBytes { easy.freePausedBytes() }
@@ -127,7 +128,8 @@ extension TransferEngine {
                 easy.profile = nil
             }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil, !transfer.resends.wasResent
+            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil,
+                !transfer.mayHaveStaleMark(after: error)
             {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
                 // reused.

@@ -59,7 +59,7 @@ struct IdleConnections {
         fileprivate(set) var requestCount = 1
         /// Whether several requests were in progress at the same time.
         fileprivate(set) var isShared = false
-        /// Whether requests on the connection have failed, and no further requests must be sent on it; set only for QUIC.
+        /// Whether a request on the connection has failed, so that no more requests must be sent on it; only for QUIC.
         var isLost = false
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
@@ -293,6 +293,8 @@ extension Transfer {
             return false
         }
         receivingChanged(isPaused: false)
+        // Otherwise, libcurl may choose the connection again while other requests use it.
+        if isDead { needsFreshConnection = true }
         guard isDead || hasUnsolicitedBytes(of: easy, on: suspect) else { return true }
         needsResend = true
         forbidReuse()

@@ -5,9 +5,11 @@ import CSystem
 /// Recognizes QUIC connections, whose TLS connection libcurl before 8.15.0 does not reveal.
 ///
 /// `CURLINFO_TLS_SSL_PTR` finds only TLS over TCP in these versions. The protocol of a QUIC connection and the policy
-/// that evaluated its server are therefore determined without OpenSSL. All versions, to 8.23, also reuse a connection that
-/// the server has closed. Each request on this connection fails, until the idle limit of the connection. And they fail a
-/// request whose response is complete, if the server has closed the connection immediately afterwards.
+/// that evaluated its server are therefore determined without OpenSSL.
+///
+/// All versions, 8.14 to 8.23, reuse a connection that the server has closed. Each request on this connection fails,
+/// until the idle limit of the connection. They also fail a request whose response is complete, if the server has closed
+/// the connection immediately afterwards.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
@@ -62,8 +64,9 @@ extension Transfer {
         guard IdleConnections.codesOfLoss.contains(code), responseBuffer.head?.httpVersion == .http3,
             responseBuffer.failure == nil, let easy
         else { return false }
-        if isStreamClosed { return true }
-        guard let expected = responseBuffer.expectedBytes else { return false }
+        // Libcurl counts the bytes that it keeps during a pause.
+        guard !responseBuffer.state.isReceivingPaused, request.method != .head else { return false }
+        guard let expected = responseBuffer.expectedBytes else { return isStreamClosed }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }
 

@@ -5,10 +5,10 @@ import CCurl
 /// Libcurl sends a request again if its stream was refused, and also if an old connection has ended. It does not report
 /// which of the two has happened. No tested version does, 7.88 to 8.23:
 ///
-/// - Since 8.3.0, the trace of the HTTP/2 and HTTP/3 code has a line for a stream that was reset. This includes the
-///   streams above the last stream of a GOAWAY frame, which nghttp2 closes as refused (RFC 9113 §6.8). The trace also has
-///   a line for each stream that was opened: without it, the request was not sent. The trace is only enabled for requests
-///   that may be sent again for no other reason.
+/// - Since 8.3.0, the trace of the HTTP/2 and HTTP/3 code has a line for each stream that was opened, and for each
+///   stream that was reset. The streams above the last stream of a GOAWAY frame are among them, because nghttp2 closes
+///   them as refused (RFC 9113 §6.8). The trace is selected for the whole process, but libcurl only writes it for
+///   handles that are verbose: here, those of requests for which a refusal decides whether they are sent again.
 /// - In earlier versions, libcurl sends a request on a new connection again only after a refusal, provided that no
 ///   other request uses the connection. On other connections, a refusal cannot be recognized.
 ///
@@ -16,9 +16,8 @@ import CCurl
 /// Such a handle is therefore not used again.
 // Safety: libcurl's text is used within the callback that provides it.
 enum RefusedStreams {
-    /// Whether libcurl traces the streams that were reset.
-    static let areTraced =
-        unsafe Libcurl.isReady && Libcurl.version >= 0x08_03_00 && bb_curl_global_trace("http/2,http/3") == CURLE_OK
+    /// Whether libcurl traces the streams that were opened and reset.
+    static var areTraced: Bool { Libcurl.tracesStreams }
 
     /// The meaning of a line of the trace.
     enum Event: Equatable {
@@ -29,24 +28,43 @@ enum RefusedStreams {
     }
 
     /// Returns the meaning of a line of the trace; `nil` for most lines.
+    ///
+    /// For example: `[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)`. If the program has selected the numbers of transfers,
+    /// they precede each line, as in `[0-0] [HTTP/2] [3] CLOSED`.
     static func event(in line: UnsafeRawBufferPointer) -> Event? {
-        // For example: [HTTP/2] [3] RESET: REFUSED_STREAM (err 7)
-        guard unsafe line.starts(with: prefix.utf8) else { return nil }
-        let text = unsafe String(decoding: line.prefix(80), as: UTF8.self)
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count > 2, words[1].hasPrefix("["), words[1].hasSuffix("]") else { return nil }
-        if words[2].hasPrefix("CLOSED") { return .closed }
-        guard words.count > 3 else { return nil }
-        switch (words[0], words[2], words[3]) {
-        case ("[HTTP/2]", "OPENED", "stream"), ("[HTTP/3]", "OPENED", "stream"): return .opened
-        case ("[HTTP/2]", "RESET:", "REFUSED_STREAM"): return .reset(.refused)
-        case ("[HTTP/2]", "RESET:", "HTTP_1_1_REQUIRED"): return .reset(.requiresHTTP1)
-        case ("[HTTP/3]", "RESET:", "error"):
-            guard words.count > 4, let code = Int(words[4].prefix { $0.isNumber }) else { return nil }
-            // H3_REQUEST_REJECTED and H3_VERSION_FALLBACK (RFC 9114 §8.1).
-            return code == 0x10b ? .reset(.refused) : code == 0x110 ? .reset(.requiresHTTP1) : nil
+        guard let start = unsafe lineStart(line), line.count > start + 6 else { return nil }
+        let name = unsafe line[start + 6]
+        // After the number of the stream; most lines end here.
+        guard name == UInt8(ascii: "2") || name == UInt8(ascii: "3"), line.count > start + 10,
+            unsafe line[start + 9] == UInt8(ascii: "["),
+            let end = unsafe line[(start + 10)...].prefix(24).firstIndex(of: UInt8(ascii: "]")),
+            line.count > end + 2, unsafe "OCR".utf8.contains(line[end + 2])
+        else { return nil }
+        let text = unsafe String(decoding: line[(end + 2)...].prefix(60), as: UTF8.self)
+        if text.hasPrefix("OPENED stream") { return .opened }
+        if text.hasPrefix("CLOSED") { return .closed }
+        guard text.hasPrefix("RESET: ") else { return nil }
+        let reason = text.dropFirst(7)
+        guard name == UInt8(ascii: "3") else {
+            return reason.hasPrefix("REFUSED_STREAM")
+                ? .reset(.refused) : reason.hasPrefix("HTTP_1_1_REQUIRED") ? .reset(.requiresHTTP1) : nil
+        }
+        // H3_REQUEST_REJECTED and H3_VERSION_FALLBACK (RFC 9114 §8.1).
+        switch Int(reason.dropFirst("error ".count).prefix { $0.isNumber }) {
+        case 0x10b: return .reset(.refused)
+        case 0x110: return .reset(.requiresHTTP1)
         default: return nil
         }
+    }
+
+    /// Returns the index at which the name of the protocol begins; `nil` if the line is not one of HTTP/2 or HTTP/3.
+    private static func lineStart(_ line: UnsafeRawBufferPointer) -> Int? {
+        if unsafe line.starts(with: prefix.utf8) { return 0 }
+        guard let end = unsafe line.prefix(30).firstIndex(of: UInt8(ascii: "]")),
+            unsafe line[..<end].dropFirst().allSatisfy({ "0123456789-x".utf8.contains($0) }),
+            unsafe line.dropFirst(end + 2).starts(with: prefix.utf8)
+        else { return nil }
+        return end + 2
     }
 
     private static let prefix = "[HTTP/"
@@ -69,6 +87,7 @@ extension Transfer {
 
     /// Called with each line of libcurl's trace.
     func traced(_ line: UnsafeRawBufferPointer) {
+        hasTrace = true
         switch unsafe RefusedStreams.event(in: line) {
         case nil: break
         case .opened:
@@ -84,13 +103,19 @@ extension Transfer {
     /// This is only assumed if libcurl has already done it.
     var reportsOpening: Bool { turn.reportsOpening && isTraced && connection?.version == .multiplexed }
 
-    /// Called when libcurl sends the request again; versions without a trace thereby reveal a refusal.
-    func inferRefusal() {
+    /// Called before a decision about a second sending, when all that libcurl reveals has been received.
+    func judgeKnowledge() {
+        if resends.isUnopened, !hasTrace { resends.opened() }
         guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
-        if resends.isOnNewConnection, connection?.requestCount == 1, !mayHaveStaleMark {
+        if resends.isOnNewConnection, connection?.requestCount == 1, !hasStaleMark {
             resends.learned(.refused)
         } else {
-            mayHaveStaleMark = true
+            hasStaleMark = true
         }
+    }
+
+    /// Whether libcurl's handle may be marked as one with a refused stream, so that it must not be used again.
+    func mayHaveStaleMark(after error: RequestError?) -> Bool {
+        resends.wasResent || hasStaleMark || (error != nil && !RefusedStreams.areTraced)
     }
 }

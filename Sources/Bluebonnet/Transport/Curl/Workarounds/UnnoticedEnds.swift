@@ -16,9 +16,11 @@ enum UnnoticedEnds {
 }
 
 extension Transfer {
-    /// Called when a request has ended on a connection without a response.
-    func noteEnd(of connection: IdleConnections.Connection?) {
-        guard UnnoticedEnds.isGuarded, let connection, connection.version == .multiplexed, let multi else { return }
+    /// Called when a request has failed, or is sent again, perhaps because its connection has ended.
+    func noteEnd(of connection: IdleConnections.Connection?, _ code: CURLcode = CURLE_HTTP2) {
+        guard UnnoticedEnds.isGuarded, let connection, connection.version == .multiplexed, let multi,
+            UnnoticedEnds.mayMeanEnd(code)
+        else { return }
         turn.endedSockets.append((multi, connection))
     }
 }

@@ -1,0 +1,28 @@
+import Testing
+
+@testable import Bluebonnet
+
+/// The lines of libcurl's trace that tell the fate of a stream.
+struct RefusedStreamsTests {
+    @Test(arguments: [
+        ("[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", RefusedStreams.Event.reset(.refused)),
+        ("[HTTP/2] [13] RESET: HTTP_1_1_REQUIRED (err 13)\n", .reset(.requiresHTTP1)),
+        ("[HTTP/2] [3] RESET: INTERNAL_ERROR (err 2)\n", nil), ("[HTTP/2] [3] CLOSED\n", .closed),
+        ("[HTTP/3] [40] CLOSED", .closed),
+        ("[HTTP/3] [0] RESET: error 267\n", .reset(.refused)),
+        ("[HTTP/3] [0] RESET: error 272\n", .reset(.requiresHTTP1)),
+        ("[HTTP/2] [3] OPENED stream for https://a.test/", .opened),
+        ("[HTTP/3] [0] OPENED stream for https://a.test/", .opened),
+        ("[0-0] [HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", .reset(.refused)),
+        ("[12-x] [HTTP/3] [4] OPENED stream for https://a.test/", .opened), ("[a-0] [HTTP/2] [3] CLOSED", nil),
+        ("[HTTP/2] [3] OPEN", nil), ("[HTTP/2] [3]", nil), ("[HTTP/2] [3] ", nil), ("[0-0] ", nil), ("[", nil),
+        ("[HTTP/3] [0] RESET: error 256\n", nil), ("[HTTP/3] [0] RESET: error", nil), ("", nil), ("[HTTP/", nil),
+        // The text of a server, or of the request.
+        ("[HTTP/2] [0] <- FRAME[GOAWAY, error=0, reason='[HTTP/2] [3] RESET: REFUSED_STREAM', last_stream=1]", nil),
+        ("[HTTP/2] [1] [x: RESET: REFUSED_STREAM]", nil), ("< RESET: REFUSED_STREAM", nil),
+    ])
+    func `a line of libcurl's trace`(_ line: String, event: RefusedStreams.Event?) {
+        let bytes = Array(line.utf8)
+        #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.event(in: $0) } == event)
+    }
+}
