@@ -8,8 +8,8 @@ import CSystem
 /// that evaluated its server are therefore determined without OpenSSL.
 ///
 /// All versions, 8.14 to 8.23, reuse a connection that the server has closed. Each request on this connection fails,
-/// until the idle limit of the connection. They also fail a request whose response is complete, if the server has closed
-/// the connection immediately afterwards.
+/// until the idle limit of the connection. They also fail a request whose response is complete, if the server has
+/// closed the connection immediately afterwards.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
