@@ -32,8 +32,10 @@ import Testing
         var errors = ""
     }
 
+    /// Runs the program, and meanwhile a closure that receives the port of the server behind nginx.
     private func send(
-        _ count: Int, _ options: [String], server serverOptions: [String], input: Input = .null
+        _ count: Int, _ options: [String], server serverOptions: [String], input: Input = .null,
+        meanwhile: @Sendable (String) async throws -> Void = { _ in }
     ) async throws -> Result {
         let directory = try TestDirectory()
         let certificates = try TestCertificates()
@@ -53,7 +55,9 @@ import Testing
             ["url=https://127.0.0.1:\(ports[0])", "ca=\(certificates.authority)", "count=\(count)"] + options,
             environment: ["MALLOC_PERTURB_": "165"],
             conditions: "INPUT=\(directory.path)/input; \(input.rawValue); exec 2> \(errors.path())")
-        let outcome = await program.outcome()
+        async let end = program.outcome()
+        try await meanwhile(ports[1])
+        let outcome = await end
         var result = Result(code: outcome.code, errors: (try? String(contentsOf: errors, encoding: .utf8)) ?? "")
         for line in String(decoding: outcome.output, as: UTF8.self).split(separator: "\n") {
             let words = line.split(separator: " ", maxSplits: 2)
@@ -112,6 +116,40 @@ import Testing
     func `nginx ends connections after a number of requests`(_ row: Row) async throws {
         let result = try await send(row.count, row.options, server: row.server)
         expect(result, row.count, failures: !RefusedStreams.areTraced)
+    }
+
+    private static func get<Value: Decodable & Sendable>(_ path: String, _ port: String) async throws -> Value {
+        let session = TestHarness.session()
+        let value = try await session.request("http://127.0.0.1:\(port)\(path)").validate()
+            .serializingDecodable(Value.self, emptyResponseCodes: [200]).value
+        await session.shutdown()
+        return value
+    }
+
+    /// Libcurl would send some of them again, because it counts the connection as an old one.
+    @Test(arguments: ["data", "none"])
+    func `no POST is processed twice if nginx dies`(body: String) async throws {
+        let result = try await send(
+            400, ["workers=20", "body=\(body)"], server: ["delay=30"],
+            meanwhile: { port in
+                for limit in [40, 120, 250] {
+                    var counts: Counts
+                    repeat { counts = try await Self.get("/counts", port) } while counts.counts.count < limit
+                    let _: Empty = try await Self.get("/stop-worker", port)
+                }
+            })
+        #expect(result.code == 0)
+        #expect(result.counts.values.allSatisfy { $0 == 1 }, "\(result.counts.filter { $0.value > 1 })")
+        for number in 1...400 where result.failed[number] == nil { #expect(result.counts[number] == 1, "\(number)") }
+        #expect(!result.failed.isEmpty)
+    }
+
+    @Test func `a body that its origin cuts is not complete`() async throws {
+        let result = try await send(60, ["workers=6", "cycle=GET", "path=cut"], server: [])
+        #expect(result.failed.count == 60)
+        // Earlier versions cannot know; see "Security and limits".
+        guard Libcurl.version >= 0x08_01_00 else { return }
+        for text in result.failed.values { #expect(!text.contains("complete)"), "\(text)") }
     }
 
     /// A body that can be read once is refused with its own error, and nothing else fails.

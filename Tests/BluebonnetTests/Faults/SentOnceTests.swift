@@ -285,6 +285,20 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `a refused request does not wait for its own connection`() async throws {
+        let session = try TestHarness.trustingSession {
+            $0.eventLoops = 1
+            $0.connectionLimits.perHost = 1
+        }
+        let server = TestServers.misbehavingHTTP2
+        _ = try await session.request(try server.url("/ok")).serializingData().value
+        let answer = await session.request(try server.url("/refused-once?key=\(UUID().uuidString)"), method: .put) {
+            $0.body = .data(Self.bytes)
+        }.serializingData().response
+        #expect(answer.error == nil && answer.response?.statusCode == 200, "\(answer)")
+        await session.shutdown()
+    }
+
     @Test func `an error after a redirect does not say that the request is safe`() async throws {
         let port = try DeadPort.refusing()
         let server = try await LocalServer { router in

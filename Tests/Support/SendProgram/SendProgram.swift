@@ -4,7 +4,7 @@ import Glibc
 
 /// Sends numbered requests to `order_server.py`, and prints which of them failed: `SendProgram NAME=VALUE …`.
 ///
-/// The values are `url`, `ca` (the file of the authority), `first` and `count` (the numbers), `workers` (the number of
+/// The values are `url`, `ca` (the file of the authority), `path` (`order` or `cut`), `first` and `count` (the numbers), `workers` (the number of
 /// requests at once), `cycle` (the methods in turn, as `POST*22,GET*8`), `bytes` (the size of a body), `body` (`data`,
 /// `file`, `stream` or `none`), `version` (`http1`, `http2` or `http3`), `loops`, `events` (`yes` for event sources), and
 /// `reads` (`yes` if another thread waits for a line at standard input). If standard input is a file, it starts at byte
@@ -54,7 +54,7 @@ enum SendProgram {
     private static func send(_ number: Int, _ plan: Plan, _ session: Session) async throws {
         let method = plan.method(of: number)
         let isEvents = plan.flag("events")
-        let url = "\(plan.url)/\(isEvents ? "events" : "order")/\(number)"
+        let url = "\(plan.url)/\(isEvents ? "events" : plan.path)/\(number)"
         guard !isEvents else {
             let source = session.eventSource(url, method: method) { $0.body = plan.body(of: number) }
             for try await event in source where event.data == "\(number)" { return }
@@ -63,7 +63,7 @@ enum SendProgram {
         let body = method == .get ? nil : plan.body(of: number)
         let answer = try await session.request(url, method: method) { $0.body = body ?? $0.body }
             .validate().serializingString().value
-        guard answer == "\(number)" else { throw RequestError(.cancelled) }
+        guard answer == "\(number)" else { throw RequestError(.internal, detail: "the response is complete") }
     }
 }
 
@@ -82,6 +82,7 @@ private struct Plan: Sendable {
     let first: Int
     let count: Int
     let workers: Int
+    let path: String
     private let values: [String: String]
     private let methods: [HTTPMethod]
     private let file: String
@@ -94,6 +95,7 @@ private struct Plan: Sendable {
         }
         self.values = values
         url = values["url"] ?? ""
+        path = values["path"] ?? "order"
         first = values["first"].flatMap { Int($0) } ?? 1
         count = values["count"].flatMap { Int($0) } ?? 1
         workers = values["workers"].flatMap { Int($0) } ?? 1
