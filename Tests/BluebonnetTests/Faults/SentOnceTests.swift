@@ -311,7 +311,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// With libcurl before 8.1.0, all but one hung. Without ``UnnoticedEnds``, they still do.
+    /// Without ``UnnoticedEnds``, all but one hang with libcurl before 8.1.0.
     @Test func `all requests notice the end of TLS on their connection`() async throws {
         let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
         let server = TestServers.misbehavingHTTP2

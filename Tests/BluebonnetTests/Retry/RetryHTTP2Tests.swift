@@ -35,8 +35,9 @@ import Testing
     /// A fault, the resulting error, the number of attempts, and how often each attempt is sent.
     typealias Row = (path: String, kind: RequestError.Kind, attempts: Int, sendings: Int)
 
-    /// Each attempt is sent twice. If the transport knows that the server has refused both, there is one attempt.
+    /// Each attempt is sent twice.
     ///
+    /// If the transport knows that the server has refused both sendings, there is one attempt.
     /// Libcurl before 8.1.0 does not report that a request was not processed; 8.23 does not for a GOAWAY with an error
     /// code.
     private static let goAways: [Row] =

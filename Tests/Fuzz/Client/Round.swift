@@ -150,7 +150,8 @@ struct Round: Sendable {
                     + scripts.map { $0.text(bytes: 20_000) }.joined())
         }
         RequestOutcomeChecker(
-            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, isRefused: isRefused, bodySizes: bodySizes, milliseconds: took,
+            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, isRefused: isRefused,
+            bodySizes: bodySizes, milliseconds: took,
             context: context,
             reporter: reporter
         ).check()

@@ -103,7 +103,7 @@ struct RequestOutcomeChecker {
         }
     }
 
-    /// A POST is not sent again after a connection that ended without a word, and arrives as it was given.
+    /// A POST is not sent again after a connection that ended silently, and arrives as it was given.
     private func checkSendings() {
         guard plan.kind.hasBody else { return }
         if !isRefused, let index = scripts.firstIndex(where: \.endsSilently), index < scripts.count - 1 {

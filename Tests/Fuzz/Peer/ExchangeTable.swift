@@ -24,7 +24,7 @@ final class ExchangeTable: Sendable {
         let plan: ExchangePlan
         var served: [Script] = []
         var bodySizes: [Int] = []
-        /// Whether its connection was told to go away.
+        /// Whether a GOAWAY frame was sent on its connection.
         var isRefused = false
         /// Frames of other streams may be in the answers.
         var isMixed = false
@@ -48,7 +48,7 @@ final class ExchangeTable: Sendable {
     /// Notes the size of a body that has arrived whole.
     func bodyArrived(_ mark: ExchangeMark, bytes: Int) { entries.withLock { $0[mark]?.bodySizes.append(bytes) } }
 
-    /// Notes that exchanges share a connection that was told to go away.
+    /// Notes that exchanges share a connection on which a GOAWAY frame was sent.
     func refuse(_ marks: Set<ExchangeMark>) {
         entries.withLock { entries in
             for mark in marks { entries[mark]?.isRefused = true }

@@ -150,7 +150,7 @@ final class HTTP2Driver: Driver {
             bodies[block.stream] = (answer.mark, 0)
             isMixed = isMixed || answer.script.misdirects
             if isMixed { table.mix(marks) }
-            // Whatever it does, other streams may be told to go away by it.
+            // It may send a GOAWAY frame, which concerns other streams as well.
             goesAway = goesAway || (!answer.script.isClean && !answer.script.endsSilently)
             if goesAway { table.refuse(marks) }
         }

@@ -405,11 +405,12 @@ extension Transfer {
         if offset == 0, maySend(isAtStart: true) { _ = rewindBody() }
     }
 
-    /// Called when the transfer has failed; returns whether it was prepared to be sent again.
+    /// Called when the transfer has failed.
     ///
     /// - Parameters:
     ///   - connection: The connection of the sending, which the transfer may have left.
     ///   - isLost: Whether the connection has ended without a response.
+    /// - Returns: Whether the transfer was prepared to be sent again.
     func takeResend(after connection: ResendPolicy.Connection, isLost: Bool) -> Bool {
         guard responseBuffer.failure == nil, upload.failure == nil else { return false }
         judgeKnowledge()
