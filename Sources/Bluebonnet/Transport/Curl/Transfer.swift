@@ -187,7 +187,7 @@ final class Transfer {
         reportedBytes.add(Self.headEstimate)
         applyCookies()
         (isStreamClosed, hasTrace) = (false, false)
-        if resends.wasResent { traceSending() }
+        if resends.sends > 0 { traceSending() }
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
         return true
@@ -207,6 +207,7 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         reportedBytes.add(bytes.count)
         resends.answered()
+        if isTraced { endTrace() }
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }

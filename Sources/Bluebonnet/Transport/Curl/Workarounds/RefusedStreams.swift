@@ -85,6 +85,15 @@ extension Transfer {
         easy?.profile = nil
     }
 
+    /// Called when a response has begun to arrive, after which the trace is not needed.
+    ///
+    /// With HTTP/3, it also tells whether the response is complete; see ``QUICConnections``.
+    func endTrace() {
+        guard !Libcurl.hasHTTP3 || connection.map({ !QUICConnections.isQUIC($0.socket) }) == true else { return }
+        isTraced = false
+        easy?.set(CURLOPT_VERBOSE, 0)
+    }
+
     /// Called with each line of libcurl's trace.
     func traced(_ line: UnsafeRawBufferPointer) {
         hasTrace = true
