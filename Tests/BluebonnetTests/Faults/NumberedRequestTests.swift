@@ -126,6 +126,8 @@ import Testing
         return value
     }
 
+    /// Without ``CompleteResponses``, some requests fail although their responses have arrived.
+    ///
     /// Libcurl would send some of them again, because it counts the connection as an old one.
     @Test(arguments: ["data", "none"])
     func `no POST is processed twice if nginx dies`(body: String) async throws {

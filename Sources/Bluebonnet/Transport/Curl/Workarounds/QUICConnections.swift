@@ -8,8 +8,7 @@ import CSystem
 /// that evaluated its server are therefore determined without OpenSSL.
 ///
 /// All versions, 8.14 to 8.23, reuse a connection that the server has closed. Each request on this connection fails,
-/// until the idle limit of the connection. They also fail a request whose response is complete, if the server has
-/// closed the connection immediately afterwards.
+/// until the idle limit of the connection.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
@@ -29,7 +28,7 @@ enum QUICConnections {
 
 extension IdleConnections {
     /// The codes after which a QUIC connection is not used for other requests.
-    fileprivate static let codesOfLoss = [
+    static let codesOfLoss = [
         CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_QUIC_CONNECT_ERROR,
     ]
 
@@ -59,17 +58,6 @@ extension IdleConnections {
 }
 
 extension Transfer {
-    /// Whether libcurl fails a transfer because its QUIC connection has ended, although the response is complete.
-    func isCompleteOnLostConnection(_ code: CURLcode) -> Bool {
-        guard IdleConnections.codesOfLoss.contains(code), responseBuffer.head?.httpVersion == .http3,
-            responseBuffer.failure == nil, let easy
-        else { return false }
-        // Libcurl counts the bytes that it keeps during a pause.
-        guard !responseBuffer.state.isReceivingPaused, request.method != .head else { return false }
-        guard let expected = responseBuffer.expectedBytes else { return isStreamClosed }
-        return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
-    }
-
     /// Whether a policy has evaluated the server of the connection that libcurl chose.
     func isConnectionEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
         easy?.verifier?.hasAccepted(for: policy) ?? isQUICEvaluated(ends, by: policy)

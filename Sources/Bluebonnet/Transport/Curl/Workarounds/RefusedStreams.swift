@@ -87,7 +87,7 @@ extension Transfer {
 
     /// Called when a response has begun to arrive, after which the trace is not needed.
     ///
-    /// With HTTP/3, it also tells whether the response is complete; see ``QUICConnections``.
+    /// With HTTP/3, it also tells whether the response is complete; see ``CompleteResponses``.
     func endTrace() {
         guard !Libcurl.hasHTTP3 || connection.map({ !QUICConnections.isQUIC($0.socket) }) == true else { return }
         isTraced = false
