@@ -95,13 +95,10 @@ enum FileSystem {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
-            do throws(SystemError) {
-                _ = try examine(directory)
-            } catch {
-                guard error.isAbsence else { throw error }
-                return []
-            }
-            throw SystemError(EIO)
+            // Asking again why it failed would be a race with whoever creates the directory.
+            let error = SystemError(((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue ?? EIO)
+            guard error.isAbsence else { throw error }
+            return []
         }
     }
 

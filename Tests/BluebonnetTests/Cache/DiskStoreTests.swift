@@ -169,6 +169,23 @@ struct DiskStoreTests {
         #expect(store.failures == 0)
     }
 
+    @Test func `a directory that appears while it is read is empty, and no failure`() async throws {
+        let directory = try TestDirectory()
+        let path = directory.path("a")
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !Task.isCancelled {
+                    try? FileSystem.makeDirectories(path, mode: 0o700)
+                    try? FileManager.default.removeItem(atPath: path)
+                }
+            }
+            for _ in 0..<20_000 {
+                #expect(throws: Never.self) { try FileSystem.names(in: path).isEmpty }
+            }
+            group.cancelAll()
+        }
+    }
+
     @Test func `a link under a response's name is not followed`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
