@@ -169,6 +169,7 @@ struct IdleConnections {
         -> ConnectionChoice
     {
         if let connection = connection(at: ends) {
+            endIfSpent(connection)
             guard !connection.isLost else { return .dead }
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.

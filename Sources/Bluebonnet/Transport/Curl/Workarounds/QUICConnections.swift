@@ -9,10 +9,16 @@ import CSystem
 ///
 /// All versions, 8.14 to 8.23, reuse a connection that the server has closed. Each request on this connection fails,
 /// until the idle limit of the connection.
+///
+/// They do not report a GOAWAY frame either (RFC 9114 §5.2), so a request that is not idempotent fails if it was sent
+/// before the frame arrived. A connection is therefore left before the number of requests at which nginx sends one.
 // Safety: the system writes to the variables within the call.
 enum QUICConnections {
     /// Whether the installed libcurl supports HTTP/3 and has the defect.
     static let areHidden = Libcurl.hasHTTP3 && Libcurl.version < 0x08_0f_00
+
+    /// The number of requests on one connection; nginx as shipped handles 1,000.
+    static let requestLimit = 900
 
     /// Whether a socket is that of a QUIC connection whose TLS connection is hidden.
     static func isHidden(_ socket: Int32) -> Bool { areHidden && isQUIC(socket) }
@@ -46,6 +52,11 @@ extension IdleConnections {
             return
         }
         connection.isLost = true
+    }
+
+    /// Called when another request is about to be sent on a connection.
+    mutating func endIfSpent(_ connection: Connection) {
+        if connection.requestCount >= QUICConnections.requestLimit { connectionIsLost(connection) }
     }
 
     /// Called when no request uses a connection any more.

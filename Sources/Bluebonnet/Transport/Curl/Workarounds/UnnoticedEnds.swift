@@ -1,12 +1,16 @@
 import CCurl
 
-/// Makes libcurl notice for every stream that their HTTP/2 connection has ended.
+/// Makes libcurl notice for every stream that their connection has ended.
 ///
-/// Before 8.1.0, only one stream fails when the server ends TLS (close_notify, RFC 8446 §6.1) but keeps the TCP
-/// connection open. Nothing more arrives at the socket, so the other streams would wait until their idle limit. The
-/// engine therefore lets libcurl read from such a socket again.
+/// Nothing more arrives at the socket of such a connection, so its streams would wait until their idle limit. The engine
+/// therefore lets libcurl read from the socket again. Not all streams notice an end:
+///
+/// - With HTTP/2 before 8.1.0, only one stream fails when the server ends TLS (close_notify, RFC 8446 §6.1) but keeps
+///   the TCP connection open.
+/// - With HTTP/3, seen with 8.23.0, only the stream fails for which libcurl reads the CONNECTION_CLOSE frame (RFC 9000
+///   §10.2), unless the socket becomes ready again.
 enum UnnoticedEnds {
-    /// Whether the installed libcurl has the defect.
+    /// Whether the installed libcurl has the defect with HTTP/2.
     static let isGuarded = Libcurl.version < 0x08_01_00
 
     /// Whether a code may mean that the connection has ended.
@@ -18,8 +22,8 @@ enum UnnoticedEnds {
 extension Transfer {
     /// Called when a request has failed, or is sent again, perhaps because its connection has ended.
     func noteEnd(of connection: IdleConnections.Connection?, _ code: CURLcode = CURLE_HTTP2) {
-        guard UnnoticedEnds.isGuarded, let connection, connection.version == .multiplexed, let multi,
-            UnnoticedEnds.mayMeanEnd(code)
+        guard let connection, connection.version == .multiplexed, let multi,
+            connection.isLost || UnnoticedEnds.isGuarded && UnnoticedEnds.mayMeanEnd(code)
         else { return }
         turn.endedSockets.append((multi, connection))
     }
