@@ -28,6 +28,8 @@ import Testing
         var counts: [Int: Int] = [:]
         var wrong: [Int] = []
         var lines: [String] = []
+        /// The milliseconds of the slowest request.
+        var slowest = 0
         var code: Int32 = 0
         var errors = ""
     }
@@ -63,6 +65,8 @@ import Testing
             let words = line.split(separator: " ", maxSplits: 2)
             if words[0] == "failed", words.count == 3, let number = Int(words[1]) {
                 result.failed[number] = String(words[2])
+            } else if words[0] == "slowest", let time = words.last.flatMap({ Int($0) }) {
+                result.slowest = time
             } else {
                 result.lines.append(String(line))
             }
@@ -116,6 +120,35 @@ import Testing
     func `nginx ends connections after a number of requests`(_ row: Row) async throws {
         let result = try await send(row.count, row.options, server: row.server)
         expect(result, row.count, failures: !RefusedStreams.areTraced)
+    }
+
+    /// An nginx that supports HTTP/3 comes with the libcurl of another Debian release.
+    private static let nginx = ProcessInfo.processInfo.environment["BLUEBONNET_NGINX"].map { "program=\($0)" }
+
+    /// With OpenSSL's QUIC, requests may wait for the idle limit after many reconnects.
+    private static let http3Rows: [Row] = [
+        (3000, ["workers=50"], []), (200, ["workers=1"], ["requests=20"]),
+        (200, ["workers=20", "cycle=GET"], ["requests=20"]),
+    ].prefix(QUICConnections.areHidden ? 1 : 3).map { $0 }
+
+    @Test(.enabled(if: nginx != nil && Libcurl.hasHTTP3), arguments: http3Rows)
+    func `nginx ends HTTP/3 connections after a number of requests`(_ row: Row) async throws {
+        let server = ["http3=yes", try #require(Self.nginx)] + row.server
+        expect(try await send(row.count, row.options + ["version=http3"], server: server), row.count, failures: false)
+    }
+
+    /// Libcurl does not pass on that nginx has refused the requests, but no request waits for the idle limit.
+    @Test(.enabled(if: nginx != nil && Libcurl.hasHTTP3 && !QUICConnections.areHidden))
+    func `an HTTP/3 connection ends for all of its requests at once`() async throws {
+        let server = ["http3=yes", try #require(Self.nginx), "requests=20"]
+        let result = try await send(2000, ["workers=64", "version=http3"], server: server)
+        let control = try await send(2000, ["workers=64", "version=http2"], server: server)
+        for number in 1...2000 {
+            let isOnce = result.counts[number] == 1
+            #expect(isOnce || result.failed[number] != nil && result.counts[number] == nil, "\(number)")
+        }
+        #expect(!result.failed.isEmpty && result.lines.last == "done \(2000 - result.failed.count)")
+        #expect(result.slowest < 20 * control.slowest, "\(result.slowest) ms, and \(control.slowest) ms over HTTP/2")
     }
 
     private static func get<Value: Decodable & Sendable>(_ path: String, _ port: String) async throws -> Value {

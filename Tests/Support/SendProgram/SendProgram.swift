@@ -8,7 +8,7 @@ import Glibc
 /// requests at once), `cycle` (the methods in turn, as `POST*22,GET*8`), `bytes` (the size of a body), `body` (`data`,
 /// `file`, `stream` or `none`), `version` (`http1`, `http2` or `http3`), `loops`, `events` (`yes` for event sources), and
 /// `reads` (`yes` if another thread waits for a line at standard input). If standard input is a file, it starts at byte
-/// 1,000, and the program prints the position at the end.
+/// 1,000, and the program prints the position at the end. It also prints the milliseconds of the slowest request.
 @main
 enum SendProgram {
     private struct Failure: Error {
@@ -29,11 +29,13 @@ enum SendProgram {
                 group.addTask {
                     var failures: [Failure] = []
                     while let number = await numbers.next() {
+                        let start = ContinuousClock.now
                         do {
                             try await send(number, plan, session)
                         } catch {
                             failures.append(Failure(number: number, text: "\(error)"))
                         }
+                        await numbers.took(ContinuousClock.now - start)
                     }
                     return failures
                 }
@@ -43,6 +45,7 @@ enum SendProgram {
             return all
         }
         await session.shutdown()
+        print("slowest \(await numbers.slowest)")
         for failure in failures { print("failed \(failure.number) \(failure.text)") }
         if isFile { print("position \(lseek(0, 0, SEEK_CUR))") }
         print("done \(plan.count - failures.count)")
@@ -70,10 +73,14 @@ enum SendProgram {
 /// The numbers that are not sent yet.
 private actor Numbers {
     private var rest: Range<Int>
+    /// The milliseconds of the slowest request.
+    private(set) var slowest = 0
 
     init(_ numbers: Range<Int>) { rest = numbers }
 
     func next() -> Int? { rest.popFirst() }
+
+    func took(_ duration: Duration) { slowest = max(slowest, Int(duration / .milliseconds(1))) }
 }
 
 /// The arguments of the program.
