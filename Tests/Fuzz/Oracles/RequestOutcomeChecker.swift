@@ -174,9 +174,9 @@ struct RequestOutcomeChecker {
     /// Whether libcurl cannot tell that the answer is cut short.
     ///
     /// That is so before 8.1.0, where another stream on the connection broke a rule of HTTP/2, and in all versions where
-    /// `RST_STREAM(NO_ERROR)` follows the head; the article "Security and limits" names both.
+    /// `RST_STREAM(NO_ERROR)` ends it; the article "Security and limits" names both.
     private func looksComplete(_ script: Script, _ bytes: [UInt8]) -> Bool {
-        if outcome.bytes.isEmpty, script.label.contains("RST_STREAM 0 ") { return true }
+        if script.label.contains("RST_STREAM 0 "), bytes.starts(with: outcome.bytes) { return true }
         return !context.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
             && bytes.starts(with: outcome.bytes)
     }
