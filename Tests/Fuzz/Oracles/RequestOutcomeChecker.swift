@@ -112,10 +112,10 @@ struct RequestOutcomeChecker {
         if !isRefused, !isRedirected, let index = scripts.firstIndex(where: \.endsSilently), index < scripts.count - 1 {
             fail(.repeated, "it was sent \(scripts.count) times")
         }
-        // Libcurl ends a body that the server has refused.
-        guard plan.kind != .multipart, !isMixed, let response = outcome.response, response.statusCode < 300 else {
-            return
-        }
+        // Libcurl ends a body that the server has refused, or answered with a redirect.
+        guard plan.kind != .multipart, !isMixed, !isRedirected, let response = outcome.response,
+            response.statusCode < 300
+        else { return }
         for size in bodySizes where size != plan.bodySize {
             fail(.repeated, "\(size) of \(plan.bodySize) bytes arrived")
         }
