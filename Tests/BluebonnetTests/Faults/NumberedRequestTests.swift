@@ -123,7 +123,7 @@ import Testing
     }
 
     /// An nginx that supports HTTP/3 comes with the libcurl of another Debian release.
-    private static let nginx = ProcessInfo.processInfo.environment["BLUEBONNET_NGINX"].map { "program=\($0)" }
+    private static let nginx = ProcessInfo.processInfo.environment["BLUEBONNET_NGINX_HTTP3"].map { "program=\($0)" }
 
     /// With OpenSSL's QUIC, requests may wait for the idle limit after many reconnects.
     private static let http3Rows: [Row] = [
