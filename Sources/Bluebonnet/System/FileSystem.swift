@@ -144,7 +144,7 @@ enum FileSystem {
 }
 
 /// The status of a file.
-struct FileStatus: Hashable {
+struct FileStatus {
     var isRegular: Bool
     var isDirectory: Bool
     var size: Int64
@@ -165,6 +165,16 @@ struct FileStatus: Hashable {
         var device: dev_t
         var inode: ino_t
     }
+
+    /// What differs when a file was replaced or written, and not when it was only read.
+    struct Version: Hashable {
+        var identity: Identity
+        var size: Int64
+        var modified: Int64
+        var changed: Int64
+    }
+
+    var version: Version { Version(identity: identity, size: size, modified: modified, changed: changed) }
 
     init(_ status: stat) {
         isRegular = status.st_mode & S_IFMT == S_IFREG

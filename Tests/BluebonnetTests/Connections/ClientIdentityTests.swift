@@ -52,6 +52,27 @@ import Testing
         await session.shutdown()
     }
 
+    /// The server would resume the TLS session of the earlier certificate.
+    @Test func `a replaced certificate is used for new connections`() async throws {
+        let files = try TestCertificates()
+        let directory = try TestDirectory()
+        func install(_ certificate: String, _ key: String) throws {
+            try Self.data(certificate).write(to: directory.url("certificate"), options: .atomic)
+            try Self.data(key).write(to: directory.url("key"), options: .atomic)
+        }
+        try install(files.client, files.clientKey)
+        let session = try Self.session(.pem(file: directory.path("certificate"), keyFile: directory.path("key")))
+        let url = try TestServers.clientCertificates.url("/tls")
+        for _ in 1...2 {
+            #expect(try await session.request(url).serializingString().value.contains(Self.subject))
+            session.renewConnections()
+        }
+        try install(files.stranger, files.strangerKey)
+        let answer = await session.request(url).serializingString().response
+        #expect(answer.response?.statusCode == 400, "\(answer)")
+        await session.shutdown()
+    }
+
     @Test func `a server that does not request a certificate receives no certificate`() async throws {
         let session = try Self.session(try IdentitySource.pemFiles.identity())
         let text = try await session.request(try TestServers.tls1_3.url("/tls")).serializingString().value

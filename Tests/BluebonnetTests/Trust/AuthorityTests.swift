@@ -141,6 +141,25 @@ import Testing
         return code != 18
     }
 
+    /// Reading a file changes the time of its last access, with `relatime` once a day.
+    @Test func `a file that was only read has not changed`() {
+        var status = stat()
+        status.st_mtim.tv_sec = 1
+        let version = FileStatus(status).version
+        status.st_atim.tv_sec = 2
+        #expect(FileStatus(status).version == version)
+        status.st_nlink = 2
+        #expect(FileStatus(status).version == version)
+        let changes: [(inout stat) -> Void] = [
+            { $0.st_mtim.tv_sec += 1 }, { $0.st_ctim.tv_nsec += 1 }, { $0.st_size += 1 }, { $0.st_ino += 1 },
+        ]
+        for change in changes {
+            var other = status
+            change(&other)
+            #expect(FileStatus(other).version != version)
+        }
+    }
+
     @Test func `the system's authorities are read once for all sessions`() throws {
         let stores = try (1...2).map { _ in try AuthorityStore(Authorities(TLS())).store() }
         #expect(stores[0] === stores[1])

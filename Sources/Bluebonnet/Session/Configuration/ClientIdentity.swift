@@ -4,7 +4,8 @@ extension Session.Configuration.TLS {
     /// A client certificate and its private key.
     ///
     /// `TLS.clientIdentities` contains identities for particular hosts. A server that is not listed there receives
-    /// `TLS.clientIdentity` if it requests a client certificate. Files are read when a connection is made. The
+    /// `TLS.clientIdentity` if it requests a client certificate. Files are read when a connection is made. After
+    /// the replacement of a file, TLS sessions from before are not resumed. The
     /// description of an identity contains neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.

@@ -37,7 +37,7 @@ final class Transfer {
         // The fields are read one by one, because the whole buffer would be copied for a method.
         return HTTPResponse(
             url: url, head: head, trailerLines: responseBuffer.trailerLines,
-            keepsCoding: !responseBuffer.decodesContent)
+            keepsCoding: responseBuffer.keepsCoding)
     }
 
     var connection: IdleConnections.Connection?
@@ -557,9 +557,9 @@ extension Transfer {
         let isOwn = unsafe handle == UnsafeMutableRawPointer(easy.pointer)
         if isOwn { handshakes += 1 }
         do throws(RequestError) {
-            let store = try authorities.store()
+            let store = try authorities.store(with: easy.identity?.identity)
             guard easy.authorities == authorities.generation else {
-                // Libcurl began with the settings of earlier authorities, and perhaps with a TLS session from them.
+                // Libcurl began with the settings of earlier files, and perhaps with a TLS session from them.
                 needsResend = true
                 return false
             }

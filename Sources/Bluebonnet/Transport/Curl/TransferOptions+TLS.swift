@@ -31,11 +31,11 @@ extension TransferOptions {
         TransferCallbacks.installContext(on: easy)
     }
 
-    /// Separates connections and TLS sessions from before and after a change of the authorities.
+    /// Separates connections and TLS sessions from before and after a change of the authorities or of an identity.
     ///
-    /// A resumed session and a reused connection do not transmit a certificate, so they rely on the authorities of an
-    /// earlier time. Libcurl reuses them only with the same settings. The path of a directory that does not exist, with
-    /// the number of the change in its name, is such a setting. It has no other effect.
+    /// A resumed session and a reused connection transmit no certificates, so they rely on the authorities and on the
+    /// identity of an earlier time. Libcurl reuses them only with the same settings. The path of a directory that does
+    /// not exist, with the number of the change in its name, is such a setting. It has no other effect.
     private func applyGeneration(of authorities: AuthorityStore, to easy: EasyHandle) {
         easy.authorities = authorities.generation
         guard authorities.generation > 0 else { return }

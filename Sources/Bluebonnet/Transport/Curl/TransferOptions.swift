@@ -54,7 +54,8 @@ final class TransferOptions {
         overrides = configuration.dns.overrideLines
         lookupHost = configuration.dns.httpsServer?.host()?.lowercased()
         redirections = configuration.dns.connectToLines
-        authorities = AuthorityStore(Authorities(configuration.tls))
+        authorities = AuthorityStore(
+            Authorities(configuration.tls), proxyIdentity: configuration.tls.proxyClientIdentity)
         identities = ClientIdentityTable(configuration.tls)
         issue = ConfigurationIssue(in: whole ?? configuration)
     }

@@ -264,31 +264,49 @@ extension TrustStore {
 /// and directories for every connection. The system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
-    private var known: (store: TrustStore, files: [FileStatus?])?
+    /// The identity for proxies.
+    private let proxyIdentity: Session.Configuration.TLS.ClientIdentity?
+    private var known: (store: TrustStore, files: [FileStatus.Version?])?
     /// The store that was returned last.
     private var latest: TrustStore?
-    /// The number of times that the authorities have changed since they were first read.
+    /// The versions of the files of identities that were used.
+    private var identityFiles: [String: FileStatus.Version?] = [:]
+    /// The number of times that the authorities or the file of an identity have changed since they were first read.
     private(set) var generation = 0
 
-    init(_ authorities: Authorities) {
+    init(_ authorities: Authorities, proxyIdentity: Session.Configuration.TLS.ClientIdentity? = nil) {
         self.authorities = authorities
+        self.proxyIdentity = proxyIdentity
     }
 
     /// Returns the store, which is read on first use, and again after a change of a file or a directory.
     ///
+    /// - Parameter identity: The identity for the server of the handshake.
     /// - Throws: A `.trust(.configuration)` error with the path of the unusable file or directory. In this case, all
     ///   servers are refused.
-    func store() throws(RequestError) -> TrustStore {
+    func store(with identity: Session.Configuration.TLS.ClientIdentity? = nil) throws(RequestError) -> TrustStore {
         let store = try current()
-        if let latest, latest !== store { generation += 1 }
+        let isReplaced = latest.map { $0 !== store } ?? false
+        let isIdentityReplaced = noteFiles(of: identity)
+        if noteFiles(of: proxyIdentity) || isIdentityReplaced || isReplaced { generation += 1 }
         latest = store
         return store
+    }
+
+    /// Returns whether a file of an identity has changed since its last use.
+    private func noteFiles(of identity: Session.Configuration.TLS.ClientIdentity?) -> Bool {
+        var hasChanged = false
+        for case .file(let path)? in [identity?.certificate, identity?.key] {
+            let version = FileSystem.status(path, followingLinks: true)?.version
+            if let earlier = identityFiles.updateValue(version, forKey: path), earlier != version { hasChanged = true }
+        }
+        return hasChanged
     }
 
     private func current() throws(RequestError) -> TrustStore {
         if authorities.isSystemOnly { return try SystemAuthorities.store() }
         let files = [authorities.file, authorities.directory].compactMap(\.self).map {
-            FileSystem.status($0, followingLinks: true)
+            FileSystem.status($0, followingLinks: true)?.version
         }
         let systems = authorities.includesSystem ? SystemAuthorities.files : []
         if let known, known.files == files + systems { return known.store }
@@ -303,12 +321,12 @@ final class AuthorityStore {
 ///
 /// All sessions share them, because reading them takes more time than many requests.
 enum SystemAuthorities {
-    private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
+    private static let known = Locked<(store: TrustStore, files: [FileStatus.Version?])?>(nil)
 
     /// The current status of the file and the directory.
-    static var files: [FileStatus?] {
+    static var files: [FileStatus.Version?] {
         [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap(\.self)
-            .map { FileSystem.status($0, followingLinks: true) }
+            .map { FileSystem.status($0, followingLinks: true)?.version }
     }
 
     /// Returns the store, which is read on first use, and again after a change of the file or the directory.
