@@ -142,6 +142,7 @@ final class WebSocketConnection: Sendable {
             switch effect {
             case .endExchange: exchange?.cancel()
             case .readMore: exchange?.receiveMore()
+            case .parseLater: Task { change { $0.parseMore() } }
             case .limitClose: limitClose()
             case .answerPing(let ping, let time): ping.resume(returning: time)
             case .release: break  // Released together with the effects.

@@ -40,7 +40,7 @@ struct WebSocketQueues: ~Copyable {
 
     enum RareEffect {
         case endExchange
-        case readMore
+        case readMore, parseLater
         case limitClose
         case answerPing(Resumption<Duration?>, Duration?)
         /// Holds an exchange that has ended and an earlier error, so that they are released without the lock.
@@ -89,6 +89,18 @@ struct WebSocketQueues: ~Copyable {
     /// Whether messages are dropped, because no loop reads them.
     private var isDiscarding = false
     private var collector: WebSocketMessageCollector
+
+    /// Whether the other received frames are parsed in a task, because there are many.
+    private var isParsingLater = false
+    /// The number of frames that are parsed at once; each takes up to some microseconds of the event loop.
+    private static let framesAtOnce = 512
+    /// The number of pongs in the queue, and of the bytes that are sent when it is empty of them.
+    private var queuedPongs = (count: 0, end: Int64(0))
+    /// A peer that sends more pings before it reads gets no answer to them (RFC 6455 §5.5.3).
+    private static let pongLimit = 64
+    /// The signs of life when a keep-alive ping was last due.
+    private var life = (received: Int64(0), sent: Int64(0), hadQueue: false)
+    private var receivedBytes: Int64 = 0
 
     private var frames = TinyArray<Data>()
     /// Whether a thread passes frames to the exchange.
@@ -172,8 +184,11 @@ struct WebSocketQueues: ~Copyable {
         switch action {
         case .none: break
         case .sendPing(let id): add(control.ping(WebSocketState.payload(ofPing: id)))
-        // A peer that sends pings and does not read gets no more answers.
-        case .sendPong(let payload): if enqueuedBytes - sent < Int64(high) { add(control.pong(payload)) }
+        case .sendPong(let payload):
+            if sent >= queuedPongs.end { queuedPongs.count = 0 }
+            guard queuedPongs.count < Self.pongLimit else { break }
+            add(control.pong(payload))
+            queuedPongs = (queuedPongs.count + 1, enqueuedBytes)
         case .sendClose(let close): add(control.close(close))
         case .answered(let numbers):
             let now = MonotonicClock.now()
@@ -262,8 +277,13 @@ struct WebSocketQueues: ~Copyable {
     /// Called when a keep-alive ping is due; while the own reader pauses the connection or the
     /// request is suspended, no answer can arrive.
     mutating func keepAliveElapsed(isSuspended: Bool) {
-        let isHeld = isPaused || isSuspended
-        if !isHeld, !wasPaused { perform(phase.keepAliveElapsed()) }
+        let isHeld = (isPaused && !isParsingLater) || isSuspended
+        if !isHeld, !wasPaused {
+            // A ping that waits behind a message cannot be answered while the peer takes the message.
+            let isTaking = life.hadQueue && sent > life.sent
+            perform(phase.keepAliveElapsed(isAlive: receivedBytes > life.received || isTaking))
+        }
+        life = (receivedBytes, sent, enqueuedBytes > sent)
         wasPaused = isHeld
     }
 
@@ -277,6 +297,7 @@ struct WebSocketQueues: ~Copyable {
 
     /// Called with bytes of the connection; returns whether more may follow.
     mutating func received(_ bytes: Data) -> Bool {
+        receivedBytes += Int64(bytes.count)
         if isPaused {
             input.append(bytes)
         } else {
@@ -286,8 +307,16 @@ struct WebSocketQueues: ~Copyable {
         return !isPaused
     }
 
+    /// Parses what was received, in a task if there are many frames; the event loop serves other requests meanwhile.
     private mutating func parse() {
+        isParsingLater = false
+        var count = 0
         while receiver != nil {
+            guard count < Self.framesAtOnce else {
+                (isParsingLater, isPaused) = (true, true)
+                return effects.rare.append(.parseLater)
+            }
+            count += 1
             guard let event = receiver?.next() else {
                 guard let bytes = input.popFirst() else { return isPaused = false }
                 receiver?.append(bytes)
@@ -310,6 +339,9 @@ struct WebSocketQueues: ~Copyable {
             return isPaused = true
         }
     }
+
+    /// Called in a task to parse more frames.
+    mutating func parseMore() { if isParsingLater { resumeReading() } }
 
     private mutating func resumeReading() {
         if pieceBytes >= high, !phase.isOpen { discard() }

@@ -58,9 +58,10 @@ public actor WebSocketRequest: Request {
     public struct Configuration: Hashable, Sendable {
         /// The interval between keep-alive pings; `nil`, the default, for no keep-alive pings.
         ///
-        /// If the pong that answers a ping has not arrived when the next ping is due, the request fails with
-        /// `.webSocket(.pingUnanswered)`. The request does not fail in this way while your loop reads the messages too
-        /// slowly, or while the request is suspended.
+        /// If the pong that answers a ping has not arrived when the next ping is due, and nothing else was received
+        /// either, the request fails with `.webSocket(.pingUnanswered)`. While the ping waits behind a message that the
+        /// server takes, the request does not fail. The request does not fail in this way while your loop reads the
+        /// messages too slowly, or while the request is suspended.
         public var pingInterval: Duration?
 
         /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for

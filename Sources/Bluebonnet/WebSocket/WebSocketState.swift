@@ -95,12 +95,14 @@ enum WebSocketState: Equatable {
 
     /// The time between two keep-alive pings has passed.
     ///
-    /// - Parameter limit: The number of unanswered keep-alive pings that end the connection.
+    /// - Parameters:
+    ///   - limit: The number of unanswered keep-alive pings that end the connection.
+    ///   - isAlive: Whether bytes show that the peer is alive. Its pong may be behind a long message.
     /// - Returns: The next action.
-    mutating func keepAliveElapsed(limit: Int = 1) -> Action {
+    mutating func keepAliveElapsed(limit: Int = 1, isAlive: Bool = false) -> Action {
         guard case .open(let pings) = self else { return .none }
         guard pings.unanswered.count(where: \.isKeepAlive) < limit else {
-            return ended(WebSocketClosure(isPingUnanswered: true))
+            return isAlive ? .none : ended(WebSocketClosure(isPingUnanswered: true))
         }
         return pinged(isKeepAlive: true)
     }

@@ -30,6 +30,87 @@ import Testing
         #expect(messages <= 3000)
     }
 
+    /// Each frame takes time of the event loop, however few bytes it has.
+    @Test(arguments: [[0x89, 0], [0x8a, 0], [0x00, 1, 0x61]])
+    func `many small frames are parsed a few at a time`(frame: [UInt8]) {
+        var queues = WebSocketQueues(high: 1 << 30, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver()
+        _ = queues.received(Data([0x01, 1, 0x61]))
+        let isReading = queues.received(Data((0..<8000).flatMap { _ in frame }))
+        #expect(!isReading)
+        var turns = 0
+        while case let effects? = queues.takeEffects() {
+            let isLater = effects.rare.contains { if case .parseLater = $0 { true } else { false } }
+            guard isLater else { break }
+            turns += 1
+            queues.parseMore()
+        }
+        #expect(turns > 10)
+        let isReadingAgain = queues.received(Data([0x89, 0]))
+        #expect(isReadingAgain)
+    }
+
+    /// Before, the frames of the pongs took 96 MB.
+    @Test func `only some pings of a peer that does not read are answered`() {
+        var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver()
+        for _ in 0..<1000 { _ = queues.received(Data([0x89, 0])) }
+        #expect(Self.count(of: queues.takeFrames()) == 64)
+        queues.sent = 64 * 6
+        _ = queues.received(Data([0x89, 0]))
+        #expect(Self.count(of: queues.takeFrames()) == 1)
+    }
+
+    private static func count(of frames: TinyArray<Data>) -> Int {
+        var count = 0
+        frames.forEach { _ in count += 1 }
+        return count
+    }
+
+    // MARK: Signs of life
+
+    @Test func `bytes that arrive are signs of life`() {
+        var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver()
+        queues.keepAliveElapsed(isSuspended: false)
+        // A long message, whose bytes arrive slowly. The pong is behind it.
+        _ = queues.received(Data([0x82, 127, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff]))
+        for _ in 0..<5 {
+            _ = queues.received(Data([0]))
+            queues.keepAliveElapsed(isSuspended: false)
+            #expect(queues.phase.isOpen)
+        }
+        queues.keepAliveElapsed(isSuspended: false)
+        #expect(queues.phase.closure?.isPingUnanswered == true)
+    }
+
+    @Test func `bytes that the peer takes are signs of life while the ping waits behind them`() {
+        var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver()
+        _ = queues.enqueued(Data(count: 10_000), isLast: true)
+        for sent in stride(from: Int64(0), to: 10_000, by: 2_000) {
+            queues.sent = sent
+            queues.keepAliveElapsed(isSuspended: false)
+            #expect(queues.phase.isOpen)
+        }
+        // The ping is sent, and then nothing happens.
+        queues.sent = 10_000 + 14
+        queues.keepAliveElapsed(isSuspended: false)
+        #expect(queues.phase.isOpen)
+        queues.keepAliveElapsed(isSuspended: false)
+        #expect(queues.phase.closure?.isPingUnanswered == true)
+    }
+
+    @Test func `a peer that takes no bytes shows no sign of life`() {
+        var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
+        queues.receiver = WebSocketReceiver()
+        _ = queues.enqueued(Data(count: 10_000), isLast: true)
+        queues.sent = 5_000
+        queues.keepAliveElapsed(isSuspended: false)
+        queues.keepAliveElapsed(isSuspended: false)
+        #expect(queues.phase.closure?.isPingUnanswered == true)
+    }
+
     @Test func `pieces that were read are released`() {
         var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
         queues.receiver = WebSocketReceiver()
