@@ -61,12 +61,16 @@ import Testing
         let directory = try TestDirectory()
         let files = CacheDirectory(directory.path)
         let running = try files.create()
-        try directory.write("partial", to: "incomplete/left")
+        let left = "incomplete/0123456789abc.bluebonnet"
+        let foreign = [
+            "incomplete/mine", "incomplete/0123456789abc", "incomplete/.bluebonnet", "incomplete/a.bluebonnet",
+        ]
+        for name in foreign + [left] { try directory.write("partial", to: name) }
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
         let request = try CacheFixtures.request()
         #expect(store.candidates(for: request.key, url: request.url).isEmpty)
-        while directory.files.contains("incomplete/left") { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(directory.files == [running.name])
+        while directory.files.contains(left) { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(Set(directory.files) == Set(foreign + [running.name]))
         // A new directory of incomplete files is made when the first is gone.
         try FileManager.default.removeItem(at: directory.url("incomplete"))
         #expect(store.store(try CacheFixtures.stored([:]), for: request.key) == true)

@@ -77,7 +77,7 @@ struct CacheDirectory: Sendable {
     /// - Throws: The system's error.
     func create() throws(SystemError) -> PartialEntry {
         while true {
-            let name = FileSystem.path(FileName.token(), in: Self.incomplete)
+            let name = FileSystem.path(FileName.token() + Self.suffix, in: Self.incomplete)
             let file = try creating(name)
             // Another process may already have removed the file, because it was not locked.
             if case .busy = file.lock() { continue }
@@ -122,13 +122,13 @@ struct CacheDirectory: Sendable {
     ///
     /// - Throws: The system's error if the files cannot be listed.
     func removeLeftovers() throws(SystemError) {
-        for name in try FileSystem.names(in: place(of: Self.incomplete)) {
+        for name in try FileSystem.names(in: place(of: Self.incomplete)) where Self.isIncomplete(name) {
             removeLeftover(FileSystem.path(name, in: Self.incomplete))
         }
     }
 
     private func removeLeftover(_ name: String) {
-        guard let file = try? OpenFile.writing(place(of: name)) else { return }
+        guard let file = try? OpenFile.writing(place(of: name)), (try? file.status().isOwn) == true else { return }
         switch file.lock() {
         case .taken: FileSystem.remove(place(of: name))
         case .busy: break
@@ -144,6 +144,15 @@ struct CacheDirectory: Sendable {
 
     /// The subdirectory of the files that are being written.
     private static let incomplete = "incomplete"
+    /// The end of the names of such files; files of others are never removed.
+    private static let suffix = ".bluebonnet"
+
+    private static func isIncomplete(_ name: String) -> Bool {
+        let token = name.utf8.dropLast(suffix.utf8.count)
+        return name.hasSuffix(suffix) && token.count == FileName.token().utf8.count
+            && token.allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 26 }
+    }
+
     /// The age in seconds from which an incomplete file is removed if the file system has no locks.
     private static let staleAge = 3600.0
 
