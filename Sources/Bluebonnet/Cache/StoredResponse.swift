@@ -56,6 +56,7 @@ final class StoredResponse: Sendable {
     /// Whether a request has the same values in the fields that select the response (RFC 9111 §4.1).
     func matches(_ request: CacheRequest) -> Bool {
         request.selects(by: varyFields) && request.selector(for: varyFields) == selector
+            && request.hasUsualCodings(response.headers)
     }
 
     var entityTag: String? { response.headers.values(for: "ETag").first }

@@ -52,6 +52,7 @@ struct FileDownload {
             sink?.checksum = checksum
         }
         for field in sink?.fields(for: request) ?? [:] { request.headers.update(field) }
+        request.keepsUnacceptedCodings = true
     }
 
     func headReceived(_ response: HTTPResponse) -> DownloadSink.HeadAction { sink?.headReceived(response) ?? .write }

@@ -190,6 +190,7 @@ struct ParallelDownload: Sendable {
         // The streams of an HTTP/2 connection would share one connection.
         request.httpVersion = .http1_1
         request.headers.update(name: "Accept-Encoding", value: "identity")
+        request.keepsUnacceptedCodings = true
         for name in ["Range", "If-Range"] { request.headers[name] = fields[name] ?? nil }
         let task = session.streamRequest(request, interceptor: interceptor).validate(statusCode: [200, 206, 416])
             .streamTask()

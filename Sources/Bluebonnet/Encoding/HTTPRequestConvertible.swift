@@ -38,11 +38,14 @@ public protocol URLConvertible: Sendable {
 extension String: URLConvertible {
     /// Parses the text as a URL.
     ///
+    /// Spaces and other characters that are invalid in a URL are percent-encoded. Existing escapes such as `%2B` do not
+    /// change. White space and line breaks at both ends are removed, and so are the segments `.` and `..`.
+    ///
     /// - Returns: The parsed URL.
     /// - Throws: A ``RequestError`` with `.invalidURL` if the text is not a URL. The error contains the text without
     ///   secrets.
     public func asURL() throws(RequestError) -> URL {
-        guard let url = URL(string: self) else {
+        guard let url = URLText.url(self) else {
             throw RequestError.invalidURL(redactedURL(self), detail: isEmpty ? "the text is empty" : nil)
         }
         return url

@@ -70,6 +70,8 @@ public struct RequestError: Error, Sendable {
         var url: String?
         var attempts = 0
         var response: HTTPResponse?
+        /// The status code of the response that was received, whether or not it caused the failure.
+        var receivedStatusCode: Int?
         var body: Data?
         var resumeData: Data?
         var wasTriedByTransport = false
@@ -129,6 +131,12 @@ public struct RequestError: Error, Sendable {
             storage.response = response
             storage.body = body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 }
         }
+    }
+
+    /// Returns the error with the status code of the response that was received, if there was one.
+    func after(_ response: HTTPResponse?) -> RequestError {
+        guard let response, storage.receivedStatusCode == nil else { return self }
+        return with { $0.receivedStatusCode = response.statusCode }
     }
 
     /// Returns the error with the data for resuming the download.
@@ -200,10 +208,17 @@ public struct RequestError: Error, Sendable {
     /// Whether the server was not trusted, or TLS could not be set up.
     public var isTrustFailure: Bool { if case .trust = kind { true } else { false } }
 
-    /// The status code that a validator or an event source refused; `nil` for all other failures.
-    public var statusCode: Int? {
+    /// The status code of the response to the failed request; `nil` if none was received.
+    ///
+    /// The response need not be the cause: the value is also set if a body was not decoded, or ended too early.
+    public var statusCode: Int? { refusedStatusCode ?? response?.statusCode ?? storage.receivedStatusCode }
+
+    /// The status code that a validator or an event source refused, which the text of the kind contains.
+    private var refusedStatusCode: Int? {
         switch kind {
-        case .validation(.unacceptableStatusCode(let code)), .eventSource(.unacceptableStatusCode(let code)): code
+        case .validation(.unacceptableStatusCode(let code)), .eventSource(.unacceptableStatusCode(let code)),
+            .webSocket(.handshake(.unacceptableStatusCode(let code))):
+            code
         default: nil
         }
     }
@@ -216,6 +231,7 @@ extension RequestError: SecretKeeping {
         // The detail may contain text of the server.
         if let detail { text += " (\(detail.onOneLine))" }
         if let underlying { text += ": \(Self.text(of: underlying))" }
+        if refusedStatusCode == nil, !isCancellation, let statusCode { text += ", status \(statusCode)" }
         if let url {
             // A method that is not a token may contain a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }

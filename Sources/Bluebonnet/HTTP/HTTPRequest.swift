@@ -126,6 +126,19 @@ public struct HTTPRequest: Sendable {
         set { parts.omitsSessionSecrets = newValue }
     }
 
+    /// Whether the body of the response keeps its content codings if the request did not accept all of them.
+    ///
+    /// A file then has the bytes that were published, whatever the server says about them.
+    package var keepsUnacceptedCodings: Bool {
+        get { parts.keepsUnacceptedCodings }
+        set { parts.keepsUnacceptedCodings = newValue }
+    }
+
+    /// Which content codings of the response's body are removed in a session that decodes bodies.
+    var removedCodings: RemovedCodings {
+        keepsUnacceptedCodings ? .accepted(headers["Accept-Encoding"]) : .all
+    }
+
     /// The number that an ``AuthenticationInterceptor`` gave this request when it added a credential.
     ///
     /// The numbers increase across all interceptors of the process. They show whether the interceptor has replaced its
@@ -182,6 +195,7 @@ public struct HTTPRequest: Sendable {
         var priority: HTTPPriority?
         var cachePolicy: CachePolicy?
         var omitsSessionSecrets = false
+        var keepsUnacceptedCodings = false
         var credentialVersion: UInt64?
         var firstPartyURL: URL?
         var speedLimits: SpeedLimits?

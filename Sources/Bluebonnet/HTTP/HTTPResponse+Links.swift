@@ -55,7 +55,7 @@ extension HTTPResponse {
             }
             let relations = parameters.removeValue(forKey: "rel")?.lowercased().split(separator: " ").map(String.init)
             if let relations, !relations.isEmpty, parameters["anchor"] == nil,
-                let url = target.isEmpty ? base : URL(string: target, relativeTo: base)?.absoluteURL
+                let url = target.isEmpty ? base : URLText.url(target, relativeTo: base)
             {
                 links.append(Link(target: url, relations: relations, parameters: parameters))
             }

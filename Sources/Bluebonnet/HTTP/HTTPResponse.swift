@@ -94,6 +94,16 @@ public struct HTTPResponse: Sendable {
     /// ``Session/Configuration/decodesContent`` is `false`, the size is the size of the encoded body.
     public var expectedContentLength: Int64? { answer.keepsCoding ? head.statedLength : head.contentLength }
 
+    /// The content codings that the body still has, in lower case, in the order in which they were applied.
+    ///
+    /// The array is empty if the body has no codings or was decoded. An unknown coding, such as `aws-chunked`, and the
+    /// codings before it in `Content-Encoding` are not removed, and neither are codings that a download did not accept.
+    /// If ``Session/Configuration/decodesContent`` is `false`, no coding is removed.
+    public var remainingContentCodings: [String] {
+        guard let value = head.value(for: "Content-Encoding") else { return [] }
+        return answer.keepsCoding ? ContentCoding.names(value) : ContentCoding.kept(value)
+    }
+
     /// The header fields that followed the body (RFC 9110 §6.5), in the order received; empty if there were none.
     ///
     /// The trailers are known when the response is complete. ``SerializedResponse/response`` contains the trailers.

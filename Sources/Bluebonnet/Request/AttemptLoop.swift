@@ -134,8 +134,16 @@ struct AttemptLoop: ~Copyable {
             let adapted = try await core.interruptible { [core] () async throws(RequestError) in
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
-                var adapted = adapters.isEmpty ? request : try await chain.adapt(request, using: state)
-                if adapted.omitsSessionSecrets { adapted.leaveOrigin() }
+                var adapted = request
+                if request.omitsSessionSecrets, !request.isRedirect {
+                    let ownChain = AdapterChain(adapters: AdapterChain.parts(of: interceptors))
+                    adapted = try await AdapterChain(adapters: core.context.adapters).adapt(request, using: state)
+                    adapted.removeSecrets(addedTo: request)
+                    adapted = try await ownChain.adapt(adapted, using: state)
+                } else if !adapters.isEmpty {
+                    adapted = try await chain.adapt(request, using: state)
+                    if adapted.omitsSessionSecrets { adapted.leaveOrigin() }
+                }
                 // An unchanged request was already validated when it was created.
                 if !adapted.isIdentical(to: request) {
                     try adapted.validate()

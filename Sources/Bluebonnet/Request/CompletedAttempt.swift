@@ -22,7 +22,7 @@ final class CompletedAttempt: Sendable {
     ) {
         self.request = request
         self.outcome = outcome
-        self.error = error
+        self.error = error?.after(outcome?.response)
         self.attempts = attempts
         self.fileURL = fileURL
         self.resumeData = resumeData

@@ -186,7 +186,7 @@ final class SerializationSlot: Sendable {
     ) {
         let answer = SerializationResult(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
-            result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
+            result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts).after(attempt.response) })
         // If the serializer continued after the request was cancelled, its result is ignored.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
     }

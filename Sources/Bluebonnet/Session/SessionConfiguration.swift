@@ -12,6 +12,10 @@ extension Session {
         /// URL is not an `http` or `https` URL, requests with relative URLs fail with
         /// `.invalidRequest(.configuration)`. Request modifiers and parameter encoders receive the relative URL, and
         /// adapters receive the absolute URL.
+        ///
+        /// The secrets of the session belong to the origin of the base URL. A request for another origin omits the
+        /// fields with secrets, such as `Authorization`, that are in ``headers`` or that the session's interceptor
+        /// adds. The fields of the request and of its own interceptor are sent.
         public var baseURL: URL? {
             get { urlDefaults.baseURL }
             set { urlDefaults.baseURL = newValue }

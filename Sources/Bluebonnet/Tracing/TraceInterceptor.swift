@@ -106,7 +106,13 @@ private struct TracingTransport: WrappingTransport {
         }
         let span = tracing.begin(request, parent)
         var traced = request
-        if tracing.sendsFields(request) { for field in span.context.headers { traced.headers.update(field) } }
+        // The state may contain identifiers of the session's own services.
+        let isOther = request.omitsSessionSecrets
+        if tracing.sendsFields(request) {
+            for field in span.context.headers where !isOther || !field.name.isSameIgnoringCase(as: "tracestate") {
+                traced.headers.update(field)
+            }
+        }
         let ending = FilteringObserver(observer) { event in
             if case .outcome(let outcome) = event { span.end(outcome) }
             return true

@@ -190,6 +190,21 @@ extension CacheExchangeTests {
         #expect(scene.transport.requestCount == 2)
     }
 
+    /// A `Host` field of the request's own names another resource, and other fields than `Authorization` name users.
+    @Test(arguments: ["X-Api-Key", "X-Auth-Token", "Ocp-Apim-Subscription-Key", "Host"], [false, true])
+    func `a response to one value of a field is not used for another`(name: String, isPublic: Bool) async throws {
+        let scene = CacheTestSession { request in
+            .response(
+                status: 200, headers: ["Cache-Control": isPublic ? "public, max-age=60" : "max-age=60"],
+                text: request.headers[name] ?? "none")
+        }
+        for value in ["a", "b", "a"] {
+            let text = await scene.answer(headers: [name: value]).text
+            #expect(text == (isPublic && name != "Host" ? "a" : value))
+        }
+        #expect(scene.transport.requestCount == (isPublic && name != "Host" ? 1 : 2))
+    }
+
     @Test func `a conditional request of the user is sent, and its 304 is the response`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")

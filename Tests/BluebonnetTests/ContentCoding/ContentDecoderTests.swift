@@ -72,7 +72,6 @@ import Testing
     }
 
     @Test(arguments: [
-        ("nonsense", "not known"), ("gzip, compress", "not known"), ("exi", "not known"), ("chunked", "not known"),
         ("gzip,gzip,gzip,gzip,gzip,gzip", "more than 5"), (String(repeating: "br,", count: 50_000), "more than 5"),
     ])
     func `an undecodable body is detected at the first byte`(_ codings: String, message: String) {
@@ -82,6 +81,29 @@ import Testing
             return
         }
         #expect(said.contains(message))
+    }
+
+    @Test(
+        arguments: [
+            ("nonsense", [], ["nonsense"]), ("gzip, compress", [], ["gzip", "compress"]),
+            ("X-GZIP , identity,", [.gzip], []),
+            ("compress, gzip, deflate", [.gzip, .deflate], ["compress"]), ("", [], []), ("none, UTF-8", [], ["utf-8"]),
+        ] as [(String, [ContentCoding], [String])])
+    func `codings above an unknown one are removed`(_ value: String, removed: [ContentCoding], kept: [String]) {
+        #expect(ContentCoding.removable(value) == removed)
+        #expect(ContentCoding.kept(value) == kept)
+    }
+
+    @Test(
+        arguments: [
+            ("identity", "gzip", false), (nil, "gzip", false), ("gzip", "x-gzip", true), ("x-gzip", "GZIP", true),
+            ("gzip;q=0", "gzip", false), ("gzip; q=0.0, br", "gzip", false), ("*", "gzip", true),
+            ("br, gzip", "gzip, br", true),
+            ("gzip", "gzip, br", false), ("identity", "identity", true), ("identity", "UTF-8", false),
+            ("gzip;q=0.5", "gzip", true),
+        ] as [(String?, String, Bool)])
+    func `a field accepts codings`(_ field: String?, _ codings: String, isAccepted: Bool) {
+        #expect(ContentCoding.accepts(field, codings) == isAccepted)
     }
 
     @Test func `a zstd window of more than 8 MiB is refused`() {
@@ -97,7 +119,7 @@ import Testing
     @Test(arguments: CompressibleBody.codings)
     func `each step is small for any amount of output`(_ coding: String) throws {
         let coded = try CompressibleBody.coded(coding)
-        let decoder = ContentDecoder(ContentCoding.list(coding))
+        let decoder = ContentDecoder(ContentCoding.removable(coding))
         var (count, turns, allowance) = (0, 0, 1 << 20)
         unsafe coded.withUnsafeBytes { bytes in
             var input = unsafe bytes
@@ -156,7 +178,7 @@ import Testing
 
     /// Decodes bytes that come in pieces; where others have their turns, what is left is kept as the engine does.
     static func decode(_ bytes: [UInt8], _ codings: String, by size: Int, allowance: Int = .max) -> Outcome {
-        let list = ContentCoding.list(codings)
+        let list = ContentCoding.removable(codings)
         guard !list.isEmpty else { return .whole(bytes) }
         let decoder = ContentDecoder(list)
         var output: [UInt8] = []

@@ -54,16 +54,75 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test(arguments: ["nonsense", "exi", "gzip, nonsense", "identity2", "chunked"])
-    func `an unrequested coding`(_ coding: String) async throws {
+    /// Servers name character sets, formats and their own framing in this field.
+    @Test(arguments: [
+        "UTF-8", "aws-chunked", "binary", "8bit", "null", "nonsense", "exi", "identity2", "chunked", "base64, UTF-8",
+    ])
+    func `a body with an unknown coding is delivered as it is`(_ coding: String) async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("text", headers: ["Content-Encoding": coding]))
         }
         let session = TestHarness.session()
-        try await TestHarness.expect(
-            session.request(server.url("/a")).serializingString(), in: session,
-            failsWith: .invalidResponse(.undecodableContent),
-            saying: "the body does not decode as its Content-Encoding says")
+        let names = coding.lowercased().split(separator: ",").map { String($0.trimmed) }
+        let answer = await session.request(server.url("/a")).serializingString().response
+        #expect(answer.value == "text" && answer.response?.remainingContentCodings == names, "\(answer)")
+        #expect(answer.response?.expectedContentLength == 4)
+        let stream = session.streamRequest(server.url("/a")).streamTask().bytes
+        #expect(await StreamFixture.body(stream).0.count == 4)
+        let directory = try TestDirectory()
+        let file = directory.url("file")
+        let download = await session.download(server.url("/a"), to: .file(file, options: .removePreviousFile))
+            .serializingURL().response
+        #expect(download.error == nil && directory.text("file") == "text", "\(download)")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `codings above an unknown one are removed`() async throws {
+        let gzip = Data(try #require(Self.compressed["gzip"]))
+        let server = try await LocalServer { router in
+            router.get("/above", .data(gzip, headers: ["Content-Encoding": "nonsense, gzip"]))
+            router.get("/below", .data(gzip, headers: ["Content-Encoding": "gzip, nonsense"]))
+        }
+        let session = TestHarness.session()
+        let above = await session.request(server.url("/above")).serializingString().response
+        #expect(above.value == "hello hello hello hello\n")
+        #expect(above.response?.remainingContentCodings == ["nonsense"])
+        let below = await session.request(server.url("/below")).serializingData().response
+        #expect(below.value == gzip && below.response?.remainingContentCodings == ["gzip", "nonsense"])
+        try await TestHarness.end(session, server)
+    }
+
+    /// Mirrors serve `.tar.gz` files so.
+    @Test(arguments: [nil, "gzip;q=0, br", "gzip"], [false, true])
+    func `a download decodes only what it accepts`(_ accepted: String?, isCached: Bool) async throws {
+        let gzip = Data(try #require(Self.compressed["gzip"]))
+        let server = try await LocalServer { router in
+            router.get(
+                "/a.tar.gz",
+                .data(
+                    gzip,
+                    headers: [
+                        "Content-Type": "application/x-gzip", "Content-Encoding": "x-gzip",
+                        "Cache-Control": "max-age=60",
+                    ]))
+        }
+        let session = TestHarness.session { if isCached { $0.cache = ResponseCache() } }
+        let directory = try TestDirectory()
+        let url = server.url("/a.tar.gz")
+        let whole = "hello hello hello hello\n"
+        // The cache does not mix the two forms.
+        for round in 1...2 {
+            let file = directory.url("file\(round)")
+            let headers: HTTPHeaders? = accepted.map { ["Accept-Encoding": $0] }
+            let download = await session.download(
+                url, headers: headers, to: .file(file, options: .removePreviousFile)
+            ).serializingURL().response
+            #expect(download.error == nil, "\(download)")
+            let isDecoded = accepted == "gzip"
+            #expect(try Data(contentsOf: file) == (isDecoded ? Data(whole.utf8) : gzip), "\(round)")
+            #expect(download.response?.remainingContentCodings == (isDecoded ? [] : ["x-gzip"]))
+            #expect(try await session.request(url).serializingString().value == whole, "\(round)")
+        }
         try await TestHarness.end(session, server)
     }
 

@@ -55,6 +55,37 @@ import Testing
         await session.shutdown()
     }
 
+    private struct Token: RequestInterceptor {
+        let value: String
+
+        func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+            var request = request
+            request.headers.update(name: "X-\(value)-Token", value: value)
+            return request
+        }
+    }
+
+    /// The secrets of a session with a base URL are for its origin; those of the request are for its URL.
+    @Test(arguments: ["/", "//localhost:PORT/", "http://localhost:PORT/"])
+    func `the session's secrets are sent to the origin of the base URL only`(_ text: String) async throws {
+        let server = try await LocalServer {
+            $0.fallback { .text($0.headers.map(\.name).sorted().joined(separator: " ")) }
+        }
+        var configuration = Session.Configuration()
+        configuration.baseURL = server.url("/v1/")
+        configuration.headers = ["Authorization": "Bearer a", "X-Name": "b", "X-Api-Key": "c"]
+        let session = Session(configuration: configuration, interceptor: Token(value: "session"))
+        let url = text.replacing("PORT", with: "\(server.port)")
+        let names = try await session.request(url, headers: ["X-Own-Key": "d"], interceptor: Token(value: "own"))
+            .serializingString().value.split(separator: " ").map { $0.lowercased() }
+        let isBase = text == "/"
+        for name in ["authorization", "x-api-key", "x-session-token"] {
+            #expect(names.contains(name) == isBase, "\(name)")
+        }
+        for name in ["x-name", "x-own-key", "x-own-token"] { #expect(names.contains(name), "\(name)") }
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a description contains no secret`() {
         var configuration = Session.Configuration()
         configuration.baseURL = URL(string: "https://me:secret@api.test/")

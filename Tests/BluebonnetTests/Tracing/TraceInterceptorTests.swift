@@ -67,6 +67,26 @@ import Testing
         await session.shutdown()
     }
 
+    /// The state may name the session's own services.
+    @Test func `the state of the trace is not sent to another origin`() async throws {
+        let other = try await LocalServer { $0.fallback(.text("tea")) }
+        let server = try await LocalServer { router in
+            router.get("/own", .redirect(to: "/from"))
+            router.get("/from", .redirect(to: "http://localhost:\(other.port)/to"))
+        }
+        let session = Session(interceptor: TraceInterceptor())
+        var parent = TraceContext.newTrace().child()
+        parent.state = TraceState(["vendor=secret"])
+        let answer = try await TraceContext.$current.withValue(parent) {
+            try await session.request(server.url("/own")).serializingString().value
+        }
+        #expect(answer == "tea")
+        #expect(server.requests.map { $0.headers["tracestate"] } == ["vendor=secret", "vendor=secret"])
+        #expect(other.requests.map { $0.headers["tracestate"] } == [nil])
+        #expect(other.requests.map { Self.trace(of: $0)?.traceID } == [parent.traceID])
+        await session.shutdown()
+    }
+
     /// The request ends before a task awaits it, so the redirect is followed in a task that the transport causes.
     @Test func `a redirect belongs to the trace even if no task awaits the request`() async throws {
         let server = try await LocalServer { router in

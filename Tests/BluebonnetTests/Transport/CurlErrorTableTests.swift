@@ -106,6 +106,10 @@ import Testing
             context: { $0.message = "error:0A000418:SSL routines::tlsv1 alert unknown ca" },
             kind: .trust(.clientCertificateRefused)),
         Row(
+            code: CURLE_PEER_FAILED_VERIFICATION,
+            context: { $0.message = "error:0A000415:SSL routines::sslv3 alert certificate expired" },
+            kind: .trust(.clientCertificateRefused)),
+        Row(
             code: CURLE_SSL_CONNECT_ERROR,
             context: { $0.message = "error:0A000410:SSL routines::sslv3 alert handshake failure" },
             kind: .trust(.handshake)),

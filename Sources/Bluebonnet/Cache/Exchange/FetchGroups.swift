@@ -98,6 +98,6 @@ struct EqualRequest: Hashable, Sendable {
         proxy = request.proxy
         version = request.httpVersion
         priority = request.priority
-        flags = [request.handlesCookies, request.omitsSessionSecrets]
+        flags = [request.handlesCookies, request.omitsSessionSecrets, request.keepsUnacceptedCodings]
     }
 }

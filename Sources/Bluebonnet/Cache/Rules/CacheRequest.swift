@@ -18,11 +18,14 @@ struct CacheRequest: Sendable {
     private let defaults: HTTPHeaders
     /// The user of the request, in case the `Authorization` field is missing.
     private let identity: String?
+    /// The `Host` field of the request, and its other fields with secrets than `Authorization` and `Cookie`.
+    private let personal: (host: String?, secrets: String)
     /// Whether libcurl may add cookies that are not in the request's header fields.
     private let hasHiddenCookies: Bool
     /// The session's settings that determine the resource of the URL and the coding of its body.
     private let view: String
     let keepsCoding: Bool
+    private let removedCodings: RemovedCodings
 
     /// Collects the properties of a request, including the fields that the session adds.
     init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
@@ -42,9 +45,12 @@ struct CacheRequest: Sendable {
         identity =
             request.credential.map { "credential \($0.username.utf8.count) \($0.username)\($0.password)" }
             ?? request.url.userInfo
+        let hasDefaultSecrets = defaults.count != settings.openHeaders.count
+        personal = Self.personal(fields, defaults, secretsOf: hasDefaultSecrets ? [fields, defaults] : [fields])
         hasHiddenCookies = request.handlesCookies && settings.hasCookies
         view = settings.view
         keepsCoding = settings.keepsCoding
+        removedCodings = request.removedCodings
         var control = CacheControl(Self.value("Cache-Control", fields, defaults))
         if control == CacheControl(), !fields.contains("Cache-Control"),
             Self.value("Pragma", fields, defaults)?.lowercased().contains("no-cache") == true
@@ -69,6 +75,14 @@ struct CacheRequest: Sendable {
 
     /// Whether the request must not use the network.
     var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
+
+    /// Whether the body of a response has the codings that it has for other requests.
+    ///
+    /// A body with the codings that a download did not accept is neither stored nor used.
+    func hasUsualCodings(_ headers: HTTPHeaders) -> Bool {
+        keepsCoding || removedCodings == .all
+            || headers.value(for: "Content-Encoding").map(removedCodings.removes) ?? true
+    }
 
     /// Whether a stored response may be used or validated for the request.
     var mayBeAnswered: Bool {
@@ -108,7 +122,31 @@ struct CacheRequest: Sendable {
             }
             text += "\u{0}"
         }
+        if let host = personal.host {
+            hasValues = true
+            text += "host\u{0}=\(host)\u{0}"
+        }
+        if !varyFields.isPublic, !personal.secrets.isEmpty {
+            hasValues = true
+            text += personal.secrets
+        }
         return hasValues ? Digest.sha256(of: Data(text.utf8)) : Data(text.utf8)
+    }
+
+    /// Returns the fields that select a response although no response names them.
+    ///
+    /// With its own `Host` field, a request has another resource than its URL. A response to a key or a token may be
+    /// for one user, like a response to `Authorization`.
+    private static func personal(
+        _ fields: HTTPHeaders, _ defaults: HTTPHeaders, secretsOf lists: [HTTPHeaders]
+    ) -> (host: String?, secrets: String) {
+        var secrets: Set<String> = []
+        for field in lists.joined() where HTTPHeader.isSensitive(name: field.name) {
+            let name = field.name.lowercased()
+            guard name != "authorization", name != "cookie" else { continue }
+            secrets.insert("\(name)\u{0}=\(value(name, fields, defaults) ?? "")\u{0}")
+        }
+        return (value("Host", fields, defaults), secrets.sorted().joined())
     }
 
     private static func value(_ name: String, _ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> String? {
@@ -173,10 +211,13 @@ struct VaryFields: Equatable, Sendable {
     let names: [String]
     /// Whether the `Vary` field contains `Cookie`.
     let variesByCookie: Bool
+    /// Whether the response is for all users, whatever secrets their requests have.
+    let isPublic: Bool
 
     /// Parses a response's `Vary` field; returns `nil` if it contains `*`, because no request can match.
     ///
-    /// Unless the response is `public`, the names include `Authorization` and `Cookie`. A response for one user must
+    /// Unless the response is `public`, the names include `Authorization` and `Cookie`, and the request's other fields
+    /// with secrets select a response, too. A response for one user must
     /// not be used for another user, and servers often omit these names.
     init?(_ headers: HTTPHeaders, _ control: CacheControl) {
         var names = Set(
@@ -184,7 +225,8 @@ struct VaryFields: Equatable, Sendable {
         names.remove("")
         guard !names.contains("*") else { return nil }
         variesByCookie = names.contains("cookie")
-        if !control.isPublic { names.formUnion(["authorization", "cookie"]) }
+        isPublic = control.isPublic
+        if !isPublic { names.formUnion(["authorization", "cookie"]) }
         self.names = names.sorted()
     }
 }

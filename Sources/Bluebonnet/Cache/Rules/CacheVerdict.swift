@@ -102,7 +102,7 @@ enum Storability {
     ///   - request: The properties of the request.
     /// - Returns: Whether the response may be stored.
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
-        guard !request.control.noStore, !request.hasUnusualRange else { return false }
+        guard !request.control.noStore, !request.hasUnusualRange, request.hasUsualCodings(headers) else { return false }
         let control = CacheControl(headers.value(for: "Cache-Control"))
         let isExplicit = control.maxAge != nil || headers.contains("Expires")
         switch (request.method, statusCode) {

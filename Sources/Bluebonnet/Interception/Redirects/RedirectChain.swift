@@ -191,6 +191,16 @@ extension HTTPRequest {
         omitsSessionSecrets = true
     }
 
+    /// Removes the fields with secrets and the credential that another request does not have.
+    mutating func removeSecrets(addedTo original: HTTPRequest) {
+        headers = HTTPHeaders(
+            headers.filter { field in
+                !HTTPHeader.isSensitive(name: field.name)
+                    || original.headers.values(for: field.name).contains(field.value)
+            })
+        credential = original.credential
+    }
+
     /// Whether a field of this name is only for the origin for which it was set.
     static func belongsToOrigin(_ name: String) -> Bool {
         HTTPHeader.isSensitive(name: name) || name.isSameIgnoringCase(as: "Host")

@@ -25,7 +25,7 @@ struct RedirectLocation {
     ///   - isWebSocket: Whether the request asks for a WebSocket, so that `ws` and `wss` stand for `http` and `https`.
     /// - Returns: The target.
     static func read(_ values: [String], of base: URL, isWebSocket: Bool = false) -> ParsedLocation {
-        let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
+        let values = values.map { URLText.stripped($0.utf8) }.filter { !$0.isEmpty }
         guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {
             return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
@@ -57,14 +57,6 @@ struct RedirectLocation {
         path = rest.isEmpty ? [0x2f] : rest
     }
 
-    /// Removes control characters and spaces at both ends, and tabs everywhere.
-    private static func stripped(_ value: some Sequence<UInt8>) -> [UInt8] {
-        var bytes = value.filter { $0 != 0x09 }[...]
-        while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
-        while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }
-        return Array(bytes)
-    }
-
     private func resolve(_ value: [UInt8]) -> URL? {
         var rest = value[...]
         let fragment = rest.takeSuffix(after: 0x23)
@@ -73,12 +65,12 @@ struct RedirectLocation {
         guard var target = target(rest, hasQuery: query != nil) else { return nil }
         if let query {
             target.append(0x3f)
-            target += Self.encoded(query)
+            target += URLText.encoded(query)
         }
         // RFC 9110 §10.2.2: if the location has no fragment, it inherits the fragment of the request.
         if let fragment = fragment ?? self.fragment {
             target.append(0x23)
-            target += Self.encoded(fragment)
+            target += URLText.encoded(fragment)
         }
         guard let url = URL(string: String(decoding: target, as: UTF8.self)) else { return nil }
         return (try? url.checkRequestable()) == nil ? nil : url
@@ -104,15 +96,15 @@ struct RedirectLocation {
             guard !hasQuery, let query else { return Array(origin + path) }
             return origin + path + [0x3f] + query
         }
-        if rest.first == 0x2f { return origin + Self.withoutDots(Self.encoded(rest)) }
+        if rest.first == 0x2f { return origin + URLText.withoutDots(URLText.encoded(rest)) }
         let folder = path.lastIndex(of: 0x2f).map { path[...$0] } ?? [0x2f]
-        return origin + Self.withoutDots(Array(folder) + Self.encoded(rest))
+        return origin + URLText.withoutDots(Array(folder) + URLText.encoded(rest))
     }
 
     private func absolute(_ scheme: [UInt8], _ rest: ArraySlice<UInt8>) -> [UInt8]? {
         let end = rest.firstIndex(of: 0x2f) ?? rest.endIndex
-        guard let authority = Self.authority(rest[..<end]) else { return nil }
-        let path = rest[end...].isEmpty ? [0x2f] : Self.withoutDots(Self.encoded(rest[end...]))
+        guard let authority = URLText.authority(rest[..<end]) else { return nil }
+        let path = rest[end...].isEmpty ? [0x2f] : URLText.withoutDots(URLText.encoded(rest[end...]))
         return scheme + Array("://".utf8) + authority + path
     }
 
@@ -125,59 +117,5 @@ struct RedirectLocation {
             !FieldSyntax.isAlphanumeric($0) && $0 != 0x2b && $0 != 0x2d && $0 != 0x2e
         }
         return end.flatMap { text[$0] == 0x3a ? $0 : nil }
-    }
-
-    /// Percent-encodes invalid characters in the user info, host and port.
-    ///
-    /// Returns `nil` if there is no host.
-    private static func authority(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        guard let sign = text.lastIndex(of: 0x40) else { return text.isEmpty ? nil : host(text) }
-        // An @ in a password is common, but invalid.
-        let userInfo = encoded(text[..<sign]).flatMap { $0 == 0x40 ? Array("%40".utf8) : [$0] }
-        guard text.index(after: sign) < text.endIndex else { return nil }
-        return userInfo + [0x40] + host(text[(sign + 1)...])
-    }
-
-    private static func host(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        text.first == 0x5b ? Array(text) : encoded(text)
-    }
-
-    /// Percent-encodes the bytes that are invalid anywhere in a URL, and percent signs that do not begin an escape.
-    private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(text.count)
-        for (index, byte) in zip(text.indices, text) {
-            let isBare = byte == 0x25 && PercentEncoding.decode(text[index...].prefix(3)) == nil
-            if isBare || !isAllowed(byte) { PercentEncoding.append(byte, to: &result) } else { result.append(byte) }
-        }
-        return result
-    }
-
-    /// Whether a byte may be in the path, the query or the fragment of a URL (RFC 3986 §3).
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        guard byte > 0x20, byte < 0x7f else { return false }
-        switch byte {
-        // " # < > [ \ ] ^ ` { | }
-        case 0x22, 0x23, 0x3c, 0x3e, 0x5b, 0x5c, 0x5d, 0x5e, 0x60, 0x7b, 0x7c, 0x7d: return false
-        default: return true
-        }
-    }
-
-    /// Removes the segments `.` and `..` of an absolute path (RFC 3986 §5.2.4).
-    private static func withoutDots(_ path: [UInt8]) -> [UInt8] {
-        let segments = path.dropFirst().split(separator: 0x2f, omittingEmptySubsequences: false)
-        var kept: [ArraySlice<UInt8>] = []
-        for (index, segment) in segments.enumerated() {
-            let dots = dots(segment)
-            if dots == 2, !kept.isEmpty { kept.removeLast() }
-            if dots == 0 { kept.append(segment) } else if index == segments.count - 1 { kept.append([]) }
-        }
-        return [0x2f] + kept.joined(separator: [0x2f])
-    }
-
-    /// The number of dots if a segment consists of one or two dots, plain or percent-encoded; otherwise 0.
-    private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
-        guard !segment.isEmpty, segment.count <= 6, let bytes = PercentEncoding.decode(segment) else { return 0 }
-        return bytes == [0x2e] ? 1 : bytes == [0x2e, 0x2e] ? 2 : 0
     }
 }

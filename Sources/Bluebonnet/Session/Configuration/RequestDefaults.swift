@@ -8,21 +8,34 @@ extension Session.Configuration {
 
         var isEmpty: Bool { baseURL == nil && query.isEmpty }
 
+        /// Whether a URL is relative to the base URL; a colon in a segment, as in `users:batchGet`, ends no scheme.
+        private func isRelative(_ url: URL) -> Bool {
+            guard let scheme = url.scheme?.lowercased() else { return true }
+            return !["http", "https", "ws", "wss"].contains(scheme) && !url.relativeString.contains("://")
+        }
+
         /// Completes the URL of a request.
+        ///
+        /// The session's secrets belong to the origin of the base URL. A relative URL such as `//other.example/` leads
+        /// to another origin, too.
         func complete(_ request: inout HTTPRequest) throws(RequestError) {
-            if let baseURL, request.url.scheme == nil {
+            if let baseURL, isRelative(request.url) {
                 do throws(RequestError) {
                     try baseURL.checkRequestable()
                 } catch {
                     throw RequestError(
                         .invalidRequest(.configuration("baseURL: an http or https URL with a host is needed")))
                 }
-                guard let url = URL(string: request.url.relativeString, relativeTo: baseURL)?.absoluteURL else {
+                let text = request.url.relativeString
+                let reference = request.url.scheme == nil ? text : "./" + text
+                guard let url = URL(string: reference, relativeTo: baseURL)?.absoluteURL else {
                     throw RequestError.invalidURL(request.url.redactedDescription, detail: "it cannot be resolved")
                 }
                 request.url = url
             }
-            guard !query.isEmpty, baseURL.map({ Origin(of: $0) == Origin(of: request.url) }) ?? true else { return }
+            let isOther = baseURL.map { Origin(of: $0) != Origin(of: request.url) } ?? false
+            if isOther { request.omitsSessionSecrets = true }
+            guard !query.isEmpty, !isOther else { return }
             guard var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
                 throw RequestError.invalidURL(request.url.redactedDescription)
             }

@@ -46,10 +46,15 @@ final class ContentDecoder {
         self.codings = codings
     }
 
-    /// Creates the decoder for a response's body; `nil` if the body is not coded.
-    convenience init?(of head: ReceivedHead) {
-        let codings = head.value(for: "Content-Encoding").map { ContentCoding.list($0) } ?? []
-        guard !codings.isEmpty else { return nil }
+    /// Creates the decoder for a response's body; `nil` if no coding of the body is removed.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - rule: Which codings are removed.
+    convenience init?(of head: ReceivedHead, removing rule: RemovedCodings) {
+        guard let value = head.value(for: "Content-Encoding"), rule.removes(value),
+            case let codings = ContentCoding.removable(value), !codings.isEmpty
+        else { return nil }
         self.init(codings)
     }
 
@@ -119,8 +124,8 @@ final class ContentDecoder {
     private func begin() -> String? {
         hasBegun = true
         guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }
-        guard !codings.contains(.unknown) else { return "there is a coding that is not known here" }
         for coding in codings.reversed() {
+            if case .unavailable(let library) = coding { return "the library \(library) is not installed" }
             guard let decoder = coding.makeDecoder() else { return "there is no memory for a decoder" }
             stages.append(
                 unsafe Stage(decoder: decoder, output: .allocate(byteCount: Self.stepSize, alignment: 64)))
@@ -142,34 +147,76 @@ final class ContentDecoder {
     }
 }
 
+/// Which content codings of a body are removed.
+enum RemovedCodings: Equatable {
+    case none
+    case all
+    /// All, but none if the given `Accept-Encoding` field does not permit all of them.
+    case accepted(String?)
+
+    /// Whether codings of a `Content-Encoding` field are removed.
+    func removes(_ value: String) -> Bool {
+        switch self {
+        case .none: false
+        case .all: true
+        case .accepted(let field): ContentCoding.accepts(field, value)
+        }
+    }
+}
+
 /// A content coding, which compresses a body (RFC 9110 §8.4.1).
 enum ContentCoding: Equatable {
     case gzip
     case deflate
     case brotli
     case zstd
-    /// A coding that cannot be decoded.
-    case unknown
+    /// A coding whose library is not installed.
+    case unavailable(String)
 
     /// The maximum number of codings that are decoded one after another; libcurl has the same limit.
     static let limit = 5
 
-    /// Returns the codings in a `Content-Encoding` field, in the order in which they were applied.
-    ///
-    /// The list ends with the first coding over the limit.
-    static func list(_ value: String) -> [ContentCoding] {
-        var codings: [ContentCoding] = []
-        for name in value.split(separator: ",") where codings.count <= limit {
-            switch name.trimmed.lowercased() {
-            case "", "identity", "none": break
-            case "gzip", "x-gzip": codings.append(.gzip)
-            case "deflate": codings.append(.deflate)
-            case "br" where BrotliDecoder.isAvailable: codings.append(.brotli)
-            case "zstd" where ZstdDecoder.isAvailable: codings.append(.zstd)
-            default: codings.append(.unknown)
-            }
+    /// The coding with a name in lower case; `nil` if the name is not known.
+    private init?(_ name: String) {
+        switch name {
+        case "gzip", "x-gzip": self = .gzip
+        case "deflate": self = .deflate
+        case "br": self = BrotliDecoder.isAvailable ? .brotli : .unavailable("brotli")
+        case "zstd": self = ZstdDecoder.isAvailable ? .zstd : .unavailable("zstd")
+        default: return nil
         }
-        return codings
+    }
+
+    /// Returns the names in a `Content-Encoding` field in lower case, in the order in which the codings were applied.
+    static func names(_ value: String) -> [String] {
+        value.split(separator: ",").map { $0.trimmed.lowercased() }.filter { !["", "identity", "none"].contains($0) }
+    }
+
+    /// Returns the codings in a `Content-Encoding` field that are removed, in the order in which they were applied.
+    ///
+    /// An unknown coding and those that were applied before it are not removed (Fetch, "handle content codings"), since
+    /// the field often names something else, such as `UTF-8` or `aws-chunked`.
+    static func removable(_ value: String) -> [ContentCoding] {
+        let codings = names(value).map { ContentCoding($0) }
+        return codings[((codings.lastIndex { $0 == nil } ?? -1) + 1)...].compactMap(\.self)
+    }
+
+    /// Returns the names of the codings in a `Content-Encoding` field that are not removed.
+    static func kept(_ value: String) -> [String] {
+        let names = names(value)
+        return Array(names.prefix((names.lastIndex { ContentCoding($0) == nil } ?? -1) + 1))
+    }
+
+    /// Whether an `Accept-Encoding` field permits all codings of a `Content-Encoding` field.
+    static func accepts(_ field: String?, _ value: String) -> Bool {
+        let accepted = (field ?? "").split(separator: ",").compactMap { item -> String? in
+            let parts = item.split(separator: ";").map { $0.trimmed.lowercased() }
+            return parts.dropFirst().contains { $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0 }
+                ? nil : parts.first
+        }
+        return names(value).allSatisfy { name in
+            accepted.contains { $0 == name || $0 == "*" || ContentCoding($0).map { $0 == ContentCoding(name) } == true }
+        }
     }
 
     /// The codings that can be decoded, as a value for `Accept-Encoding` (RFC 9110 §12.5.3).

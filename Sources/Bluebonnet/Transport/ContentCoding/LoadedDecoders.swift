@@ -21,7 +21,7 @@ extension ContentCoding {
         case .deflate: Inflater(.deflate)
         case .brotli: BrotliDecoder()
         case .zstd: ZstdDecoder()
-        case .unknown: nil
+        case .unavailable: nil
         }
     }
 }

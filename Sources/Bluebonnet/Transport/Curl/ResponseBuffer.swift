@@ -28,9 +28,9 @@ struct ResponseBuffer {
     var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
 
-    /// Whether bodies are decoded by their `Content-Encoding`.
-    var decodesContent = false
-    /// The decoder of the body; `nil` if the body is not coded.
+    /// Which content codings of the body are removed.
+    var removedCodings = RemovedCodings.none
+    /// The decoder of the body; `nil` if the body is not decoded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
 
@@ -150,7 +150,7 @@ struct ResponseBuffer {
             self.head = head
             latest.insert(.end)
             // After 101, the bytes are those of another protocol.
-            if hasCoding, decodesContent, head.statusCode != 101 { decoder = ContentDecoder(of: head) }
+            if hasCoding, head.statusCode != 101 { decoder = ContentDecoder(of: head, removing: removedCodings) }
         case .dropInformationalHead:
             lines.removeAll(keepingCapacity: true)
         case .ignore:
@@ -197,13 +197,16 @@ struct ResponseBuffer {
         return head.value(for: "Transfer-Encoding") == nil
     }
 
+    /// Whether the body is delivered with all of its content codings.
+    var keepsCoding: Bool { removedCodings == .none || (hasCoding && decoder == nil) }
+
     /// The size of the body by the head; `nil` if the head has no length.
     ///
     /// The value is cached, because it is read repeatedly while a large body arrives.
     var expectedBytes: Int64? {
         mutating get {
             if let announcedLength { return announcedLength }
-            let length = decodesContent ? head?.contentLength : head?.statedLength
+            let length = keepsCoding ? head?.statedLength : head?.contentLength
             if head != nil { announcedLength = .some(length) }
             return length
         }

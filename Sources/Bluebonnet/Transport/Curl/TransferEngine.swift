@@ -159,7 +159,7 @@ actor TransferEngine: EventLoopClient {
             announcesRedirects: exchangeOptions.pausesRedirects,
             speed: exchangeOptions.upgrade == nil ? speedState(for: request) : nil, turn: shared)
         transfer.upgrade = exchangeOptions.upgrade.map { UpgradableConnection(idleTimeout: $0.idleTimeout) }
-        transfer.responseBuffer.decodesContent = options.configuration.decodesContent
+        if options.configuration.decodesContent { transfer.responseBuffer.removedCodings = request.removedCodings }
         transfers[id] = transfer
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))

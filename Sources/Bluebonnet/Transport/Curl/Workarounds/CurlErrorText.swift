@@ -103,7 +103,7 @@ enum CurlErrorText: Equatable {
         }
         if let pattern {
             self = pattern.meaning
-        } else if [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR].contains(code),
+        } else if Self.codesOfAlerts.contains(code),
             message.contains("SSL routines"), let alert = message.firstRange(of: " alert ")
         {
             self = .alert(Self.reason(ofAlert: message[alert.upperBound...]))
@@ -112,12 +112,17 @@ enum CurlErrorText: Equatable {
         }
     }
 
+    /// The codes for an alert of the peer; the last one is for "certificate expired", which is about the client.
+    private static let codesOfAlerts = [
+        CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
+    ]
+
     /// Returns the reason for a server's alert, by OpenSSL's message for it.
     private static func reason(ofAlert text: Substring) -> RequestError.TrustReason {
         if text.hasPrefix("certificate required") { return .clientCertificateRequired }
         let refusals = [
             "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
-            "certificate unknown", "unknown ca",
+            "certificate unknown", "unknown ca", "access denied",
         ]
         return refusals.contains { text.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }

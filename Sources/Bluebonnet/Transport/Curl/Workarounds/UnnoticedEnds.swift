@@ -2,8 +2,8 @@ import CCurl
 
 /// Makes libcurl notice for every stream that their connection has ended.
 ///
-/// Nothing more arrives at the socket of such a connection, so its streams would wait until their idle limit. The engine
-/// therefore lets libcurl read from the socket again. Not all streams notice an end:
+/// Nothing more arrives at the socket of such a connection, so its streams would wait until their idle limit. The
+/// engine therefore lets libcurl read from the socket again. Not all streams notice an end:
 ///
 /// - With HTTP/2 before 8.1.0, only one stream fails when the server ends TLS (close_notify, RFC 8446 §6.1) but keeps
 ///   the TCP connection open.
