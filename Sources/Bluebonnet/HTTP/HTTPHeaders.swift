@@ -305,8 +305,8 @@ extension HTTPHeader {
     ///
     /// The server can encode the response body with any content coding in this field. Bluebonnet decodes gzip and
     /// deflate. Bluebonnet also decodes br and zstd if the system has the libraries for these codings. Without the
-    /// library, the request fails with `.invalidResponse(.undecodableContent)`. A body with any other coding is delivered with
-    /// this coding; see ``HTTPResponse/remainingContentCodings``. If
+    /// library, the request fails with `.invalidResponse(.undecodableContent)`. A body with any other coding is
+    /// delivered with this coding; see ``HTTPResponse/remainingContentCodings``. If
     /// ``Session/Configuration/decodesContent`` is `false`, Bluebonnet does not decode bodies.
     ///
     /// - Parameter value: The content codings, such as `gzip`.

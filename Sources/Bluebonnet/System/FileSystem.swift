@@ -95,7 +95,7 @@ enum FileSystem {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
-            // Asking again why it failed would be a race with whoever creates the directory.
+            // A second look at the directory would be a race with the task that creates it.
             let error = SystemError(((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue ?? EIO)
             guard error.isAbsence else { throw error }
             return []

@@ -282,6 +282,7 @@ final class AuthorityStore {
     /// Returns the store, which is read on first use, and again after a change of a file or a directory.
     ///
     /// - Parameter identity: The identity for the server of the handshake.
+    /// - Returns: The store.
     /// - Throws: A `.trust(.configuration)` error with the path of the unusable file or directory. In this case, all
     ///   servers are refused.
     func store(with identity: Session.Configuration.TLS.ClientIdentity? = nil) throws(RequestError) -> TrustStore {
