@@ -81,7 +81,7 @@ import Testing
         let isLost = kind == "ping" && error.kind == .connection(.lost)
         #expect(error.kind == .connection(.http2) || error.kind == .timedOut(.total) || isLost, "\(error)")
         let flooded = clock.now - start - silent
-        #expect(flooded < silent + .milliseconds(500), "\(flooded), and \(silent) in silence")
+        #expect(flooded < silent * 2, "\(flooded), and \(silent) in silence")
         await session.shutdown()
     }
 
