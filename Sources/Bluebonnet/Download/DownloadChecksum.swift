@@ -87,7 +87,9 @@ extension ExpectedDigest {
 
     /// Returns the digest that a response states for the whole file; `nil` if there is none.
     init?(of response: HTTPResponse) {
-        guard response.statusCode == 200 || response.statusCode == 206, response.head.isUncoded else { return nil }
+        guard response.statusCode == 200 || response.statusCode == 206,
+            response.head.isUncoded || response.keepsCoding
+        else { return nil }
         // The content of a 206 response is only a part of the file (RFC 9530 §2).
         for name in ["Repr-Digest", "Digest"] + (response.statusCode == 206 ? [] : ["Content-Digest"]) {
             guard let text = response.headers[name], let found = Self(field: text, isBare: name == "Digest") else {

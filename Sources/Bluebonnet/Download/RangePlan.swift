@@ -102,7 +102,8 @@ struct RangePlan: Hashable, Sendable, Codable {
     }
 
     private static func range(of response: HTTPResponse) -> ContentRange? {
-        response.head.isUncoded ? response.headers["Content-Range"].flatMap { ContentRange($0) } : nil
+        response.head.isUncoded || response.keepsCoding
+            ? response.headers["Content-Range"].flatMap { ContentRange($0) } : nil
     }
 
     private static func location(of response: HTTPResponse) -> String {

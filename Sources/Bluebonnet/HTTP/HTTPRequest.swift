@@ -126,6 +126,19 @@ public struct HTTPRequest: Sendable {
         set { parts.omitsSessionSecrets = newValue }
     }
 
+    /// Whether the URL has another origin than the session's base URL, so that the session's secrets are not sent.
+    ///
+    /// The secrets of the request and of its own interceptor are sent.
+    package var isOutsideBase: Bool {
+        get { parts.isOutsideBase }
+        set { parts.isOutsideBase = newValue }
+    }
+
+    /// Whether the request may have a credential of its own interceptor, although it omits the session's secrets.
+    var mayHaveOwnCredential: Bool {
+        isOutsideBase && credentialVersion != nil && firstPartyURL.map { Origin(of: $0) == Origin(of: url) } ?? true
+    }
+
     /// Whether the body of the response keeps its content codings if the request did not accept all of them.
     ///
     /// A file then has the bytes that were published, whatever the server says about them.
@@ -195,6 +208,7 @@ public struct HTTPRequest: Sendable {
         var priority: HTTPPriority?
         var cachePolicy: CachePolicy?
         var omitsSessionSecrets = false
+        var isOutsideBase = false
         var keepsUnacceptedCodings = false
         var credentialVersion: UInt64?
         var firstPartyURL: URL?

@@ -4,11 +4,12 @@ import FoundationEssentials
 ///
 /// What may not be in a URL is percent-encoded, such as spaces, brackets and non-ASCII characters. Existing escapes
 /// stay as they are: `URL(string:)` would encode their percent signs again if any other character must be encoded.
+/// Before the query, a backslash is a slash.
 enum URLText {
     /// Returns the URL of a text, which may be relative; `nil` if the text is not a URL.
     static func url(_ text: String) -> URL? {
         guard needsChange(text.utf8) else { return URL(string: text) }
-        var rest = stripped(text.utf8)[...]
+        var rest = withSlashes(stripped(text.utf8))[...]
         let syntax = URLSyntax(Array(rest).span)
         let scheme = rest[syntax.scheme].map { FieldSyntax.lowercased($0) }
         guard scheme.isEmpty || schemes.contains(where: { scheme.elementsEqual($0.utf8) }) else {
@@ -21,12 +22,14 @@ enum URLText {
             for userInfo in [":@", "@"] where authority.starts(with: userInfo.utf8) {
                 authority.removeFirst(userInfo.utf8.count)
             }
+            // No name has spaces or control characters.
+            guard authority.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return nil }
             target += Self.authority(authority) ?? Array(authority)
         }
         rest = rest[syntax.authority.upperBound...]
         let fragment = rest.takeSuffix(after: 0x23)
         let query = rest.takeSuffix(after: 0x3f)
-        let path = encoded(ArraySlice(rest.map { $0 == 0x5c ? 0x2f : $0 }))  // \ to /
+        let path = encoded(rest)
         target += isAbsolute && path.first == 0x2f ? withoutDots(path) : path
         if let query { target += [0x3f] + encoded(query) }
         if let fragment { target += [0x23] + encoded(fragment) }
@@ -53,9 +56,15 @@ enum URLText {
         return false
     }
 
-    /// Removes control characters and spaces at both ends, and tabs and line breaks everywhere.
+    /// Replaces the backslashes before the query and the fragment by slashes.
+    private static func withSlashes(_ text: [UInt8]) -> [UInt8] {
+        let end = text.firstIndex { $0 == 0x3f || $0 == 0x23 } ?? text.endIndex
+        return text[..<end].map { $0 == 0x5c ? 0x2f : $0 } + text[end...]
+    }
+
+    /// Removes control characters and spaces at both ends.
     static func stripped(_ value: some Sequence<UInt8>) -> [UInt8] {
-        var bytes = value.filter { ![0x09, 0x0a, 0x0d].contains($0) }[...]
+        var bytes = Array(value)[...]
         while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
         while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }
         return Array(bytes)

@@ -135,7 +135,7 @@ struct AttemptLoop: ~Copyable {
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
                 var adapted = request
-                if request.omitsSessionSecrets, !request.isRedirect {
+                if request.isOutsideBase {
                     let ownChain = AdapterChain(adapters: AdapterChain.parts(of: interceptors))
                     adapted = try await AdapterChain(adapters: core.context.adapters).adapt(request, using: state)
                     adapted.removeSecrets(addedTo: request)

@@ -107,7 +107,7 @@ private struct TracingTransport: WrappingTransport {
         let span = tracing.begin(request, parent)
         var traced = request
         // The state may contain identifiers of the session's own services.
-        let isOther = request.omitsSessionSecrets
+        let isOther = request.omitsSessionSecrets && !request.isOutsideBase
         if tracing.sendsFields(request) {
             for field in span.context.headers where !isOther || !field.name.isSameIgnoringCase(as: "tracestate") {
                 traced.headers.update(field)

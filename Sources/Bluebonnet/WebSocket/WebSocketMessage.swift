@@ -41,6 +41,8 @@ enum WebSocketMessageKind: Hashable, Sendable { case text, binary }
 /// The next thing that was received.
 enum WebSocketEvent: Equatable {
     case piece(WebSocketPiece)
+    /// Some frames were read, and there may be more.
+    case nothing
     case ping(Data)
     case pong(Data)
     /// A close frame, after which there are no more events.

@@ -59,7 +59,13 @@ struct WebSocketQueues: ~Copyable {
     var receiver: WebSocketReceiver?
     var waiters: [Waiter] = []
     /// The number of bytes that were sent so far.
-    var sent: Int64 = 0
+    var sent: Int64 = 0 {
+        didSet {
+            guard let payload = latePong, sent >= queuedPongs.end else { return }
+            latePong = nil
+            perform(.sendPong(payload))
+        }
+    }
 
     private let (high, low): (Int, Int)
     private let control = WebSocketFrameWriter()
@@ -96,8 +102,10 @@ struct WebSocketQueues: ~Copyable {
     private static let framesAtOnce = 512
     /// The number of pongs in the queue, and of the bytes that are sent when it is empty of them.
     private var queuedPongs = (count: 0, end: Int64(0))
-    /// A peer that sends more pings before it reads gets no answer to them (RFC 6455 §5.5.3).
+    /// If a peer sends more pings before it reads, only the last of them is answered (RFC 6455 §5.5.3).
     private static let pongLimit = 64
+    /// The payload of the last ping that was not answered.
+    private var latePong: Data?
     /// The signs of life when a keep-alive ping was last due.
     private var life = (received: Int64(0), sent: Int64(0), hadQueue: false)
     private var receivedBytes: Int64 = 0
@@ -186,7 +194,10 @@ struct WebSocketQueues: ~Copyable {
         case .sendPing(let id): add(control.ping(WebSocketState.payload(ofPing: id)))
         case .sendPong(let payload):
             if sent >= queuedPongs.end { queuedPongs.count = 0 }
-            guard queuedPongs.count < Self.pongLimit else { break }
+            guard queuedPongs.count < Self.pongLimit else {
+                latePong = payload
+                break
+            }
             add(control.pong(payload))
             queuedPongs = (queuedPongs.count + 1, enqueuedBytes)
         case .sendClose(let close): add(control.close(close))
@@ -277,13 +288,14 @@ struct WebSocketQueues: ~Copyable {
     /// Called when a keep-alive ping is due; while the own reader pauses the connection or the
     /// request is suspended, no answer can arrive.
     mutating func keepAliveElapsed(isSuspended: Bool) {
+        let hadQueue = enqueuedBytes > sent
         let isHeld = (isPaused && !isParsingLater) || isSuspended
         if !isHeld, !wasPaused {
             // A ping that waits behind a message cannot be answered while the peer takes the message.
             let isTaking = life.hadQueue && sent > life.sent
             perform(phase.keepAliveElapsed(isAlive: receivedBytes > life.received || isTaking))
         }
-        life = (receivedBytes, sent, enqueuedBytes > sent)
+        life = (receivedBytes, sent, hadQueue)
         wasPaused = isHeld
     }
 

@@ -56,15 +56,21 @@ struct WebSocketReceiver: ~Copyable {
     /// Adds received bytes, which are ignored after the last event.
     mutating func append(_ bytes: Data) { parser?.append(bytes) }
 
+    /// The number of frames without an event, such as empty ones, after which ``next()`` returns.
+    private static let skippedAtOnce = 16
+
     /// Returns the next event; returns `nil` if more bytes are needed, or after the last event.
     mutating func next() -> WebSocketEvent? {
         do throws(WebSocketViolation) {
+            var skipped = 0
             while true {
                 if let event = try decoded() { return event }
                 // The end of the decoded bytes is found before the next frame is read.
                 guard compressed == nil else { continue }
                 guard let part = try parser?.next() else { return nil }
                 if let event = try received(part) { return event }
+                skipped += 1
+                if skipped >= Self.skippedAtOnce { return .nothing }
             }
         } catch {
             end()

@@ -100,9 +100,14 @@ enum WebSocketState: Equatable {
     ///   - isAlive: Whether bytes show that the peer is alive. Its pong may be behind a long message.
     /// - Returns: The next action.
     mutating func keepAliveElapsed(limit: Int = 1, isAlive: Bool = false) -> Action {
-        guard case .open(let pings) = self else { return .none }
+        guard case .open(var pings) = self else { return .none }
+        if isAlive {
+            // The new ping takes the place of those without an answer; a pong may have been lost.
+            pings.unanswered.removeAll(where: \.isKeepAlive)
+            self = .open(pings)
+        }
         guard pings.unanswered.count(where: \.isKeepAlive) < limit else {
-            return isAlive ? .none : ended(WebSocketClosure(isPingUnanswered: true))
+            return ended(WebSocketClosure(isPingUnanswered: true))
         }
         return pinged(isKeepAlive: true)
     }
@@ -137,7 +142,7 @@ enum WebSocketState: Equatable {
             closure.violation = closure.violation ?? violation
             self = .draining(closure)
             return .none
-        case (.draining, _), (.closed, _), (_, .piece): return .none
+        case (.draining, _), (.closed, _), (_, .piece), (_, .nothing): return .none
         }
     }
 

@@ -101,6 +101,7 @@ import Testing
             ("br, gzip", "gzip, br", true),
             ("gzip", "gzip, br", false), ("identity", "identity", true), ("identity", "UTF-8", false),
             ("gzip;q=0.5", "gzip", true),
+            ("gzip;q=0, *", "gzip", false), ("*;q=0", "gzip", false), ("*, x-gzip;q=0", "gzip", false),
         ] as [(String?, String, Bool)])
     func `a field accepts codings`(_ field: String?, _ codings: String, isAccepted: Bool) {
         #expect(ContentCoding.accepts(field, codings) == isAccepted)

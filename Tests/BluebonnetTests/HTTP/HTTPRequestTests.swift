@@ -39,7 +39,7 @@ struct HTTPRequestTests {
         #expect(error?.kind == .invalidRequest(.unsupportedScheme(scheme)))
     }
 
-    @Test(arguments: ["", "http://h\r\nX: y/", " http://h/", "http://[::1/", "http://h:ab/"])
+    @Test(arguments: ["", "http://h\r\nX: y/", "http://h h/", "http://[::1/", "http://h:ab/"])
     func `text that is not a URL is refused when the request is created`(text: String) {
         let error = #expect(throws: RequestError.self) { try HTTPRequest(url: text) }
         #expect(error?.kind == .invalidURL)

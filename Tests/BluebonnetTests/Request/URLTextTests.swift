@@ -30,10 +30,11 @@ import Testing
         ("https://[::1]:8080/[a]%5B", "https://[::1]:8080/%5Ba%5D%5B"),
         ("https://u:p%40@a.test/[]", "https://u:p%40@a.test/%5B%5D"),
         // Text from a file.
-        (" https://a.test/a\n", "https://a.test/a"), ("\thttps://a.test/\r\na", "https://a.test/a"),
+        (" https://a.test/a\n", "https://a.test/a"), ("\thttps://a.test/?a\nb\r\n", "https://a.test/?a%0Ab"),
         // Segments of dots, and backslashes.
         ("https://a.test/a/./b/../c", "https://a.test/a/c"), ("https://a.test/a/..", "https://a.test/"),
-        ("https://a.test/../%2e%2E/a%2Fb", "https://a.test/a%2Fb"), ("https://a.test\\a", "https://a.test%5Ca"),
+        ("https://a.test/../%2e%2E/a%2Fb", "https://a.test/a%2Fb"),
+        ("https://a.test\\@b.test/", "https://a.test/@b.test/"),
         ("https://a.test/a\\b?c\\d", "https://a.test/a/b?c%5Cd"), ("../a b", "../a%20b"),
         // No user.
         ("http://@a.test/", "http://a.test/"), ("http://:@a.test/[", "http://a.test/%5B"),

@@ -80,6 +80,7 @@ extension WebSocketOutcome {
         switch event {
         case .ping(let payload): self = .ping(Array(payload))
         case .pong(let payload): self = .pong(Array(payload))
+        case .nothing: return nil
         case .close(let close): self = .close(close.code?.rawValue, close.reason)
         case .violation(let violation): self = .fail(violation.code.rawValue)
         case .piece(let piece):

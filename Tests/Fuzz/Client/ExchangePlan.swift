@@ -73,6 +73,7 @@ struct ExchangePlan: Sendable {
         var random = Random(seed: Random.derive(seed, 1000 + hop))
         let spec = ResponseSpec(
             form: kind.form, isHead: isHead || kind == .head, hasBody: kind.hasBody, decodes: settings.decodes,
+            isDownload: kind == .download,
             maximumBody: settings.maximumBody, isSmall: place.isControl,
             targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,
             secret: secrets[place.host], isCacheable: settings.cache != .none && path.hasPrefix("/c/"), hops: hop)

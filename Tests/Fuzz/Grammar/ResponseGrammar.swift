@@ -6,6 +6,8 @@ struct ResponseSpec: Sendable {
     var hasBody = false
     /// The session decodes content codings.
     var decodes = true
+    /// The request is a download, which accepts no codings.
+    var isDownload = false
     /// The largest body that the session accepts.
     var maximumBody: Int
     /// Bodies are small, so that no limit is met.
@@ -45,7 +47,7 @@ struct PlannedResponse: Sendable {
         if spec.isHead || status == 204 { return .body([], status: status) }
         // At the border, coded or not, is nothing to be certain about.
         guard body.plain.count <= spec.maximumBody, body.coded.count <= spec.maximumBody else { return .anything }
-        if body.coding != nil, !spec.decodes { return .body(body.coded, status: status) }
+        if body.coding != nil, !spec.decodes || spec.isDownload { return .body(body.coded, status: status) }
         return .body(body.plain, status: status)
     }
 }

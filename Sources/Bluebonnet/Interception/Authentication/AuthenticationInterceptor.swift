@@ -144,14 +144,13 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     public nonisolated func retry(
         _ request: any Request, for session: Session, dueTo error: any Error
     ) async -> RetryResult {
+        // A session's credential is not sent to other origins, and another one would not be either.
         guard !isRefreshingItself, let sent = request.request,
-            let response = request.response,
+            !sent.omitsSessionSecrets || sent.mayHaveOwnCredential, let response = request.response,
             authenticator.didRequest(sent, with: response, failDueToAuthenticationError: error)
         else { return .doNotRetry }
         let isAuthenticated =
             await latestCredential().map { authenticator.isRequest(sent, authenticatedWith: $0) } ?? false
-        // A session's credential is not sent to other origins, and another one would not be either.
-        guard !sent.omitsSessionSecrets || (isAuthenticated && !sent.isRedirect) else { return .doNotRetry }
         let isRepeated = request.retryCount > 0
         switch await replacement(of: sent, isAuthenticated: isAuthenticated, isRepeated: isRepeated, for: session) {
         case .use: return .retry

@@ -191,14 +191,13 @@ extension HTTPRequest {
         omitsSessionSecrets = true
     }
 
-    /// Removes the fields with secrets and the credential that another request does not have.
+    /// Replaces the fields with secrets and the credential by those of the original request.
     mutating func removeSecrets(addedTo original: HTTPRequest) {
         headers = HTTPHeaders(
-            headers.filter { field in
-                !HTTPHeader.isSensitive(name: field.name)
-                    || original.headers.values(for: field.name).contains(field.value)
-            })
+            headers.filter { !HTTPHeader.isSensitive(name: $0.name) }
+                + original.headers.filter { HTTPHeader.isSensitive(name: $0.name) })
         credential = original.credential
+        credentialVersion = original.credentialVersion
     }
 
     /// Whether a field of this name is only for the origin for which it was set.

@@ -8,10 +8,19 @@ extension Session.Configuration {
 
         var isEmpty: Bool { baseURL == nil && query.isEmpty }
 
+        /// Schemes that are not the beginning of a segment.
+        private static let schemes: Set<String> = [
+            "about", "blob", "data", "file", "ftp", "http", "https", "javascript", "mailto", "sms", "tel", "urn", "ws",
+            "wss",
+        ]
+
         /// Whether a URL is relative to the base URL; a colon in a segment, as in `users:batchGet`, ends no scheme.
-        private func isRelative(_ url: URL) -> Bool {
+        private static func isRelative(_ url: URL) -> Bool {
             guard let scheme = url.scheme?.lowercased() else { return true }
-            return !["http", "https", "ws", "wss"].contains(scheme) && !url.relativeString.contains("://")
+            let rest = url.relativeString.utf8.dropFirst(scheme.utf8.count + 1)
+            // Something else is rather a mistake, such as `localhost:8080/a` without `http://`.
+            let isPort = rest.first.map { $0 &- 0x30 < 10 } ?? true
+            return !isPort && !rest.starts(with: "//".utf8) && !Self.schemes.contains(scheme)
         }
 
         /// Completes the URL of a request.
@@ -19,7 +28,9 @@ extension Session.Configuration {
         /// The session's secrets belong to the origin of the base URL. A relative URL such as `//other.example/` leads
         /// to another origin, too.
         func complete(_ request: inout HTTPRequest) throws(RequestError) {
-            if let baseURL, isRelative(request.url) {
+            let isRelative = baseURL.map { _ in Self.isRelative(request.url) } ?? false
+            var isOther = false
+            if let baseURL, isRelative {
                 do throws(RequestError) {
                     try baseURL.checkRequestable()
                 } catch {
@@ -32,9 +43,12 @@ extension Session.Configuration {
                     throw RequestError.invalidURL(request.url.redactedDescription, detail: "it cannot be resolved")
                 }
                 request.url = url
+                // Most relative URLs cannot leave the origin.
+                if reference.hasPrefix("//") { isOther = Origin(of: baseURL) != Origin(of: url) }
+            } else if let baseURL {
+                isOther = Origin(of: baseURL) != Origin(of: request.url)
             }
-            let isOther = baseURL.map { Origin(of: $0) != Origin(of: request.url) } ?? false
-            if isOther { request.omitsSessionSecrets = true }
+            if isOther { (request.omitsSessionSecrets, request.isOutsideBase) = (true, true) }
             guard !query.isEmpty, !isOther else { return }
             guard var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true) else {
                 throw RequestError.invalidURL(request.url.redactedDescription)

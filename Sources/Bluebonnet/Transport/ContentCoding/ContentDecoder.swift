@@ -209,13 +209,16 @@ enum ContentCoding: Equatable {
 
     /// Whether an `Accept-Encoding` field permits all codings of a `Content-Encoding` field.
     static func accepts(_ field: String?, _ value: String) -> Bool {
-        let accepted = (field ?? "").split(separator: ",").compactMap { item -> String? in
+        let items = (field ?? "").split(separator: ",").map { item -> (name: String, isAccepted: Bool) in
             let parts = item.split(separator: ";").map { $0.trimmed.lowercased() }
-            return parts.dropFirst().contains { $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0 }
-                ? nil : parts.first
+            let isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+            return (parts.first ?? "", !isRefused)
         }
         return names(value).allSatisfy { name in
-            accepted.contains { $0 == name || $0 == "*" || ContentCoding($0).map { $0 == ContentCoding(name) } == true }
+            let item = items.first {
+                $0.name == name || ContentCoding($0.name).map { $0 == ContentCoding(name) } == true
+            }
+            return (item ?? items.first { $0.name == "*" })?.isAccepted ?? false
         }
     }
 

@@ -61,6 +61,9 @@ struct IdleConnections {
         fileprivate(set) var isShared = false
         /// Whether a request on the connection has failed, so that no more requests must be sent on it; only for QUIC.
         var isLost = false
+        /// The number of requests that were to use another connection, because this one had served many; only for QUIC.
+        var refusals = 0
+        lazy var isQUIC = QUICConnections.isQUIC(socket)
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false
         fileprivate var port: Int { Int(ends.localPort) }
@@ -169,8 +172,7 @@ struct IdleConnections {
         -> ConnectionChoice
     {
         if let connection = connection(at: ends) {
-            endIfSpent(connection)
-            guard !connection.isLost else { return .dead }
+            guard !connection.isLost, !isSpent(connection) else { return .dead }
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .multiplexed

@@ -54,14 +54,21 @@ extension IdleConnections {
         connection.isLost = true
     }
 
-    /// Called when another request is about to be sent on a connection.
-    mutating func endIfSpent(_ connection: Connection) {
-        if connection.requestCount >= QUICConnections.requestLimit { connectionIsLost(connection) }
+    /// Whether another request must not be sent on a connection, because it has served many.
+    ///
+    /// Libcurl may choose the connection again and again while a long response keeps it open. After a number of
+    /// handshakes, it is used nevertheless.
+    func isSpent(_ connection: Connection) -> Bool {
+        guard connection.requestCount >= QUICConnections.requestLimit, connection.refusals < 100,
+            connection.version == .multiplexed, connection.isQUIC
+        else { return false }
+        connection.refusals += 1
+        return true
     }
 
     /// Called when no request uses a connection any more.
     mutating func endIfLost(_ connection: Connection) {
-        guard connection.isLost, !connection.isClosed else { return }
+        guard connection.isLost || connection.refusals > 0, !connection.isClosed else { return }
         // Libcurl then recognizes that the connection is closed.
         _ = shutdown(connection.socket, Int32(SHUT_RDWR))
         cutOff(connection.socket)
