@@ -62,11 +62,13 @@ enum URLText {
         return text[..<end].map { $0 == 0x5c ? 0x2f : $0 } + text[end...]
     }
 
-    /// Removes control characters and spaces at both ends.
-    static func stripped(_ value: some Sequence<UInt8>) -> [UInt8] {
+    /// Removes characters at both ends, by default spaces, tabs and line breaks.
+    static func stripped(
+        _ value: some Sequence<UInt8>, where isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0a, 0x0d].contains($0) }
+    ) -> [UInt8] {
         var bytes = Array(value)[...]
-        while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
-        while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }
+        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+        while let first = bytes.first, isSpace(first) { bytes.removeFirst() }
         return Array(bytes)
     }
 

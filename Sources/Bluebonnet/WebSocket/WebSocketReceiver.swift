@@ -57,7 +57,7 @@ struct WebSocketReceiver: ~Copyable {
     mutating func append(_ bytes: Data) { parser?.append(bytes) }
 
     /// The number of frames without an event, such as empty ones, after which ``next()`` returns.
-    private static let skippedAtOnce = 16
+    private static let skippedAtOnce = 4
 
     /// Returns the next event; returns `nil` if more bytes are needed, or after the last event.
     mutating func next() -> WebSocketEvent? {

@@ -9,7 +9,7 @@ import Testing
 struct `Conformance of URLs that are used again` {
     @Test(
         arguments: [
-            ("/", "/"), ("/a?b=c#d", "/a?b=c"), ("/a?#b", "/a?"), ("/./a/../b/%2e%2e/c", "/./a/../b/%2e%2e/c"),
+            ("/", "/"), ("/a?b=c#d", "/a?b=c"), ("/a?#b", "/a?"), ("/./a/../b/%2e%2e/c", "/c"),
             ("/a//b///", "/a//b///"), ("/%7Euser/%c3%bc", "/%7Euser/%c3%bc"), ("/ü?ü=日", "/%C3%BC?%C3%BC=%E6%97%A5"),
             ("/?q=a+b&c=%20;/?:@", "/?q=a+b&c=%20;/?:@"),
         ])

@@ -25,7 +25,9 @@ struct RedirectLocation {
     ///   - isWebSocket: Whether the request asks for a WebSocket, so that `ws` and `wss` stand for `http` and `https`.
     /// - Returns: The target.
     static func read(_ values: [String], of base: URL, isWebSocket: Bool = false) -> ParsedLocation {
-        let values = values.map { URLText.stripped($0.utf8.filter { $0 != 0x09 }) }.filter { !$0.isEmpty }
+        let values = values.map { URLText.stripped($0.utf8.filter { $0 != 0x09 }, where: { $0 <= 0x20 }) }.filter {
+            !$0.isEmpty
+        }
         guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {
             return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
