@@ -39,8 +39,8 @@ extension String: URLConvertible {
     /// Parses the text as a URL.
     ///
     /// Spaces and other characters that are invalid in a URL are percent-encoded. Existing escapes such as `%2B` do not
-    /// change. White space and line breaks at both ends are removed, and so are the segments `.` and `..`, also in their
-    /// encoded forms. Before the query, a backslash is a slash, as in browsers.
+    /// change. White space and line breaks at both ends are removed, and so are the segments `.` and `..`, also in
+    /// their encoded forms. Before the query, a backslash is a slash, as in browsers.
     ///
     /// - Returns: The parsed URL.
     /// - Throws: A ``RequestError`` with `.invalidURL` if the text is not a URL. The error contains the text without
