@@ -5,12 +5,11 @@ import Testing
 
 /// QUIC connections that have served so many requests that the server may refuse the next one.
 @Suite struct SpentConnectionTests {
-    /// A connected socket of a type, with its peer's port closed or not.
-    private static func socket(_ type: __socket_type) throws -> Int32 {
+    /// A connected socket of a type, and its peer.
+    private static func sockets(_ type: __socket_type) throws -> (socket: Int32, peer: Int32) {
         let (socket, peer) = (
             Glibc.socket(AF_INET, Int32(type.rawValue), 0), Glibc.socket(AF_INET, Int32(type.rawValue), 0)
         )
-        defer { close(peer) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
@@ -24,7 +23,7 @@ import Testing
             }
         }
         try #require(code == 0)
-        return socket
+        return (socket, peer)
     }
 
     private static func isUsed(_ connections: inout IdleConnections, _ socket: Int32) throws -> Bool {
@@ -40,8 +39,11 @@ import Testing
     @Test(.enabled(if: Libcurl.hasHTTP3)) func `a QUIC connection is left after 900 requests, unless it stays in use`()
         throws
     {
-        let socket = try Self.socket(SOCK_DGRAM)
-        defer { close(socket) }
+        let (socket, peer) = try Self.sockets(SOCK_DGRAM)
+        defer {
+            close(socket)
+            close(peer)
+        }
         var connections = IdleConnections()
         connections.opened(socket)
         for number in 1...900 {
@@ -58,8 +60,11 @@ import Testing
     }
 
     @Test func `a connection over TCP serves any number of requests`() throws {
-        let socket = try Self.socket(SOCK_STREAM)
-        defer { close(socket) }
+        let (socket, peer) = try Self.sockets(SOCK_STREAM)
+        defer {
+            close(socket)
+            close(peer)
+        }
         var connections = IdleConnections()
         connections.opened(socket)
         for number in 1...1500 {
