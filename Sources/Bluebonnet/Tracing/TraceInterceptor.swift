@@ -14,6 +14,9 @@
 ///
 /// A request that already has a `traceparent` field is sent unchanged and has no span. If you add the interceptor only
 /// to a single request, and not to the session, it has no effect.
+///
+/// After a redirect to another origin, `tracestate` is not sent, because it may contain identifiers of your own
+/// services.
 public struct TraceInterceptor: RequestInterceptor {
     /// A closure that begins the span of an exchange.
     ///

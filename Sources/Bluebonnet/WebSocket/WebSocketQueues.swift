@@ -100,7 +100,7 @@ struct WebSocketQueues: ~Copyable {
     private var isParsingLater = false
     /// The number of frames that are parsed at once; each takes up to some microseconds of the event loop.
     private static let framesAtOnce = 512
-    /// The number of pongs in the queue, and of the bytes that are sent when it is empty of them.
+    /// The number of pongs that are not sent yet, and the value of ``sent`` when the last of them is sent.
     private var queuedPongs = (count: 0, end: Int64(0))
     /// If a peer sends more pings before it reads, only the last of them is answered (RFC 6455 §5.5.3).
     private static let pongLimit = 64
