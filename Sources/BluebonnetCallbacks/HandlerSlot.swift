@@ -124,7 +124,12 @@ nonisolated extension Request {
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
     ) -> Self {
         let slot = HandlerSlot(for: id)
-        attach { response in slot.call(on: queue) { handler(response) } }
+        attach { [weak self] response in
+            // The request answers, so it exists. It is retained until the earlier handlers have returned, which may
+            // refer to it weakly.
+            let request = self
+            slot.call(on: queue) { withExtendedLifetime(request) { handler(response) } }
+        }
         return self
     }
 

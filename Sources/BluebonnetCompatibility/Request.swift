@@ -257,7 +257,14 @@ public class Request: @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
-    ) -> Self { onAttempt { _, request in queue.async { handler(URLRequest(request)) } } }
+    ) -> Self {
+        also {
+            _ = $0.forEach(in: $0.httpRequests()) { request in
+                guard !request.isRedirect else { return }
+                queue.async { handler(URLRequest(request)) }
+            }
+        }
+    }
 
     /// Calls a closure with the head of each response; the closure decides whether the body is received.
     ///
@@ -292,17 +299,11 @@ public class Request: @unchecked Sendable {
     @discardableResult @preconcurrency public func onURLSessionTaskCreation(
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
-        onAttempt { base, request in queue.async { handler(AttemptDescription(of: base, request: request).task) } }
-    }
-
-    private func onAttempt(
-        _ action: @escaping @Sendable (any Bluebonnet.Request, HTTPRequest) -> Void
-    ) -> Self {
         also {
             // The sequence ends only when the request is released.
             _ = $0.forEach(in: $0.httpRequests()) { [weak base] request in
                 guard let base, !request.isRedirect else { return }
-                action(base, request)
+                queue.async { handler(AttemptDescription(of: base, request: request).task) }
             }
         }
     }

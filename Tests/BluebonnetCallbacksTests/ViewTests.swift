@@ -35,6 +35,30 @@ import Testing
         #expect(isReleasedUnused)
     }
 
+    @Test func `the handlers of attempts are called, although nobody keeps the request`() async {
+        let session = Session(transport: StubTransport { _ in .text("text") })
+        let requests = CallLog<String>()
+        let tasks = CallLog<String>()
+        await withTaskGroup { group in
+            for number in 1...400 {
+                group.addTask(priority: number.isMultiple(of: 2) ? .background : .high) {
+                    let queue = DispatchQueue(label: "handlers")
+                    await withCheckedContinuation { continuation in
+                        session.request("\(Self.url)\(number)")
+                            .onURLRequestCreation(on: queue) { requests.note($0.url?.absoluteString ?? "") }
+                            .onURLSessionTaskCreation(on: queue) { task in
+                                tasks.note(task.originalRequest?.url?.absoluteString ?? "")
+                            }
+                            .response(queue: queue) { _ in continuation.resume() }
+                    }
+                }
+            }
+        }
+        let urls = (1...400).map { "\(Self.url)\($0)" }.sorted()
+        #expect(requests.entries.sorted() == urls)
+        #expect(tasks.entries.sorted() == urls)
+    }
+
     @Test func `a subclass of a session sees all requests`() async {
         final class Recording: Session, @unchecked Sendable {
             let log = CallLog<String>()
