@@ -73,6 +73,7 @@ public final class CurlTransport: Transport {
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
+        group.connections.began()
         let id = group.choose(for: request, lastNumber.add(1, ordering: .relaxed).newValue)
         let engine = engines[EngineGroup.loop(of: id)]
         do throws(RequestError) {
@@ -87,7 +88,7 @@ public final class CurlTransport: Transport {
     private func upload(
         for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
     ) throws(RequestError) -> UploadBody {
-        guard group.queue != nil, request.hasBody, request.body?.data == nil else {
+        guard group.queue != nil || group.connections.isCounting, request.hasBody, request.body?.data == nil else {
             return try openedUpload(for: request, id, engine)
         }
         return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id, engine) }
@@ -113,7 +114,8 @@ public final class CurlTransport: Transport {
     ///
     /// - Returns: The counts.
     public func connectionCounts() async -> ConnectionCounts {
-        var counts = ConnectionCounts(waiting: group.queue?.withLock { $0.waitingCount } ?? 0)
+        var counts = ConnectionCounts(
+            waiting: (group.queue?.withLock { $0.waitingCount } ?? 0) + group.connections.waitingCount)
         for engine in engines { counts += await engine.connectionCounts }
         return counts
     }
@@ -121,6 +123,7 @@ public final class CurlTransport: Transport {
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         group.queue?.withLock { $0.close() }
+        group.connections.close()
         for engine in engines { await engine.shutDown() }
         group.close()
     }
@@ -161,6 +164,8 @@ enum EngineCommand: Sendable {
     /// Sends bytes on the transfer's upgraded connection.
     case send(TransferID, Data)
     case renewConnections
+    /// Closes the connections that no exchange uses.
+    case closeUnused
     /// Starts a transfer that no longer has to wait for other exchanges.
     case granted(TransferID)
     /// Continues a transfer whose body was opened.

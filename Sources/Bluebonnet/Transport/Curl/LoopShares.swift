@@ -13,7 +13,9 @@ struct LoopShares: Equatable {
     private let limits: Session.Configuration.ConnectionLimits
 
     init(_ configuration: Session.Configuration) {
-        limits = configuration.connectionLimits
+        var limits = configuration.connectionLimits
+        limits.idle = min(limits.idle, ConnectionBudget.shared.socketLimit)
+        self.limits = limits
         // A limit of the speed holds for all transfers together, which wait in one queue.
         let count = min(max(configuration.eventLoops.count, 1), Session.Configuration.EventLoopCount.maximum)
         let requested = configuration.speedLimits.isEmpty ? min(count, max(1, limits.idle)) : 1

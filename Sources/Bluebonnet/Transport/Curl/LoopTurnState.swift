@@ -52,6 +52,9 @@ final class LoopTurnState {
     var unreadStreams = UnreadStreams()
     /// The connections that may have ended without libcurl noticing it for all of their streams.
     var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
+    /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
+    /// are multiplexed.
+    var connected: [(Transfer, isMultiplexed: Bool)] = []
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
 
@@ -73,7 +76,7 @@ final class LoopTurnState {
 
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
-        (progressed, withHeads, refused, readyUpgrades, endedSockets) = ([], [], [], [], [])
+        (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }

@@ -66,6 +66,7 @@ final class MultiHandle {
         isEnding = true
         // Closes the kept connections, which calls `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
+        for _ in sockets { ConnectionBudget.shared.socketClosed() }
         for socket in watched.map(Int32.init) where isWatching(socket) { loop.unwatch(socket) }
     }
 
@@ -200,14 +201,14 @@ final class MultiHandle {
     private func opened(_ socket: curl_socket_t) {
         guard socket >= 0 else { return systemError = SystemError(errno) }
         loop.unwatch(socket)
-        sockets.insert(Int(socket))
+        if sockets.insert(Int(socket)).inserted { ConnectionBudget.shared.socketOpened() }
         idleConnections.opened(socket)
         floods.opened(socket)
     }
 
     private func close(_ socket: curl_socket_t) -> Int32 {
         if sockets.contains(Int(socket)) { unreadResponses.closing(socket) }
-        sockets.remove(Int(socket))
+        if sockets.remove(Int(socket)) != nil { ConnectionBudget.shared.socketClosed() }
         idleConnections.closed(socket)
         unwatch(socket)
         return floods.close(socket)
@@ -264,6 +265,10 @@ final class MultiHandle {
     /// With libcurl 8.16.0 and later, later transfers do not use the other connections either, and look up names again.
     func renewConnections() {
         if Libcurl.version >= 0x08_10_00 { set(bb_curlmopt_network_changed, bb_curlmnwc_clear) }
+        closeIdle()
+    }
+
+    func closeIdle() {
         for socket in idleConnections.idleSockets { endIdle(socket) }
     }
 

@@ -1,6 +1,10 @@
-/// Decides which exchanges run and which exchanges wait because of ``Session/Configuration/requestLimits``.
+/// Decides which exchanges run and which exchanges wait because of ``Session/Configuration/requestLimits``, or because
+/// of ``Session/Configuration/connectionLimits``.
 ///
 /// This is a value type without I/O and without a clock.
+///
+/// Limits for connections count shares: an exchange needs a connection, and many exchanges need one together if their
+/// host multiplexes. Until this is known, each exchange counts.
 ///
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1). Exchanges with the same urgency wait in the order of
 /// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
@@ -35,6 +39,18 @@ struct RequestQueue {
             return nil
         }
 
+        /// Takes the first exchange of a host.
+        mutating func popFirst(of host: Origin, _ waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
+            for urgency in queues.indices {
+                for (index, id) in zip(queues[urgency].indices, queues[urgency]) {
+                    guard let entry = waiting[id], entry.host == host else { continue }
+                    queues[urgency].remove(at: index)
+                    return (id, entry)
+                }
+            }
+            return nil
+        }
+
         /// Takes the first exchange that still waits.
         mutating func popFirst(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
             guard let first = first(of: waiting) else { return nil }
@@ -48,11 +64,35 @@ struct RequestQueue {
     }
 
     /// The place of an exchange, which is stored in its transfer.
-    enum Place { case outside, waiting, running }
+    enum Place {
+        case outside
+        case waiting
+        case running
+        /// The exchange runs, and its request was sent; only for limits of connections.
+        case sent
+    }
+
+    /// How a host uses its connections.
+    enum Multiplexing {
+        case unknown
+        /// Each exchange needs a connection, or the limits do not count connections.
+        case none
+        case streams
+    }
 
     private struct Host {
         var running = 0
         var waiting = 0
+        var multiplexing: Multiplexing
+        /// The number of exchanges that run, but have not been sent.
+        var unsent = 0
+        /// The number of exchanges that need one share.
+        var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
+        /// When an exchange was last started, sent or received bytes.
+        var lastActivity: Int64 = 0
+        var shares: Int { (running + streams - 1) / streams }
+        /// Whether one more exchange needs no further share.
+        var hasRoom: Bool { !running.isMultiple(of: streams) }
         /// The exchanges that wait until another exchange of the host ends.
         var held = UrgencyQueues()
     }
@@ -60,8 +100,12 @@ struct RequestQueue {
     private let total: Int
     private let perHost: Int
     private var isClosed = false
-    private var running = 0
+    /// The shares of the running exchanges.
+    private(set) var running = 0
+    private var lastActivity: Int64 = 0
     private var hosts: [Origin: Host] = [:]
+    /// The hosts whose connections have room for more streams.
+    private var hostsWithRoom: Set<Origin> = []
     private var waiting: [TransferID: Waiting] = [:]
     /// The waiting exchanges whose hosts are not busy.
     ///
@@ -75,22 +119,36 @@ struct RequestQueue {
     /// With an invalid limit, every request fails when it starts.
     init?(_ limits: Session.Configuration.RequestLimits) {
         guard limits.total != nil || limits.perHost != nil else { return nil }
-        total = max(1, limits.total ?? .max)
-        perHost = max(1, limits.perHost ?? .max)
+        self.init(perHost: limits.perHost ?? .max, total: limits.total ?? .max)
     }
+
+    init(perHost: Int, total: Int) {
+        self.total = max(1, total)
+        self.perHost = max(1, perHost)
+    }
+
+    /// The number of streams that are expected to share a connection.
+    static let streamsPerConnection = 100
+    /// The number of exchanges that a multiplexing host with as many streams receives before they are sent.
+    ///
+    /// If its connections are full, libcurl before 8.14 may open a connection for each of them.
+    private static let unsentLimit = 8
 
     /// The number of exchanges that wait.
     var waitingCount: Int { waiting.count }
 
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
-    mutating func enters(_ id: TransferID, to host: Origin, urgency: Int) -> Bool {
+    mutating func enters(
+        _ id: TransferID, to host: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, hasRoom: Bool = true,
+        now: Int64 = 0
+    ) -> Bool {
         // The host is removed from the dictionary during the change, so that its queues are not copied.
-        var state = hosts.removeValue(forKey: host) ?? Host()
-        defer { hosts[host] = state }
-        let isBusy = state.running >= perHost
-        if !isBusy, running < total, !isClosed, ready.first(of: waiting) == nil {
-            running += 1
-            state.running += 1
+        var state = hosts.removeValue(forKey: host) ?? Host(multiplexing: multiplexing)
+        defer { store(state, host) }
+        let isBusy = isBusy(state)
+        let isFirst = hasRoom && running < total && ready.first(of: waiting) == nil
+        if !isClosed, !isBusy, isFirst || state.hasRoom && state.waiting == 0 {
+            start(&state, now)
             return true
         }
         waiting[id] = Waiting(host: host, urgency: urgency)
@@ -103,18 +161,17 @@ struct RequestQueue {
     mutating func close() { isClosed = true }
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
-    mutating func next() -> TransferID? {
-        guard running < total, !waiting.isEmpty, !isClosed else { return nil }
-        while let (id, entry) = ready.popFirst(of: waiting) {
+    mutating func next(hasRoom: Bool = true, now: Int64 = 0) -> TransferID? {
+        guard !waiting.isEmpty, !isClosed else { return nil }
+        while let (id, entry) = hasRoom && running < total ? ready.popFirst(of: waiting) : popFirstStream() {
             guard var host = hosts.removeValue(forKey: entry.host) else { continue }
-            defer { hosts[entry.host] = host }
-            guard host.running < perHost else {
+            defer { store(host, entry.host) }
+            guard !isBusy(host) else {
                 host.held.insert(id, urgency: entry.urgency)
                 continue
             }
             waiting[id] = nil
-            running += 1
-            host.running += 1
+            start(&host, now)
             host.waiting -= 1
             makeReady(&host)
             return id
@@ -122,26 +179,84 @@ struct RequestQueue {
         return nil
     }
 
+    /// Takes the first exchange of a host whose connections have room.
+    private mutating func popFirstStream() -> (id: TransferID, entry: Waiting)? {
+        for host in hostsWithRoom where hosts[host].map({ $0.waiting > 0 }) == true {
+            if let first = ready.popFirst(of: host, waiting) { return first }
+        }
+        return nil
+    }
+
     func isWaiting(_ id: TransferID) -> Bool { waiting[id] != nil }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to host: Origin) {
+    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool = true) {
         guard var state = hosts.removeValue(forKey: host) else { return }
         if waiting.removeValue(forKey: id) != nil {
             state.waiting -= 1
             endedCount += 1
         } else {
-            running -= 1
+            let shares = state.shares
             state.running -= 1
+            if !wasSent { state.unsent -= 1 }
+            running += state.shares - shares
         }
         makeReady(&state)
-        if state.running > 0 || state.waiting > 0 { hosts[host] = state }
+        store(state, host)
         removeEnded()
+    }
+
+    /// Called when a running exchange was first sent, on a connection whose version is known.
+    mutating func sent(to host: Origin, isMultiplexed: Bool) {
+        guard var state = hosts.removeValue(forKey: host) else { return }
+        let shares = state.shares
+        state.unsent -= 1
+        state.multiplexing = isMultiplexed ? .streams : .none
+        hostsWithRoom.remove(host)
+        running += state.shares - shares
+        makeReady(&state)
+        store(state, host)
+    }
+
+    /// Called when exchanges have sent or received bytes.
+    mutating func progressed(_ hosts: some Sequence<Origin>, at now: Int64) {
+        lastActivity = now
+        for host in hosts { self.hosts[host]?.lastActivity = now }
+    }
+
+    /// When an exchange for which the exchanges of a host wait was last active.
+    func lastActivity(beside host: Origin) -> Int64 {
+        guard let host = hosts[host], isBusy(host) else { return lastActivity }
+        return host.lastActivity
+    }
+
+    private func isBusy(_ host: Host) -> Bool {
+        switch host.multiplexing {
+        case .unknown: host.running >= min(perHost, Self.streamsPerConnection)
+        case .none: host.running >= perHost
+        case .streams:
+            host.running >= Self.streamsPerConnection
+                && (host.unsent >= Self.unsentLimit || host.shares >= perHost && !host.hasRoom)
+        }
+    }
+
+    private mutating func store(_ state: Host, _ host: Origin) {
+        if state.running > 0 || state.waiting > 0 { hosts[host] = state }
+        guard state.streams > 1 else { return }
+        if state.hasRoom { hostsWithRoom.insert(host) } else { hostsWithRoom.remove(host) }
+    }
+
+    private mutating func start(_ host: inout Host, _ now: Int64) {
+        let shares = host.shares
+        host.running += 1
+        host.unsent += 1
+        (host.lastActivity, lastActivity) = (now, now)
+        running += host.shares - shares
     }
 
     /// Makes the first held exchange of a host ready, if the host is no longer busy.
     private mutating func makeReady(_ host: inout Host) {
-        guard host.running < perHost, let (id, entry) = host.held.popFirst(of: waiting) else { return }
+        guard !isBusy(host), let (id, entry) = host.held.popFirst(of: waiting) else { return }
         ready.insert(id, urgency: entry.urgency)
     }
 
@@ -151,76 +266,5 @@ struct RequestQueue {
         endedCount = 0
         ready.removeAll(notIn: waiting)
         for host in hosts.keys { hosts[host]?.held.removeAll(notIn: waiting) }
-    }
-}
-
-/// Holds exchanges back while the limits for running requests are reached.
-extension TransferEngine {
-    /// Returns whether an exchange may run; otherwise, it waits until other exchanges have ended.
-    func mayRun(_ transfer: Transfer) -> Bool {
-        guard limitsRequests, transfer.place != .running else { return true }
-        guard transfer.place == .outside else { return false }
-        let host = Origin(of: transfer.request.url)
-        let urgency = transfer.request.priority?.urgency ?? 3
-        if group.queue?.withLock({ $0.enters(transfer.id, to: host, urgency: urgency) }) == true {
-            transfer.place = .running
-            return true
-        }
-        transfer.place = .waiting
-        transfer.limits.queued(at: shared.now)
-        return false
-    }
-
-    /// Starts the exchanges that no longer have to wait, on this loop or on others.
-    func startQueued() {
-        while let id = group.queue?.withLock({ $0.next() }) {
-            let index = EngineGroup.loop(of: id)
-            if index == loopIndex { granted(id) } else { group.engine(ofLoop: index)?.accept(.granted(id)) }
-        }
-    }
-
-    /// Starts an exchange that no longer has to wait.
-    ///
-    /// The exchange may have ended, or may wait again, since another loop has granted it.
-    func granted(_ id: TransferID) {
-        guard let transfer = transfers[id], transfer.place == .waiting,
-            group.queue?.withLock({ $0.isWaiting(id) }) == false
-        else { return }
-        transfer.place = .running
-        transfer.limits.leftQueue(at: shared.now)
-        transfer.responseBuffer.lastActivity = shared.now
-        addWhenOpen(transfer)
-        if transfers[id] != nil { checkLimits(of: transfer) }
-    }
-
-    /// Opens the body of an exchange that may run, and then adds the exchange to libcurl.
-    func addWhenOpen(_ transfer: Transfer) {
-        guard case .unopened(let open) = transfer.upload else { return add(transfer) }
-        transfer.upload = .opening
-        let id = transfer.id
-        Task.detached { self.accept(.opened(id, Result { () throws(RequestError) in try open() })) }
-    }
-
-    func opened(_ transfer: Transfer, _ upload: Result<UploadBody, RequestError>) {
-        do throws(RequestError) {
-            transfer.upload = try upload.get()
-        } catch {
-            return finish(transfer, with: error)
-        }
-        guard transfer.responseBuffer.state.isSuspended else {
-            add(transfer)
-            if !transfer.hasEnded { checkLimits(of: transfer) }
-            return
-        }
-        leaveQueue(transfer)
-        transfer.responseBuffer.state.withdrawn()
-    }
-
-    /// Called when an exchange has ended, or is suspended while it waits.
-    func leaveQueue(_ transfer: Transfer) {
-        guard transfer.place != .outside else { return }
-        transfer.place = .outside
-        transfer.limits.leftQueue(at: shared.now)
-        group.queue?.withLock { $0.left(transfer.id, to: Origin(of: transfer.request.url)) }
     }
 }

@@ -84,6 +84,9 @@ final class Transfer {
     var isProxied = false
     let speed: SpeedState?
     var place = RequestQueue.Place.outside
+    var connectionPlace = RequestQueue.Place.outside
+    /// The origin by which the limits of requests and connections are counted.
+    lazy var countedOrigin = Origin(of: request.url)
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
@@ -182,6 +185,7 @@ final class Transfer {
             return false
         }
         limits.requestBegan()
+        if connectionPlace == .running { turn.connected.append((self, connection?.version == .multiplexed)) }
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)

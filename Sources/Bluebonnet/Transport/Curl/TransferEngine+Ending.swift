@@ -88,7 +88,7 @@ extension TransferEngine {
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
-        if limitsRequests { leaveQueue(transfer) }
+        leaveQueues(transfer)
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

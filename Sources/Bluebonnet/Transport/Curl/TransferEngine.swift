@@ -134,6 +134,7 @@ actor TransferEngine: EventLoopClient {
             perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
         case .send(let id, let bytes): if let transfer = transfers[id] { send(bytes, on: transfer) }
         case .granted(let id): granted(id)
+        case .closeUnused: closeUnused()
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
         case .renewConnections:
@@ -225,8 +226,8 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func pause(_ transfer: Transfer, _ directions: Int32) {
-        if transfer.place == .waiting {
-            leaveQueue(transfer)
+        if transfer.place == .waiting || transfer.connectionPlace == .waiting {
+            leaveQueues(transfer)
             return transfer.responseBuffer.state.withdrawn()
         }
         guard let easy = transfer.easy else { return }
@@ -289,6 +290,19 @@ actor TransferEngine: EventLoopClient {
         wasAdded(transfer)
     }
 
+    /// Closes the connections that no exchange uses, because there are too many in the process.
+    private func closeUnused() {
+        guard transfers.isEmpty else {
+            multis.main?.closeIdle()
+            multis.unmultiplexed?.closeIdle()
+            return
+        }
+        // Libcurl closes connections immediately only with their multi handle.
+        pool.removeAll()
+        shared.forgetTransfers()
+        multis = CleartextHTTP2Streams()
+    }
+
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
         multis.multi(for: version) { isMultiplexing in
             MultiHandle(
@@ -332,7 +346,8 @@ extension TransferEngine {
         reportHeads()
         reportProgress()
         retryWaiting()
-        if limitsRequests { startQueued() }
+        noteConnected()
+        startQueued()
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
         guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty,
@@ -409,6 +424,7 @@ extension TransferEngine {
 
     func reportProgress() {
         guard !shared.progressed.isEmpty else { return }
+        group.connections.progressed(shared.progressed, at: shared.now)
         var growing = 0
         var index = 0
         // A delivery may make room for more bytes, which libcurl then delivers, so the list may grow.
@@ -498,7 +514,8 @@ extension TransferEngine {
         let isSuspended = transfer.responseBuffer.state.isPaused
         if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
         let snapshot = TransferLimits.TransferSnapshot(
-            now: shared.now, isSuspended: isSuspended, lastActivity: transfer.responseBuffer.lastActivity)
+            now: shared.now, isSuspended: isSuspended, lastActivity: transfer.responseBuffer.lastActivity,
+            othersActivity: lastActivity(beside: transfer))
         switch transfer.limits.verdict(in: snapshot) {
         case .within(let time):
             if let time { nextCheck = min(nextCheck ?? time, time) }
@@ -506,7 +523,7 @@ extension TransferEngine {
             // The connection may be broken. If it is an HTTP/2 or HTTP/3 connection, libcurl would use it for the next
             // request.
             if stage == .idle || (transfer.wasSent && transfer.responseBuffer.head == nil) { transfer.forbidReuse() }
-            finish(transfer, with: error(.timedOut(stage), transfer.limits.message(for: stage), of: transfer))
+            finish(transfer, with: error(.timedOut(stage), message(for: stage, of: transfer), of: transfer))
         }
     }
 }

@@ -11,6 +11,9 @@ struct TransferLimits: Equatable {
         var isSuspended = false
         /// When bytes were last transferred, in either direction.
         var lastActivity: Int64 = 0
+        /// When a transfer that needs the same connections was last active; `nil` if the transfer does not wait in the
+        /// gate.
+        var othersActivity: Int64?
     }
 
     enum Verdict: Equatable {
@@ -23,7 +26,7 @@ struct TransferLimits: Equatable {
     private enum Phase: Equatable {
         /// The transfer waits for other transfers to end.
         case queued(since: Int64)
-        /// The transfer waits for a free connection.
+        /// The transfer waits for a free connection, in the gate or in libcurl.
         case waiting(since: Int64)
         case connecting(since: Int64)
         /// The request was sent, or is about to be.
@@ -80,12 +83,21 @@ struct TransferLimits: Equatable {
         return (waitedNanoseconds ?? 0) + now - since
     }
 
+    /// Called when the transfer has to wait for a connection before it is added to libcurl.
+    mutating func waits(at now: Int64) { phase = .waiting(since: now) }
+
     /// Called when the transfer was added to libcurl.
     ///
     /// The transfer then connects immediately, or waits for a connection if the connection limits require this.
     mutating func added(at now: Int64, mayWait: Bool) {
-        phase = mayWait ? .waiting(since: now) : .connecting(since: now)
+        if !mayWait { phase = .connecting(since: now) } else if !isWaiting { phase = .waiting(since: now) }
         retried(at: now)
+    }
+
+    /// Whether the transfer has waited for a connection as long as bytes may take; see ``TransferSnapshot/othersActivity``.
+    func mayBeStalled(at now: Int64) -> Bool {
+        guard case .waiting(let since) = phase, pool == nil, let idle else { return false }
+        return now - since >= idle
     }
 
     /// Called when the transfer, which still waits, was added to libcurl again.
@@ -129,7 +141,11 @@ struct TransferLimits: Equatable {
         if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         switch phase {
-        case .waiting(let since): if isOver(pool, since: since) { return .exceeded(.pool) }
+        case .waiting(let since):
+            if isOver(pool, since: since) { return .exceeded(.pool) }
+            if pool == nil, let last = snapshot.othersActivity, isOver(idle, since: max(since, last)) {
+                return .exceeded(.pool)
+            }
         case .connecting(let since): if isOver(connect, since: since) { return .exceeded(.connect) }
         case .queued, .sent: break
         }
@@ -150,7 +166,12 @@ struct TransferLimits: Equatable {
         func duration(_ limit: Int64?) -> Duration { .nanoseconds(limit ?? 0) }
         return switch stage {
         case .queue: "the request could not start within \(duration(queue)), the queue limit"
-        case .pool: "there was no free connection after \(duration(pool)), the pool limit"
+        case .pool:
+            if let pool {
+                "there was no free connection after \(duration(pool)), the pool limit"
+            } else {
+                "no connection became free for \(duration(idle)), the idle limit"
+            }
         case .connect: "there was no connection after \(duration(connect)), the connect limit"
         case .idle: "no data was sent or received for \(duration(idle)), the idle limit"
         case .total: "the exchange did not finish within \(duration(total)), the total limit"
