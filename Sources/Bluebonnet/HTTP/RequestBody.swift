@@ -55,7 +55,8 @@ public struct RequestBody: Sendable {
     /// Bluebonnet reads from the current position to the end, as fast as the network accepts the bytes. If no bytes are
     /// available, a separate thread waits for bytes. The body has a copy of the descriptor, so the program may close
     /// its own descriptor. The copy and the original share one position. Bluebonnet closes the copy when it has read
-    /// the whole body, or when the request that reads the body has ended. The descriptor can be blocking or
+    /// the whole body, or when the request that reads the body has ended. If no request has begun to read, the copy is
+    /// closed when the body is released. The descriptor can be blocking or
     /// non-blocking. If the request ends early, bytes that were read but not sent are lost. While Bluebonnet reads from
     /// a pipe or a terminal, no other program may read from it.
     ///

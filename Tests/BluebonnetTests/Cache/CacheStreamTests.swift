@@ -102,6 +102,8 @@ struct CacheStreamTests {
         var configuration = Session.Configuration()
         let cache = ResponseCache(memoryCapacity: 0, directory: directory.url)
         configuration.cache = cache
+        // The whole body must not have arrived when the stream is abandoned.
+        (configuration.bodyHighWatermark, configuration.bodyLowWatermark) = (64 << 10, 16 << 10)
         let session = Session(configuration: configuration)
         let task = session.streamRequest(server.url("/")).streamTask()
         for try await _ in task.bytes { break }

@@ -60,7 +60,11 @@ import Testing
     @Test func `the body's copy is closed when its request has ended`() async throws {
         let server = try await LocalServer { router in
             router.post("/", .text("done"))
-            router.streaming("/refused", method: .post) { _, _ in .status(413) }
+            router.streaming("/refused", method: .post) { _, body in
+                // A body that nobody has begun to read could still be sent, and keeps its copy.
+                for try await _ in body { break }
+                return .status(413)
+            }
         }
         let session = TestHarness.session()
         for path in ["/", "/refused"] {

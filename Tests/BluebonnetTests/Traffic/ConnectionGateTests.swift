@@ -1,0 +1,236 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// The shares of connections, which are decided without I/O.
+@Suite struct ConnectionSharesTests {
+    private static let host = origin("a")
+    private static let other = origin("b")
+
+    private static func origin(_ name: String) -> Origin {
+        var parts = URLComponents()
+        (parts.scheme, parts.host) = ("https", "\(name).test")
+        return Origin(of: parts.url ?? URL(filePath: "/"))
+    }
+
+    /// Adds exchanges to a host; returns how many of them run.
+    private static func add(
+        _ ids: ClosedRange<TransferID>, to host: Origin = host, _ multiplexing: RequestQueue.Multiplexing,
+        _ queue: inout RequestQueue
+    ) -> Int {
+        ids.count { queue.enters($0, to: host, urgency: 3, multiplexing) }
+    }
+
+    private static func started(_ queue: inout RequestQueue, hasRoom: Bool = true) -> [TransferID] {
+        var ids: [TransferID] = []
+        while let id = queue.next(hasRoom: hasRoom) { ids.append(id) }
+        return ids
+    }
+
+    /// How many of 1,000 exchanges with a host run at once, before a request is sent, and when a request was sent.
+    @Test(arguments: [
+        (RequestQueue.Multiplexing.none, false, 256, 256), (.unknown, false, 100, 256), (.unknown, true, 100, 108),
+    ])
+    func `the first exchanges show how many connections a host needs`(
+        known: RequestQueue.Multiplexing, isMultiplexed: Bool, before: Int, after: Int
+    ) {
+        var queue = RequestQueue(perHost: 256, total: 1024)
+        let first = Self.add(1...1000, known, &queue)
+        #expect(first == before)
+        for _ in 0..<before { queue.sent(to: Self.host, isMultiplexed: isMultiplexed) }
+        let running = before + Self.started(&queue).count
+        #expect(running == after)
+        #expect(queue.running == (isMultiplexed ? 2 : 256))
+    }
+
+    @Test func `a multiplexing host receives the next streams when the last are sent`() {
+        var queue = RequestQueue(perHost: 2, total: 1024)
+        let first = Self.add(1...300, .unknown, &queue)
+        #expect(first == 2)
+        for _ in 0..<2 { queue.sent(to: Self.host, isMultiplexed: true) }
+        // A connection is expected to carry 100 streams; after that, few wait for a connection at the same time.
+        var running = 2 + Self.started(&queue).count
+        #expect(running == 100)
+        for _ in 2..<100 { queue.sent(to: Self.host, isMultiplexed: true) }
+        while case let count = Self.started(&queue).count, count > 0 {
+            #expect(count <= 8)
+            running += count
+            for _ in 0..<count { queue.sent(to: Self.host, isMultiplexed: true) }
+        }
+        #expect(running == 200)
+        #expect(queue.running == 2)
+    }
+
+    @Test func `a stream of an open connection needs no share`() {
+        var queue = RequestQueue(perHost: 256, total: 1)
+        let first = Self.add(1...3, .unknown, &queue) + Self.add(4...5, to: Self.other, .unknown, &queue)
+        #expect(first == 1)
+        queue.sent(to: Self.host, isMultiplexed: true)
+        var next = Self.started(&queue, hasRoom: false)
+        #expect(next == [2, 3])
+        for id: TransferID in 1...3 { queue.left(id, to: Self.host, wasSent: id == 1) }
+        next = Self.started(&queue, hasRoom: false)
+        #expect(next == [])
+        next = Self.started(&queue)
+        #expect(next == [4])
+    }
+
+    @Test func `an exchange waits beside those of its host, or beside all`() {
+        var queue = RequestQueue(perHost: 1, total: 2)
+        _ = queue.enters(1, to: Self.host, urgency: 3, now: 10)
+        _ = queue.enters(2, to: Self.other, urgency: 3, now: 20)
+        _ = queue.enters(3, to: Self.host, urgency: 3, now: 30)
+        #expect(queue.lastActivity(beside: Self.host) == 10)
+        queue.progressed([Self.host], at: 40)
+        #expect(queue.lastActivity(beside: Self.host) == 40)
+        queue.progressed([Self.other], at: 50)
+        #expect(queue.lastActivity(beside: Self.host) == 40)
+        #expect(queue.lastActivity(beside: Self.origin("c")) == 50)
+    }
+
+    @Test(arguments: [(1024, 256, 512), (20, 8, 16), (1_048_576, 262_144, 524_288)])
+    func `half of the process's descriptors are for connections`(descriptors: Int, limit: Int, sockets: Int) {
+        let budget = ConnectionBudget(descriptors: descriptors)
+        #expect(budget.limit == limit && budget.socketLimit == sockets)
+        budget.changed(by: limit - 1)
+        #expect(budget.hasRoom)
+        budget.changed(by: 1)
+        #expect(!budget.hasRoom)
+        budget.changed(by: -1)
+        #expect(budget.hasRoom)
+        for _ in 0..<sockets { budget.socketOpened() }
+        // However many sockets there are, a few exchanges may run.
+        #expect(budget.hasRoom == (limit - 1 < 16))
+        #expect(!budget.isRelaxed)
+        budget.changed(by: 1 - limit)
+        #expect(budget.hasRoom)
+    }
+
+    @Test func `gates of several sessions share the budget`() {
+        let budget = ConnectionBudget(descriptors: 40)
+        var limits = Session.Configuration.ConnectionLimits()
+        limits.perHost = 100
+        let gates = [ConnectionGate(limits, budget), ConnectionGate(limits, budget)]
+        let started = (1...20).count {
+            gates[$0 % 2].enters(TransferID($0), to: Self.host, urgency: 3, now: 0)
+        }
+        #expect(started == 10)
+        #expect(gates.map(\.waitingCount) == [5, 5])
+        for id in 1...10 { gates[id % 2].left(TransferID(id), to: Self.host, wasSent: false) }
+        #expect(budget.hasRoom)
+    }
+}
+
+/// Thousands of requests at once on the wire.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionGateTests {
+    /// Requests that a server handles at this moment, and the most so far.
+    private final class Counter: Sendable {
+        private let counts = Locked((now: 0, most: 0))
+        var now: Int { counts.withLock { $0.now } }
+        var most: Int { counts.withLock { $0.most } }
+
+        func enter() { counts.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
+        func leave() { counts.withLock { $0.now -= 1 } }
+    }
+
+    @Test func `2,000 requests at once use 256 connections, and some that are not counted`() async throws {
+        let counter = Counter()
+        let server = try await LocalServer { router in
+            router.get("/") { _ in
+                counter.enter()
+                try? await Task.sleep(for: .milliseconds(2))
+                counter.leave()
+                return .text("ok")
+            }
+        }
+        let session = TestHarness.session()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<2000 {
+                group.addTask {
+                    let text = try await session.request(server.url("/")).serializingString().value
+                    #expect(text == "ok")
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect((1...256 + 33).contains(counter.most))
+        let counts = await session.connectionCounts()
+        #expect(counts.waiting == 0 && counts.open <= 256 + 33)
+        try await TestHarness.end(session, server)
+    }
+
+    /// Requests that hold all connections; the others fail after the idle limit, with an error that names the limits.
+    @Test func `nobody waits for ever behind streams that nobody reads`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/", .data(Data(count: 4 << 20)))
+            router.get("/next", .text("next"))
+        }
+        var configuration = Session.Configuration()
+        configuration.connectionLimits.perHost = 2
+        configuration.timeouts.idle = .seconds(1)
+        let session = Session(configuration: configuration)
+        var readers = (0..<2).map { _ in
+            session.streamRequest(server.url("/")).streamTask().bytes.makeAsyncIterator()
+        }
+        for index in readers.indices {
+            let first = try await readers[index].next()
+            #expect(first != nil)
+        }
+        let response = await session.request(server.url("/next")).serializingString().response
+        #expect(response.error?.kind == .timedOut(.pool))
+        let text = response.error.map { "\($0)" } ?? ""
+        #expect(text.contains("no connection became free for 1.0 seconds"))
+        #expect(text.contains("connectionLimits.perHost is 2"))
+        // A stream that is read to its end makes room.
+        async let next = session.request(server.url("/next")).serializingString().value
+        for index in readers.indices { while try await readers[index].next() != nil {} }
+        let end = try await next
+        #expect(end == "next")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["cancel", "suspend", "shutdown"])
+    func `requests that wait for a connection can be cancelled and suspended`(action: String) async throws {
+        let gate = Gate()
+        let running = Counter()
+        let server = try await LocalServer { router in
+            router.get("/held") { _ in
+                running.enter()
+                await gate.wait()
+                return .ok
+            }
+            router.get("/", .text("ok"))
+        }
+        var configuration = Session.Configuration()
+        configuration.connectionLimits.perHost = 1
+        let session = Session(configuration: configuration)
+        let held = session.request(server.url("/held")).serializingNothing()
+        while running.now == 0 { await Task.yield() }
+        let requests = (0..<3).map { _ in session.request(server.url("/")) }
+        let tasks = requests.map { $0.serializingString() }
+        while await session.connectionCounts().waiting < 3 { await Task.yield() }
+        switch action {
+        case "cancel": requests[0].cancel()
+        case "suspend": requests[0].suspend()
+        default: await session.shutdown(within: .milliseconds(1))
+        }
+        while await session.connectionCounts().waiting == 3 { await Task.yield() }
+        gate.open()
+        if action == "shutdown" {
+            for task in tasks { #expect(await task.response.error?.kind == .cancelled) }
+            return await server.stop()
+        }
+        _ = await held.response
+        for task in tasks[1...] {
+            let text = try await task.value
+            #expect(text == "ok")
+        }
+        if action == "suspend" { requests[0].resume() }
+        let first = await tasks[0].response
+        #expect(action == "suspend" ? first.value == "ok" : first.error?.kind == .cancelled)
+        try await TestHarness.end(session, server)
+    }
+}
