@@ -35,7 +35,7 @@ import Testing
         #expect(isReleasedUnused)
     }
 
-    @Test func `the handlers of attempts are called, although nobody keeps the request`() async {
+    @Test func `the handlers of attempts are called, although no variable keeps the request`() async {
         let session = Session(transport: StubTransport { _ in .text("text") })
         let requests = CallLog<String>()
         let tasks = CallLog<String>()

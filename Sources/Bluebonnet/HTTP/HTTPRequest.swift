@@ -399,10 +399,12 @@ public struct Timeouts: Hashable, Sendable {
         set { ownQueue = .some(newValue) }
     }
 
-    /// The limit for the time that a request waits for a connection; `nil`, the default, for no limit.
+    /// The limit for the time that a request waits for a connection; `nil`, the default, for no limit of its own.
     ///
     /// A request waits while ``Session/Configuration/connectionLimits`` do not allow another connection. The waiting
-    /// time counts towards ``total``, but not towards ``connect``.
+    /// time counts towards ``total``, but not towards ``connect``. With `nil`, a request fails with
+    /// `.timedOut(.pool)` when no request that it waits for has sent or received bytes, or has ended, for as long as
+    /// ``idle`` allows.
     public var pool: Duration? {
         get { ownPool ?? nil }
         set { ownPool = .some(newValue) }

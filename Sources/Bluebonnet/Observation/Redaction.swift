@@ -73,10 +73,12 @@ enum Redaction {
 
     /// Returns the text of a body, with the secrets in forms and JSON replaced.
     ///
-    /// Text of another type counts as JSON if it starts like an object or an array. Text without a type counts as a
+    /// The data of server-sent events counts as JSON, which may be divided among several lines. Text of another type
+    /// counts as JSON if it starts like an object or an array. Text without a type counts as a
     /// form if it contains pairs and no white space.
     static func body(_ text: String, _ mediaType: MediaType?) -> String {
         if mediaType?.subtype == "x-www-form-urlencoded" { return form(text) }
+        if mediaType?.subtype == "event-stream" { return JSONRedactor.redact(text, isEventStream: true) }
         let first = text.utf8.first { !$0.isJSONSpace }
         if mediaType?.subtype.contains("json") == true || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
             return JSONRedactor.redact(text)
@@ -120,15 +122,18 @@ extension UInt8 {
 /// a row.
 private struct JSONRedactor {
     private let bytes: [UInt8]
+    /// Whether lines begin with `data:`.
+    private let isEventStream: Bool
     private var output: [UInt8] = []
     private var index = 0
 
-    private init(_ text: String) {
+    private init(_ text: String, isEventStream: Bool) {
         bytes = Array(text.utf8)
+        self.isEventStream = isEventStream
     }
 
-    static func redact(_ text: String) -> String {
-        var redactor = JSONRedactor(text)
+    static func redact(_ text: String, isEventStream: Bool = false) -> String {
+        var redactor = JSONRedactor(text, isEventStream: isEventStream)
         redactor.run()
         return String(decoding: redactor.output, as: UTF8.self)
     }
@@ -177,7 +182,12 @@ private struct JSONRedactor {
     }
 
     private func skipSpace(from start: Int) -> Int {
-        bytes[start...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
+        let next = bytes[start...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
+        let field = Array("data:".utf8)
+        // A line ending in the data is written as a new field (WHATWG HTML, "Parsing an event stream").
+        guard isEventStream, next > start, [0x0A, 0x0D].contains(bytes[next - 1]), bytes[next...].starts(with: field)
+        else { return next }
+        return skipSpace(from: next + field.count)
     }
 
     /// Returns the position after the closing quotation mark, or the end of the text.
@@ -229,8 +239,7 @@ enum SecretNames {
     private static let fragments = [
         "token", "secret", "authorization", "signature", "credential", "session", "jwt", "bearer", "cookie",
         "assertion", "csrf", "xsrf", "saml",
-        // The word "key" alone is not in this list, because it may be the key of a cache, an idempotent request or a
-        // table.
+        // The word "key" is not in this list, because a compound such as `sort_key` may be another kind of key.
         "apikey", "accesskey", "privatekey", "authkey", "subscriptionkey", "functionskey", "functionkey", "masterkey",
         "appkey", "applicationkey", "encryptionkey", "customerkey", "consumerkey", "clientkey", "servicekey",
         "adminkey", "accountkey", "sharedkey", "signingkey", "storagekey",
@@ -238,6 +247,11 @@ enum SecretNames {
 
     /// Parts of names of secrets that may be numbers.
     private static let passwordFragments = ["password", "passwd", "passphrase", "passcode", "pwd"]
+
+    /// The ends of names of secrets that may be numbers, unlike `total_tokens`.
+    private static let numberSuffixes = [
+        "token", "secret", "sessionid", "sessionkey", "signature", "credential", "apikey", "accesskey", "csrf", "xsrf",
+    ]
 
     /// Names of secrets that may be numbers.
     private static let names: Set<String> = [
@@ -266,7 +280,7 @@ enum SecretNames {
         "sort", "surrogate", "websocket",
     ]
 
-    /// The names that mark secrets in queries and forms only.
+    /// The names that mark secrets in queries and forms.
     private static let parameterNames: Set<String> = ["key", "code"]
 
     /// Returns whether a query or form parameter such as `access_token` or `user[password]` is a secret.
@@ -277,10 +291,11 @@ enum SecretNames {
 
     /// Returns whether a member of a JSON object, such as `apiKey`, is a secret.
     ///
-    /// Fewer names mark a number as a secret. For example, the value of `"total_tokens": 12` is not a secret.
+    /// Fewer names mark a number as a secret. For example, the value of `"total_tokens": 12` is not a secret. The word
+    /// "code" is not a secret, because errors have codes.
     static func isSecretMember(_ name: some StringProtocol, isNumber: Bool) -> Bool {
         let name = Name(name)
-        return isNumber ? name.isSecretNumber : name.isSecret
+        return isNumber ? name.isSecretNumber : name.isSecret || name.last == "key"
     }
 
     /// Returns whether a value is a secret regardless of its name, such as a JSON Web Token.
@@ -303,7 +318,10 @@ enum SecretNames {
             joined = elements.joined()
         }
 
-        var isSecretNumber: Bool { names.contains(last) || passwordFragments.contains { joined.contains($0) } }
+        var isSecretNumber: Bool {
+            names.contains(last) || passwordFragments.contains { joined.contains($0) }
+                || numberSuffixes.contains { joined.hasSuffix($0) }
+        }
 
         var isSecret: Bool { isSecretNumber || fragments.contains { joined.contains($0) } }
     }

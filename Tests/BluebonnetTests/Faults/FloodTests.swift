@@ -15,34 +15,59 @@ import Testing
 
     struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var time: Int64 = 60_000_000
-        var read: [Int32: UInt64] = [5: 1_000_000]
+        /// The processor time in each interval of 15 ms, in milliseconds.
+        var milliseconds: Int64 = 10
+        /// What is read and reported in each interval.
+        var read: [Int32: UInt64] = [5: 100_000]
         var reportedBytes: UInt64 = 0
-        var call: UInt64 = 7
         var storable: UInt64 = 0
-        let cut: Int32?
+        /// The number of the interval in which a socket is cut.
+        var interval: Int?
+        var socket: Int32 = 5
     }
 
     static let rows = [
-        Row(testDescription: "much received, nothing reported", cut: 5),
-        Row(testDescription: "not for long yet", time: 49_000_000, cut: nil),
-        Row(testDescription: "another call", call: 9, cut: nil),
-        Row(testDescription: "a body came in", reportedBytes: 900_000, cut: nil),
-        Row(testDescription: "a body in small frames came in", reportedBytes: 70_000, cut: nil),
-        Row(testDescription: "a byte now and then", reportedBytes: 1000, cut: 5),
-        Row(testDescription: "busy with something else than the socket", read: [5: 1000], cut: nil),
-        Row(testDescription: "the one of two that sends", read: [5: 1000, 6: 500_000], cut: 6),
-        Row(testDescription: "the bytes of other streams are stored", storable: 1_000_000, cut: nil),
-        Row(testDescription: "more than can be stored", storable: 800_000, cut: 5),
-        Row(testDescription: "no socket", read: [:], cut: nil),
+        Row(testDescription: "much received, nothing reported", interval: 6),
+        Row(testDescription: "on a machine with other work", milliseconds: 2, interval: 26),
+        Row(testDescription: "not busy", milliseconds: 0),
+        Row(testDescription: "a body arrives", reportedBytes: 90_000),
+        Row(testDescription: "a body in small frames arrives", reportedBytes: 7000),
+        Row(testDescription: "a byte from time to time", reportedBytes: 100, interval: 6),
+        Row(testDescription: "busy with something else than the socket", read: [5: 100]),
+        Row(testDescription: "too few bytes first", read: [5: 10_000], interval: 21),
+        Row(testDescription: "the one of two that sends", read: [5: 100, 6: 50_000], interval: 6, socket: 6),
+        Row(testDescription: "the bytes of other streams are stored", storable: 100 << 20),
+        Row(testDescription: "more than can be stored", storable: 1_500_000, interval: 21),
+        Row(testDescription: "no socket", read: [:]),
     ]
 
     @Test(arguments: rows) func `a connection is closed if much was received and little was reported`(_ row: Row) {
-        let first = FloodGuard.FloodSample(call: 7, reportedBytes: 0, time: 0, read: [5: 0])
-        let now = FloodGuard.FloodSample(
-            call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read,
-            storable: row.storable)
-        #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
+        var window = FloodWindow()
+        var cut: (interval: Int, socket: Int32)?
+        for interval in 0..<60 {
+            let count = UInt64(interval)
+            let needsSample = window.needsSample(
+                at: Int64(interval) * 15_000_000, processorTime: Int64(interval) * row.milliseconds * 1_000_000)
+            guard needsSample, cut == nil else { continue }
+            let sample = FloodWindow.FloodSample(
+                reportedBytes: count * row.reportedBytes, read: row.read.mapValues { count * $0 },
+                storable: row.storable)
+            if let socket = window.flooded(sample) { cut = (interval, socket) }
+        }
+        #expect(cut?.interval == row.interval && cut?.socket == row.interval.map { _ in row.socket })
+    }
+
+    @Test func `a pause ends the window`() {
+        var window = FloodWindow()
+        var time: Int64 = 0
+        for interval in 0..<100 {
+            // Busy in two of three intervals, so that a window is at most 30 ms long.
+            time += interval % 3 == 0 ? 0 : 10_000_000
+            guard window.needsSample(at: Int64(interval) * 15_000_000, processorTime: time) else { continue }
+            let sample = FloodWindow.FloodSample(reportedBytes: 0, read: [5: UInt64(interval) * 1_000_000])
+            let socket = window.flooded(sample)
+            #expect(socket == nil)
+        }
     }
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.

@@ -133,6 +133,11 @@ import Testing
         ),
         ("application/vnd.api+json", #"{"credentials":{"a":["}",1]},"b":2}"#, #"{"credentials":"<redacted>","b":2}"#),
         ("application/json", #"{"secret":"hun\"ter2","b":"c"}"#, #"{"secret":"<redacted>","b":"c"}"#),
+        ("application/json", #"{"key":"hunter2","sort_key":"name"}"#, #"{"key":"<redacted>","sort_key":"name"}"#),
+        (
+            "application/json", #"{"token": 81, "session_id":-9, "key":1, "max_tokens":2, "sessions":3}"#,
+            #"{"token": "<redacted>", "session_id":"<redacted>", "key":1, "max_tokens":2, "sessions":3}"#
+        ),
         ("application/json", #"["password","x"]"#, #"["password","x"]"#),
         ("application/json", #"{"password":"hunt"#, #"{"password":"<redacted>""#),
         ("application/json", #"{"password":"#, #"{"password":"#),
@@ -143,6 +148,21 @@ import Testing
         let request = try request(method: .post, headers: ["Content-Type": type], body: Data(body.utf8))
         #expect(request.cURLDescription().contains("--data-raw '\(shown)'"))
         #expect(request.cURLDescription(revealingSecrets: true).contains("--data-raw '\(body)'"))
+    }
+
+    /// JSON in the data of events may be divided among several lines.
+    @Test(arguments: [
+        (
+            "data: {\"token\":\ndata: \"hunter2\",\r\ndata:\"a\":[]}\n\n",
+            "data: {\"token\":\ndata: \"<redacted>\",\r\ndata:\"a\":[]}\n\n"
+        ),
+        (
+            "data:{\"password\"\rdata: : 5\n\ndata: {\"data\": \"data: x\"}\n\n",
+            "data:{\"password\"\rdata: : \"<redacted>\"\n\ndata: {\"data\": \"data: x\"}\n\n"
+        ),
+    ])
+    func `secrets of an event stream are redacted`(text: String, shown: String) {
+        #expect(Redaction.body(text, MediaType("text/event-stream")) == shown)
     }
 
     // MARK: In a shell

@@ -113,13 +113,15 @@ import Testing
         let budget = ConnectionBudget(descriptors: 40)
         var limits = Session.Configuration.ConnectionLimits()
         limits.perHost = 100
-        let gates = [ConnectionGate(limits, budget), ConnectionGate(limits, budget)]
-        let started = (1...20).count {
-            gates[$0 % 2].enters(TransferID($0), to: Self.host, urgency: 3, now: 0)
+        var gates = [ConnectionGate(limits, budget: budget), ConnectionGate(limits, budget: budget)]
+        var started = 0
+        for id: TransferID in 1...20
+        where gates[id % 2].enters(id, to: Self.host, urgency: 3, now: 0) {
+            started += 1
         }
         #expect(started == 10)
         #expect(gates.map(\.waitingCount) == [5, 5])
-        for id in 1...10 { gates[id % 2].left(TransferID(id), to: Self.host, wasSent: false) }
+        for id: TransferID in 1...10 { gates[id % 2].left(id, to: Self.host, wasSent: false) }
         #expect(budget.hasRoom)
     }
 }
@@ -163,7 +165,7 @@ import Testing
     }
 
     /// Requests that hold all connections; the others fail after the idle limit, with an error that names the limits.
-    @Test func `nobody waits for ever behind streams that nobody reads`() async throws {
+    @Test func `no request waits indefinitely behind streams without a reader`() async throws {
         let server = try await LocalServer { router in
             router.get("/", .data(Data(count: 4 << 20)))
             router.get("/next", .text("next"))

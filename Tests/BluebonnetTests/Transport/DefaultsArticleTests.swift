@@ -11,7 +11,7 @@ import Testing
 
     /// A text that identifies a row of the article, a text that the row contains, and whether the code agrees.
     static let rows: [(String, String, Bool)] = [
-        ("timeouts.pool", "| none |", Timeouts().pool == nil),
+        ("timeouts.pool", "| none, but the idle limit if there is no progress |", Timeouts().pool == nil),
         ("timeouts.connect", "| 30 s |", Timeouts().connect == .seconds(30)),
         ("timeouts.idle", "| 60 s |", Timeouts().idle == .seconds(60)),
         ("timeouts.total", "| 10 minutes |", Timeouts().total(isInMemory: true) == .seconds(600)),
@@ -21,7 +21,9 @@ import Testing
         ("maximumResponseHeadBytes", "| 256 KiB |", configuration.maximumResponseHeadBytes == 256 << 10),
         ("body kept by a validation error", "| 64 KiB |", RequestError.bodyLimit == 64 << 10),
         ("bodyHighWatermark", "| 1 MiB |", configuration.bodyHighWatermark == 1 << 20),
-        ("connectionLimits.perHost", "| none |", configuration.connectionLimits.perHost == nil),
+        ("connectionLimits.perHost", "| 256 |", ConnectionGate(configuration.connectionLimits).perHost == 256),
+        ("connectionLimits.total", "| 1,024 |", ConnectionGate(configuration.connectionLimits).total == 1024),
+        ("in the process", "a quarter of its file descriptors", ConnectionBudget(descriptors: 1024).limit == 256),
         ("connectionLimits.idle`", "| 1,024 |", configuration.connectionLimits.idle == 1024),
         ("connectionLimits.idleLifetime", "| 118 s |", configuration.connectionLimits.idleLifetime == .seconds(118)),
         ("redirects followed", "| 20 |", configuration.redirects.maximum == 20),

@@ -61,7 +61,7 @@ import Testing
         let server = try await LocalServer { router in
             router.post("/", .text("done"))
             router.streaming("/refused", method: .post) { _, body in
-                // A body that nobody has begun to read could still be sent, and keeps its copy.
+                // A body without a reader could still be sent, and keeps its copy.
                 for try await _ in body { break }
                 return .status(413)
             }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The connections of all sessions in the process, which leave the program its share of descriptors.
 ///
-/// Exchanges in the ``ConnectionGate`` of a session take shares of the budget. If there is none left, the gates wait
+/// Exchanges in the ``ConnectionGate`` of an engine take shares of the budget. If there is none left, the gates wait
 /// until a share is returned. Sockets are counted too, because small numbers of exchanges, WebSockets and unused
 /// connections do not pass through a gate.
 final class ConnectionBudget: Sendable {
@@ -21,12 +21,11 @@ final class ConnectionBudget: Sendable {
     private let shares = Atomic<Int>(0)
     private let sockets = Atomic<Int>(0)
     private let lastTrim = Atomic<Int64>(0)
-    private let groups = Locked(Groups())
+    private let engines = Locked(Engines())
 
-    private struct Groups {
-        struct Member { weak var group: EngineGroup? }
-
-        var members: [ObjectIdentifier: Member] = [:]
+    private struct Engines {
+        var all: [ObjectIdentifier: TransferEngine] = [:]
+        /// The engines whose exchanges wait.
         var starved: Set<ObjectIdentifier> = []
     }
 
@@ -71,40 +70,39 @@ final class ConnectionBudget: Sendable {
         if sockets.subtract(1, ordering: .sequentiallyConsistent).oldValue == socketLimit { feed() }
     }
 
-    // MARK: The sessions
+    // MARK: The engines
 
-    func add(_ group: EngineGroup) { groups.withLock { $0.members[ObjectIdentifier(group)] = .init(group: group) } }
-
-    func remove(_ group: EngineGroup) {
-        groups.withLock { groups in
-            groups.members[ObjectIdentifier(group)] = nil
-            groups.starved.remove(ObjectIdentifier(group))
+    /// Called when an engine starts its first exchange, and when it has ended.
+    func add(_ engine: TransferEngine) { engines.withLock { $0.all[ObjectIdentifier(engine)] = engine } }
+    func remove(_ engine: TransferEngine) {
+        engines.withLock { engines in
+            engines.all[ObjectIdentifier(engine)] = nil
+            engines.starved.remove(ObjectIdentifier(engine))
         }
     }
 
-    /// Wakes a session when there is room again.
-    func wake(_ group: EngineGroup) {
-        groups.withLock { _ = $0.starved.insert(ObjectIdentifier(group)) }
+    /// Tells an engine when there is room again.
+    func wake(_ engine: TransferEngine) {
+        engines.withLock { _ = $0.starved.insert(ObjectIdentifier(engine)) }
         // A share may have been returned in the meantime.
         if hasRoom { feed() }
     }
 
     private func feed() {
-        let starved = groups.withLock { groups in
-            let starved = groups.starved.compactMap { groups.members[$0]?.group }
-            groups.starved = []
-            return starved
+        let starved = engines.withLock { engines in
+            defer { engines.starved = [] }
+            return engines.starved.compactMap { engines.all[$0] }
         }
-        for group in starved { group.startQueued() }
+        for engine in starved { engine.accept(.startQueued) }
     }
 
-    /// Lets all sessions close their unused connections, at most ten times a second.
+    /// Lets all engines close their unused connections, at most ten times a second.
     private func trim() {
         let now = MonotonicClock.now()
         let last = lastTrim.load(ordering: .relaxed)
         guard now - last > 100_000_000,
             lastTrim.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
         else { return }
-        for group in groups.withLock({ $0.members.values.compactMap(\.group) }) { group.closeUnusedConnections() }
+        for engine in engines.withLock({ Array($0.all.values) }) { engine.accept(.closeUnused) }
     }
 }

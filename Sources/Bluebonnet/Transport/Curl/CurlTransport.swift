@@ -73,12 +73,13 @@ public final class CurlTransport: Transport {
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
-        group.connections.began()
         let id = group.choose(for: request, lastNumber.add(1, ordering: .relaxed).newValue)
         let engine = engines[EngineGroup.loop(of: id)]
+        engine.exchangeCount.began()
         do throws(RequestError) {
             engine.accept(.start(id, request, try upload(for: request, id, engine), options, observer))
         } catch {
+            engine.exchangeCount.ended()
             group.ended(id, nil)
             engine.accept(.refuse(error, observer))
         }
@@ -88,7 +89,7 @@ public final class CurlTransport: Transport {
     private func upload(
         for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
     ) throws(RequestError) -> UploadBody {
-        guard group.queue != nil || group.connections.isCounting, request.hasBody, request.body?.data == nil else {
+        guard group.queue != nil || engine.exchangeCount.isCounting, request.hasBody, request.body?.data == nil else {
             return try openedUpload(for: request, id, engine)
         }
         return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id, engine) }
@@ -114,8 +115,7 @@ public final class CurlTransport: Transport {
     ///
     /// - Returns: The counts.
     public func connectionCounts() async -> ConnectionCounts {
-        var counts = ConnectionCounts(
-            waiting: (group.queue?.withLock { $0.waitingCount } ?? 0) + group.connections.waitingCount)
+        var counts = ConnectionCounts(waiting: group.queue?.withLock { $0.waitingCount } ?? 0)
         for engine in engines { counts += await engine.connectionCounts }
         return counts
     }
@@ -123,7 +123,6 @@ public final class CurlTransport: Transport {
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     public func shutDown() async {
         group.queue?.withLock { $0.close() }
-        group.connections.close()
         for engine in engines { await engine.shutDown() }
         group.close()
     }
@@ -166,6 +165,8 @@ enum EngineCommand: Sendable {
     case renewConnections
     /// Closes the connections that no exchange uses.
     case closeUnused
+    /// Starts the exchanges that no longer have to wait for connections.
+    case startQueued
     /// Starts a transfer that no longer has to wait for other exchanges.
     case granted(TransferID)
     /// Continues a transfer whose body was opened.

@@ -14,8 +14,6 @@ final class EngineGroup: Sendable {
     let hsts: SessionHSTS?
     /// The exchanges that wait for other exchanges to end; `nil` if there are no limits.
     let queue: Locked<RequestQueue>?
-    /// Holds back the exchanges that would need too many connections.
-    let connections: ConnectionGate
     let shares: LoopShares
     /// The choice of a loop for each exchange; `nil` if there is only one loop.
     private let choice: Locked<LoopChoice>?
@@ -39,7 +37,6 @@ final class EngineGroup: Sendable {
         cookies = SessionCookies(configuration.cookies)
         hsts = SessionHSTS(configuration.hsts)
         queue = RequestQueue(configuration.requestLimits).map { Locked($0) }
-        connections = ConnectionGate(configuration.connectionLimits)
         let shares = LoopShares(configuration)
         self.shares = shares
         choice =
@@ -66,7 +63,6 @@ final class EngineGroup: Sendable {
 
     /// Called when an exchange has ended; the version is that of its response.
     func ended(_ id: TransferID, _ version: HTTPVersion?) {
-        connections.ended()
         choice?.withLock {
             $0.ended(id >> Self.loopBits, on: Self.loop(of: id), isMultiplexed: version?.isMultiplexed)
         }
@@ -97,28 +93,14 @@ final class EngineGroup: Sendable {
     /// Called when an engine starts its first exchange, and when it has ended.
     func add(_ engine: TransferEngine, ofLoop index: Int) {
         engines.withLock { $0[index] = engine }
-        ConnectionBudget.shared.add(self)
+        ConnectionBudget.shared.add(engine)
     }
     func removeEngine(ofLoop index: Int) {
-        let isLast = engines.withLock { engines in
-            engines[index] = nil
-            return engines.isEmpty
-        }
-        if isLast { ConnectionBudget.shared.remove(self) }
+        let engine = engines.withLock { $0.removeValue(forKey: index) }
+        if let engine { ConnectionBudget.shared.remove(engine) }
     }
 
     func engine(ofLoop index: Int) -> TransferEngine? { engines.withLock { $0[index] } }
-
-    /// Starts the exchanges that no longer have to wait for connections.
-    func startQueued() {
-        let now = MonotonicClock.now()
-        while let id = connections.next(now: now, for: self) { engine(ofLoop: Self.loop(of: id))?.accept(.granted(id)) }
-    }
-
-    /// Closes the connections that no exchange uses, because there are too many in the process.
-    func closeUnusedConnections() {
-        for engine in engines.withLock({ Array($0.values) }) { engine.accept(.closeUnused) }
-    }
 
     /// Closes the idle connections of all engines.
     func renewConnections() {

@@ -281,9 +281,7 @@ final class MultiHandle {
 
     private func act(on socket: curl_socket_t, events: Int32) {
         var running: Int32 = 0
-        floods.enteredOrLeft()
         unsafe curl_multi_socket_action(pointer, socket, events, &running)
-        floods.enteredOrLeft()
     }
 
     private func set(_ option: CURLMoption, _ value: Int) {

@@ -137,6 +137,7 @@ extension TransferEngine {
                 pool.append(easy)
             }
         }
+        exchangeCount.ended()
         group.ended(transfer.id, outcome.response?.httpVersion)
         ended.append((transfer.observer, outcome))
     }

@@ -259,6 +259,7 @@ extension TransferEngine {
     private func received(_ bytes: Data, on transfer: Transfer, _ upgrade: UpgradableConnection) {
         transfer.responseBuffer.lastActivity = shared.now
         upgrade.receivedBytes += Int64(bytes.count)
+        shared.reportedBytes.add(bytes.count)
         var rest = bytes
         while !rest.isEmpty, upgrade.isOpen {
             let part = upgrade.framing.passesAll ? .body(rest.count) : upgrade.framing.part(of: rest.span)

@@ -42,6 +42,8 @@ actor TransferEngine: EventLoopClient {
     /// The number of the loop in the group.
     let loopIndex: Int
     var limitsRequests: Bool { group.queue != nil }
+    let exchangeCount: ExchangeCount
+    var gate: ConnectionGate
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
@@ -69,6 +71,9 @@ actor TransferEngine: EventLoopClient {
         let whole = configuration
         var configuration = configuration
         configuration.connectionLimits = group.shares.limits(ofLoop: loopIndex)
+        exchangeCount = ExchangeCount(configuration.connectionLimits)
+        gate = ConnectionGate(
+            configuration.connectionLimits, loops: group.shares.loops, loopsPerHost: group.shares.loopsPerHost)
         options = TransferOptions(configuration: configuration, of: whole)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
@@ -135,6 +140,8 @@ actor TransferEngine: EventLoopClient {
         case .send(let id, let bytes): if let transfer = transfers[id] { send(bytes, on: transfer) }
         case .granted(let id): granted(id)
         case .closeUnused: closeUnused()
+        // The turn starts them.
+        case .startQueued: break
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
         case .renewConnections:
@@ -391,7 +398,7 @@ extension TransferEngine {
         for multi in [multis.main, multis.unmultiplexed] {
             counts.idle += multi?.idleConnections.idleSockets.count ?? 0
         }
-        counts.waiting = transfers.values.count { $0.limits.isWaiting && $0.multi != nil }
+        counts.waiting = gate.waitingCount + transfers.values.count { $0.limits.isWaiting && $0.multi != nil }
         return counts
     }
 
@@ -424,7 +431,7 @@ extension TransferEngine {
 
     func reportProgress() {
         guard !shared.progressed.isEmpty else { return }
-        group.connections.progressed(shared.progressed, at: shared.now)
+        gate.progressed(shared.progressed, at: shared.now)
         var growing = 0
         var index = 0
         // A delivery may make room for more bytes, which libcurl then delivers, so the list may grow.

@@ -4,49 +4,15 @@ import Synchronization
 
 /// Ends connections on which a peer keeps libcurl busy with bytes that are not part of a response.
 ///
-/// Libcurl continues to read while bytes arrive for which it calls no callback. Examples are empty DATA frames,
-/// PRIORITY and ALTSVC frames (RFC 9113 §10.5), TLS tickets, and the body of a proxy's response to CONNECT. During this
-/// time, no time limit works, and no other transfer on the loop makes progress. All tested versions do this, 7.88 to
-/// 8.23.
+/// Libcurl reads bytes for which it calls no callback. Examples are empty DATA frames, PRIORITY and ALTSVC frames
+/// (RFC 9113 §10.5), TLS tickets, chunk extensions, and the body of a proxy's response to CONNECT. While they arrive, a
+/// call may not return, or the next call follows immediately: no time limit works, and no other transfer on the loop
+/// makes progress. All tested versions do this, 7.88 to 8.23.
 ///
-/// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread checks the loops that are inside
-/// such a call. It replaces the socket by a socket whose peer is closed under these conditions:
-///
-/// - The call has used 50 ms of processor time.
-/// - The call has read 128 KiB from one socket. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of at most
-///   25 transfers. These versions store the bytes of all HTTP/2 streams while one transfer reads.
-/// - The callbacks have received less than a sixteenth of these bytes.
-///
-/// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
+/// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread checks the loops that are busy. It
+/// replaces a socket by a socket whose peer is closed; see ``FloodWindow``.
 // Safety: C types are passed by value or within a call.
 final class FloodGuard: Sendable {
-    /// The state of a call of libcurl when the guard checks it.
-    struct FloodSample: Equatable {
-        /// The number of the call; odd while it runs.
-        var call: UInt64
-        /// The number of response bytes that libcurl has reported so far, plus the request bytes that it has requested.
-        var reportedBytes: UInt64
-        /// The processor time of the loop's thread in nanoseconds.
-        var time: Int64
-        /// The number of bytes that were read from each socket so far.
-        var read: [Int32: UInt64] = [:]
-        /// The number of response bytes that libcurl may store before it reports them.
-        var storable: UInt64 = 0
-    }
-
-    /// Returns the socket to replace, given the first sample of a call and the current sample; `nil` if there is none.
-    static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
-        guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
-        let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
-        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit + now.storable else {
-            return nil
-        }
-        return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
-    }
-
-    /// The processor time that libcurl may use without a report, and the number of bytes that it may read in this time.
-    private static let timeLimit: Int64 = 50_000_000
-    private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
     /// The size of a stream's window in the versions that store the bytes of streams.
     fileprivate static let storableByTransfer = (0x08_01_00..<0x08_07_00).contains(Libcurl.version) ? 10 << 20 : 0
@@ -77,27 +43,25 @@ final class FloodGuard: Sendable {
     }
 
     private func run() {
-        var samples: [ObjectIdentifier: (first: FloodSample, idle: Int)] = [:]
+        var windows: [ObjectIdentifier: (window: FloodWindow, idle: Int)] = [:]
         while true {
             bb_sleep(Self.interval)
             let monitors = watched.withLock { $0 }
             for monitor in monitors {
                 let id = ObjectIdentifier(monitor)
-                let idle = monitor.hasTransfers ? 0 : (samples[id]?.idle ?? 0) + 1
-                guard let now = monitor.sample() else {
-                    samples[id] = nil
+                var (window, idle) = windows[id] ?? (FloodWindow(), 0)
+                idle = monitor.hasTransfers ? 0 : idle + 1
+                guard let time = monitor.processorTime, idle <= Self.idleLimit else {
+                    windows[id] = nil
                     forget(monitor)
                     continue
                 }
-                if let first = samples[id]?.first, first.call == now.call {
-                    if let socket = Self.flooded(since: first, now: now) { monitor.cut(socket) }
-                    samples[id] = (first, idle)
-                } else {
-                    samples[id] = (now, idle)
+                if window.needsSample(at: MonotonicClock.now(), processorTime: time),
+                    let socket = window.flooded(monitor.sample())
+                {
+                    monitor.cut(socket)
                 }
-                guard idle > Self.idleLimit else { continue }
-                samples[id] = nil
-                forget(monitor)
+                windows[id] = (window, idle)
             }
             let isDone = watched.withLock { watched in
                 guard watched.isEmpty else { return false }
@@ -112,6 +76,77 @@ final class FloodGuard: Sendable {
         watched.withLock { watched in
             if monitor.stopIfIdle() { watched.removeAll { $0 === monitor } }
         }
+    }
+}
+
+/// Decides whether a connection is flooded.
+///
+/// This is a value type without I/O and without a clock.
+///
+/// A window begins when a loop is busy. It ends when the loop is not busy, and after two seconds. A connection is
+/// flooded under these conditions:
+///
+/// - In the window, the loop has used 50 ms of processor time.
+/// - It has read 128 KiB from the connection. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of at most 25
+///   transfers. These versions store the bytes of all HTTP/2 streams while one transfer reads.
+/// - The callbacks have received less than a sixteenth of these bytes.
+///
+/// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
+struct FloodWindow {
+    /// What was read from the sockets and reported up to a moment.
+    struct FloodSample: Equatable {
+        /// The number of response bytes that libcurl has reported so far, plus the request bytes that it has requested.
+        var reportedBytes: UInt64
+        /// The number of bytes that were read from each socket so far.
+        var read: [Int32: UInt64] = [:]
+        /// The number of response bytes that libcurl may store before it reports them.
+        var storable: UInt64 = 0
+    }
+
+    private struct Start {
+        let time: Int64
+        let processorTime: Int64
+        var sample: FloodSample?
+        /// The processor time after which the window is judged again.
+        var patience = FloodWindow.timeLimit
+    }
+
+    private static let timeLimit: Int64 = 50_000_000
+    private static let byteLimit: UInt64 = 128 * 1024
+    private static let longest: Int64 = 2_000_000_000
+    /// A loop is busy if it uses this part of the time; on a machine with much other work, it may not get more.
+    private static let busyPart: Int64 = 16
+
+    private var last: (time: Int64, processorTime: Int64)?
+    private var start: Start?
+
+    /// Returns whether ``flooded(_:)`` must be called, given the processor time that the loop's thread has used.
+    mutating func needsSample(at time: Int64, processorTime: Int64) -> Bool {
+        defer { last = (time, processorTime) }
+        guard let last, (processorTime - last.processorTime) * Self.busyPart >= time - last.time else {
+            start = nil
+            return false
+        }
+        guard let start, time - start.time < Self.longest else {
+            self.start = Start(time: time, processorTime: processorTime)
+            return true
+        }
+        return processorTime - start.processorTime >= start.patience
+    }
+
+    /// Returns the socket to replace, given the current sample; `nil` if there is none.
+    mutating func flooded(_ now: FloodSample) -> Int32? {
+        guard let first = start?.sample else {
+            start?.sample = now
+            return nil
+        }
+        start?.patience *= 2
+        let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + now.storable,
+            now.reportedBytes - first.reportedBytes < bytes / 16
+        else { return nil }
+        start = nil
+        return socket
     }
 }
 
@@ -134,7 +169,6 @@ final class ReportedByteCounts: Sendable {
 /// The loop's thread counts, and the guard reads the counts. The lock is held while a socket is closed or replaced, so
 /// that the guard never uses a descriptor that has been reused.
 final class FloodMonitor: Sendable {
-    private let calls = Atomic<UInt64>(0)
     private let reportedBytes: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
@@ -166,12 +200,6 @@ final class FloodMonitor: Sendable {
         transfers.subtract(1, ordering: .relaxed)
     }
 
-    /// Counts each call of libcurl and each return from libcurl.
-    func enteredOrLeft() {
-        // Only this thread writes.
-        calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
-    }
-
     /// Whether a connection was ended.
     func hasCut(_ connection: @autoclosure () -> ConnectionEndpoints?) -> Bool {
         cuts.withLock { cuts in
@@ -199,21 +227,22 @@ final class FloodMonitor: Sendable {
 
     // MARK: On the guard's thread
 
-    /// Returns the current sample; `nil` if the loop's thread has ended.
-    func sample() -> FloodGuard.FloodSample? {
+    /// The processor time of the loop's thread in nanoseconds; `nil` if the thread has ended.
+    var processorTime: Int64? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
-        guard time >= 0 else { return nil }
-        var sample = FloodGuard.FloodSample(
-            call: calls.load(ordering: .acquiring), reportedBytes: reportedBytes.count, time: time)
-        guard sample.call % 2 == 1 else { return sample }
-        sample.storable = UInt64(min(max(0, transfers.load(ordering: .relaxed)), 25) * FloodGuard.storableByTransfer)
-        sample.read = sockets.withLock { sockets in
-            sockets.reduce(into: [:]) { counts, entry in
+        return time < 0 ? nil : time
+    }
+
+    func sample() -> FloodWindow.FloodSample {
+        let count = min(max(0, transfers.load(ordering: .relaxed)), 25)
+        let read = sockets.withLock { sockets in
+            sockets.reduce(into: [Int32: UInt64]()) { counts, entry in
                 let socket = Int32(entry.key)
                 if entry.value == bb_socket_identity(socket) { counts[socket] = bb_socket_read(socket) }
             }
         }
-        return sample
+        return FloodWindow.FloodSample(
+            reportedBytes: reportedBytes.count, read: read, storable: UInt64(count * FloodGuard.storableByTransfer))
     }
 
     func cut(_ socket: Int32) {
