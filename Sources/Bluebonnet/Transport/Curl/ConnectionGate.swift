@@ -38,7 +38,7 @@ struct ConnectionGate {
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     ///
-    /// If the budget is the reason, the engine is told when there is room again.
+    /// If the budget is the reason, the engine is notified when there is room again.
     mutating func next(now: Int64, for engine: TransferEngine) -> TransferID? {
         guard queue.waitingCount > 0 else { return nil }
         let hasRoom = budget.hasRoom

@@ -94,7 +94,8 @@ struct TransferLimits: Equatable {
         retried(at: now)
     }
 
-    /// Whether the transfer has waited for a connection as long as bytes may take; see ``TransferSnapshot/othersActivity``.
+    /// Whether the transfer has waited for a connection as long as the idle limit; see
+    /// ``TransferSnapshot/othersActivity``.
     func mayBeStalled(at now: Int64) -> Bool {
         guard case .waiting(let since) = phase, pool == nil, let idle else { return false }
         return now - since >= idle

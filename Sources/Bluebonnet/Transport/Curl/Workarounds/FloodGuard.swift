@@ -87,7 +87,7 @@ final class FloodGuard: Sendable {
 /// flooded under these conditions:
 ///
 /// - In the window, the loop has used 50 ms of processor time.
-/// - It has read 128 KiB from the connection. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of at most 25
+/// - It has read 128 KiB from the connection. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of up to 25
 ///   transfers. These versions store the bytes of all HTTP/2 streams while one transfer reads.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
