@@ -256,6 +256,8 @@ package struct FieldLine {
     /// Whether the content spans several lines.
     let isFolded: Bool
 
+    private static let location = Array("location".utf8)
+
     /// Returns whether the name equals another name without regard to case.
     func isNamed(_ other: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
         guard other.count == name.count else { return false }
@@ -263,9 +265,14 @@ package struct FieldLine {
     }
 
     /// Returns the value: the content without surrounding white space, its lines joined by a space.
+    ///
+    /// In a `Location` that is not valid UTF-8, non-ASCII bytes are percent-encoded (URL standard).
     func value(in bytes: [UInt8]) -> String {
-        guard isFolded else { return Self.text(bytes[content]) }
-        return bytes[content].split(separator: 0x0a).map { Self.text($0) }.filter { !$0.isEmpty }.joined(separator: " ")
+        func text(_ content: ArraySlice<UInt8>) -> String {
+            Self.text(content, isURL: isNamed(Self.location.span, in: bytes.span))
+        }
+        guard isFolded else { return text(bytes[content]) }
+        return bytes[content].split(separator: 0x0a).map(text).filter { !$0.isEmpty }.joined(separator: " ")
     }
 
     /// Returns the bytes of the content, its lines joined by a space.
@@ -275,8 +282,8 @@ package struct FieldLine {
 
     /// Returns the bytes as text without white space at either end.
     ///
-    /// Bytes that are not valid UTF-8 are decoded as ISO-8859-1.
-    package static func text(_ bytes: ArraySlice<UInt8>) -> String {
+    /// Bytes that are not valid UTF-8 are decoded as ISO-8859-1, or percent-encoded in a URL.
+    package static func text(_ bytes: ArraySlice<UInt8>, isURL: @autoclosure () -> Bool = false) -> String {
         var range = bytes.startIndex..<bytes.endIndex
         while let last = range.last, FieldSyntax.isWhitespace(bytes[last]) || bytes[last] == 0x0d {
             range = range.lowerBound..<last
@@ -286,7 +293,10 @@ package struct FieldLine {
         }
         // A bare CR must not count as the end of a line (RFC 9112 §2.2).
         let text = bytes[range].contains(0x0d) ? bytes[range].map { $0 == 0x0d ? 0x20 : $0 }[...] : bytes[range]
-        return String(validating: text, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(text.map { UnicodeScalar($0) }))
+        if let valid = String(validating: text, as: UTF8.self) { return valid }
+        guard isURL() else { return String(String.UnicodeScalarView(text.map { UnicodeScalar($0) })) }
+        var encoded: [UInt8] = []
+        for byte in text { if byte < 0x80 { encoded.append(byte) } else { PercentEncoding.append(byte, to: &encoded) } }
+        return String(decoding: encoded, as: UTF8.self)
     }
 }

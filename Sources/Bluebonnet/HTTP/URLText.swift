@@ -83,8 +83,14 @@ enum URLText {
         return userInfo + [0x40] + host(text[(sign + 1)...])
     }
 
+    /// An international name is converted to ASCII, so that both of its forms are one origin.
     private static func host(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        text.first == 0x5b ? Array(text) : encoded(text)
+        guard text.first != 0x5b else { return Array(text) }
+        let encoded = encoded(text)
+        guard encoded.contains(0x25) else { return encoded }
+        let end = text.lastIndex(of: 0x3a) ?? text.endIndex
+        let name = HostName.ascii(String(decoding: text[..<end], as: UTF8.self))
+        return name.utf8.allSatisfy { isAllowed($0) && $0 != 0x25 } ? Array(name.utf8) + text[end...] : encoded
     }
 
     /// Percent-encodes the bytes that are invalid anywhere in a URL, and percent signs that do not begin an escape.

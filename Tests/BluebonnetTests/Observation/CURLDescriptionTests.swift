@@ -1,6 +1,7 @@
-import Bluebonnet
 import FoundationEssentials
 import Testing
+
+@testable import Bluebonnet
 
 @Suite(.timeLimit(.minutes(1))) struct CURLDescriptionTests {
     // MARK: The command

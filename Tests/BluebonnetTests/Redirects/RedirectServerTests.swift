@@ -78,6 +78,21 @@ struct RedirectServerTests {
         try await TestHarness.end(session, server)
     }
 
+    /// The bytes of a location that is not UTF-8 stay as they are; valid UTF-8 beside them, too.
+    @Test(arguments: [
+        ([0xe9], "/caf%E9"), ([0xc3, 0xa9], "/caf%C3%A9"), ([0xe9, 0x2f, 0xc3, 0xa9], "/caf%E9/%C3%A9"),
+    ] as [([UInt8], String)])
+    func `a location in another encoding is sent as its bytes`(bytes: [UInt8], target: String) async throws {
+        let head = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nlocation: /caf".utf8) + bytes
+        let server = try await LocalServer { router in
+            router.get("/from", .script(.bytes(head + Array("\r\n\r\n".utf8)), .stall))
+            router.fallback { .text($0.target) }
+        }
+        let session = TestHarness.session()
+        #expect(try await session.request(server.url("/from")).serializingString().value == target)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `an endless body of a redirect is not waited for`() async throws {
         let server = try await LocalServer { router in
             router.get("/from", .script(.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\n\r\nmoved"), .stall))

@@ -36,11 +36,23 @@ import Testing
         ("https://a.test/../%2e%2E/a%2Fb", "https://a.test/a%2Fb"),
         ("https://a.test\\@b.test/", "https://a.test/@b.test/"),
         ("https://a.test/a\\b?c\\d", "https://a.test/a/b?c%5Cd"), ("../a b", "../a%20b"),
+        // International names are one origin in both of their forms.
+        ("http://bücher.example:8080/", "http://xn--bcher-kva.example:8080/"),
+        ("https://u@B%C3%BCcher.example", "https://u@xn--bcher-kva.example"),
+        ("http://ẞ.example/", "http://ss.example/"), ("http://exa%6Dple.test/", "http://example.test/"),
         // No user.
         ("http://@a.test/", "http://a.test/"), ("http://:@a.test/[", "http://a.test/%5B"),
     ])
     func `only what is invalid changes`(_ text: String, result: String) {
         #expect(URLText.url(text)?.relativeString == result)
+    }
+
+    @Test func `a name and its ASCII form are one origin`() throws {
+        let plain = Origin(of: try #require(URL(string: "http://xn--bcher-kva.example/")))
+        for text in ["http://bücher.example/", "http://b%C3%BCcher.example/", "http://BÜCHER.example/"] {
+            #expect(Origin(of: try #require(URL(string: text))) == plain)
+            #expect(Origin(of: try #require(URLText.url(text))) == plain)
+        }
     }
 
     @Test func `the server receives what was escaped once`() async throws {

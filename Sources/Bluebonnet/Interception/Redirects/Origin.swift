@@ -6,7 +6,7 @@ package import FoundationEssentials
 package struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     package let scheme: String
-    /// The host in lower case, with the brackets of an IPv6 address.
+    /// The host in lower case and in ASCII, with the brackets of an IPv6 address.
     package let host: String
     /// The port, or the default port of the scheme if the URL has none.
     package let port: Int
@@ -17,7 +17,9 @@ package struct Origin: Hashable, Sendable {
         let bytes = text.utf8.span
         let syntax = URLSyntax(bytes)
         scheme = Self.lowercased(bytes.extracting(syntax.scheme))
-        host = Self.lowercased(bytes.extracting(syntax.host))
+        let host = Self.lowercased(bytes.extracting(syntax.host))
+        // The escapes of an international name, or the zone of an address.
+        self.host = host.utf8.contains(0x25) && !host.hasPrefix("[") ? HostName.ascii(host) : host
         let digits = syntax.port.map { Self.lowercased(bytes.extracting($0)) } ?? ""
         port = Int(digits) ?? (scheme == "https" ? 443 : 80)
     }
