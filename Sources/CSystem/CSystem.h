@@ -193,15 +193,29 @@ static inline int bb_accept(int listener) {
     return (int)syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-// Puts a socket whose peer is gone in the place of a descriptor's; returns whether it could.
-static inline int bb_replace_by_dead_socket(int descriptor) {
+// Puts another socket in the place of a descriptor's; returns whether it could.
+static inline int bb_replace_socket(int descriptor, int other) {
+    // The C library declares dup3 for GNU programs only.
+    return syscall(SYS_dup3, other, descriptor, O_CLOEXEC) == descriptor;
+}
+
+// Puts a socket whose peer is gone in the place of a descriptor's; returns whether it could. With `fails`, the socket has an
+// error (SO_ERROR), as after a failed connect: the peer was gone before it read a byte.
+static inline int bb_replace_by_dead_socket(int descriptor, int fails) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return 0;
+    int isReady = !fails || send(pair[0], "", 1, MSG_NOSIGNAL) == 1;
     close(pair[1]);
-    // The C library declares dup3 for GNU programs only.
-    int result = (int)syscall(SYS_dup3, pair[0], descriptor, O_CLOEXEC);
+    int result = isReady && bb_replace_socket(descriptor, pair[0]);
     close(pair[0]);
-    return result == descriptor;
+    return result;
+}
+
+// Whether a socket is connected, and not still connecting or failed.
+static inline int bb_socket_is_connected(int descriptor) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    return getpeername(descriptor, (struct sockaddr *)&address, &length) == 0;
 }
 
 // The number by which the system identifies a socket for its lifetime, or 0 if the descriptor is not a socket.

@@ -78,6 +78,49 @@ import Testing
         #expect(next == [4])
     }
 
+    @Test func `a server with few streams for each connection needs more shares`() {
+        var queue = RequestQueue(perHost: 10, total: 1024)
+        _ = Self.add(1...300, .unknown, &queue)
+        var running = 10
+        // Each connection carries four streams.
+        for count in 0..<10 { queue.sent(to: Self.host, isMultiplexed: true, isNew: count % 4 == 0) }
+        while case let count = Self.started(&queue).count, count > 0, running < 290 {
+            for number in running..<running + count {
+                queue.sent(to: Self.host, isMultiplexed: true, isNew: number % 4 == 0)
+            }
+            running += count
+        }
+        #expect((40..<120).contains(running), "\(running)")
+        #expect((10...30).contains(queue.running), "\(queue.running)")
+    }
+
+    @Test func `streams of an open connection do not keep others waiting`() {
+        var queue = RequestQueue(perHost: 1, total: 1)
+        _ = queue.enters(1, to: Self.host, urgency: 3, .unknown, now: 0)
+        queue.sent(to: Self.host, isMultiplexed: true)
+        _ = queue.enters(2, to: Self.other, urgency: 3, .unknown, now: 0)
+        var runs = queue.enters(3, to: Self.host, urgency: 3, .unknown, now: 900_000_000)
+        #expect(runs)
+        runs = queue.enters(4, to: Self.host, urgency: 3, .unknown, now: 1_000_000_000)
+        #expect(!runs)
+        queue.left(1, to: Self.host)
+        queue.left(3, to: Self.host, wasSent: false)
+        let next = queue.next(now: 1_000_000_000)
+        #expect(next == 2)
+    }
+
+    @Test func `a host without a connection may use the reserve`() {
+        var queue = RequestQueue(perHost: 256, total: 1024)
+        _ = queue.enters(1, to: Self.host, urgency: 3)
+        let full = RequestQueue.Room(isFree: false)
+        var runs = queue.enters(2, to: Self.host, urgency: 3, .none, full)
+        #expect(!runs)
+        runs = queue.enters(3, to: Self.other, urgency: 3, .none, full)
+        #expect(runs)
+        runs = queue.enters(4, to: Self.origin("c"), urgency: 3, .none, .init(isFree: false, hasReserve: false))
+        #expect(!runs)
+    }
+
     @Test func `an exchange waits beside those of its host, or beside all`() {
         var queue = RequestQueue(perHost: 1, total: 2)
         _ = queue.enters(1, to: Self.host, urgency: 3, now: 10)

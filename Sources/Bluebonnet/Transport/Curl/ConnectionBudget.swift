@@ -21,6 +21,8 @@ final class ConnectionBudget: Sendable {
     private let shares = Atomic<Int>(0)
     private let sockets = Atomic<Int>(0)
     private let lastTrim = Atomic<Int64>(0)
+    private let isStarving = Atomic<Bool>(false)
+    private let activity = Atomic<Int64>(0)
     private let engines = Locked(Engines())
 
     private struct Engines {
@@ -51,6 +53,14 @@ final class ConnectionBudget: Sendable {
         return shares < limit
             && (shares < Self.guaranteed || sockets.load(ordering: .sequentiallyConsistent) < socketLimit)
     }
+
+    /// Whether a host that has no connection may have one, although there is no room for others.
+    var hasReserve: Bool { shares.load(ordering: .relaxed) < limit + limit / 4 }
+
+    /// When a session that shares the budget last sent or received bytes; 0 unless exchanges wait for it.
+    var lastActivity: Int64 { hasRoom ? 0 : activity.load(ordering: .relaxed) }
+
+    func progressed(at now: Int64) { if isStarving.load(ordering: .relaxed) { activity.store(now, ordering: .relaxed) } }
 
     /// Whether there are so few connections that not every exchange has to be counted.
     var isRelaxed: Bool { sockets.load(ordering: .relaxed) < limit }
@@ -84,6 +94,7 @@ final class ConnectionBudget: Sendable {
     /// Tells an engine when there is room again.
     func wake(_ engine: TransferEngine) {
         engines.withLock { _ = $0.starved.insert(ObjectIdentifier(engine)) }
+        isStarving.store(true, ordering: .relaxed)
         // A share may have been returned in the meantime.
         if hasRoom { feed() }
     }
@@ -93,6 +104,7 @@ final class ConnectionBudget: Sendable {
             defer { engines.starved = [] }
             return engines.starved.compactMap { engines.all[$0] }
         }
+        isStarving.store(false, ordering: .relaxed)
         for engine in starved { engine.accept(.startQueued) }
     }
 

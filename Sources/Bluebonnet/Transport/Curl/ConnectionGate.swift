@@ -12,6 +12,7 @@ struct ConnectionGate {
 
     let perHost: Int
     let total: Int
+    private let hasOwnLimits: Bool
     private let budget: ConnectionBudget
     private var queue: RequestQueue
 
@@ -20,6 +21,7 @@ struct ConnectionGate {
         _ limits: Session.Configuration.ConnectionLimits, loops: Int = 1, loopsPerHost: Int = 1,
         budget: ConnectionBudget = .shared
     ) {
+        hasOwnLimits = limits.perHost != nil || limits.total != nil
         perHost = limits.perHost ?? Self.defaultPerHost / loopsPerHost
         total = limits.total ?? Self.defaultTotal / loops
         queue = RequestQueue(perHost: perHost, total: total)
@@ -32,8 +34,8 @@ struct ConnectionGate {
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int, now: Int64) -> Bool {
         let multiplexing: RequestQueue.Multiplexing = host.scheme == "https" ? .unknown : .none
-        let hasRoom = budget.hasRoom
-        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, hasRoom: hasRoom, now: now) }
+        let room = RequestQueue.Room(isFree: budget.hasRoom, hasReserve: budget.hasReserve)
+        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, now: now) }
     }
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
@@ -48,8 +50,8 @@ struct ConnectionGate {
     }
 
     /// Called when a running exchange was first sent.
-    mutating func sent(to host: Origin, isMultiplexed: Bool) {
-        change { $0.sent(to: host, isMultiplexed: isMultiplexed) }
+    mutating func sent(to host: Origin, isMultiplexed: Bool, isNew: Bool) {
+        change { $0.sent(to: host, isMultiplexed: isMultiplexed, isNew: isNew) }
     }
 
     /// Called when a running or waiting exchange has ended.
@@ -59,11 +61,12 @@ struct ConnectionGate {
 
     /// Called when transfers have sent or received bytes.
     mutating func progressed(_ transfers: [Transfer], at now: Int64) {
-        guard queue.waitingCount > 0 else { return }
+        budget.progressed(at: now)
+        guard queue.waitingCount > 0 || hasOwnLimits else { return }
         queue.progressed(transfers.lazy.map(\.countedOrigin), at: now)
     }
 
-    func lastActivity(beside host: Origin) -> Int64 { queue.lastActivity(beside: host) }
+    func lastActivity(beside host: Origin) -> Int64 { max(queue.lastActivity(beside: host), budget.lastActivity) }
 
     private mutating func change<Result>(_ body: (inout RequestQueue) -> Result) -> Result {
         let before = queue.running
@@ -118,25 +121,25 @@ extension TransferEngine {
     /// Tells the gate the versions of the connections on which requests were sent in this turn.
     func noteConnected() {
         guard !shared.connected.isEmpty else { return }
-        for (transfer, isMultiplexed) in exchange(&shared.connected, with: [])
+        for (transfer, isMultiplexed, isNew) in exchange(&shared.connected, with: [])
         where transfer.connectionPlace == .running {
             transfer.connectionPlace = .sent
-            gate.sent(to: transfer.countedOrigin, isMultiplexed: isMultiplexed)
+            gate.sent(to: transfer.countedOrigin, isMultiplexed: isMultiplexed, isNew: isNew)
         }
     }
 
     /// When an exchange that needs the same connections as this one was last active; `nil` if this one does not wait.
     func lastActivity(beside transfer: Transfer) -> Int64? {
-        guard transfer.connectionPlace == .waiting, transfer.limits.mayBeStalled(at: shared.now) else {
-            return transfer.connectionPlace == .waiting ? 0 : nil
-        }
+        guard transfer.limits.isWaiting else { return nil }
+        // Until then, the time does not matter.
+        guard transfer.limits.mayBeStalled(at: shared.now) else { return 0 }
         return gate.lastActivity(beside: transfer.countedOrigin)
     }
 
     /// The error message for a limit that a transfer has exceeded.
     func message(for stage: RequestError.TimeoutStage, of transfer: Transfer) -> String {
         let message = transfer.limits.message(for: stage)
-        guard stage == .pool, transfer.connectionPlace == .waiting else { return message }
+        guard stage == .pool else { return message }
         return "\(message); connectionLimits.perHost is \(gate.perHost), connectionLimits.total \(gate.total), and the "
             + "process may use \(ConnectionBudget.shared.limit) connections"
     }

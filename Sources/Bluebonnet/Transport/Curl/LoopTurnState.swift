@@ -52,9 +52,11 @@ final class LoopTurnState {
     var unreadStreams = UnreadStreams()
     /// The connections that may have ended without libcurl noticing it for all of their streams.
     var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
+    /// The sockets that may still be connecting; used only where ``SlowAddresses`` requires it.
+    var freshAttempts = FreshAttempts()
     /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
-    /// are multiplexed.
-    var connected: [(Transfer, isMultiplexed: Bool)] = []
+    /// are multiplexed and new.
+    var connected: [(Transfer, isMultiplexed: Bool, isNew: Bool)] = []
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
 
@@ -77,6 +79,7 @@ final class LoopTurnState {
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
         (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
+        freshAttempts = FreshAttempts()
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }

@@ -29,6 +29,10 @@ final class MultiHandle {
     let floods: FloodMonitor
     /// The system error for a socket that could not be opened or watched in this turn.
     private(set) var systemError: SystemError?
+    /// The sockets on which no request was sent, with the numbers by which the system identifies them.
+    ///
+    /// Libcurl before 8.2.0 does not report that it closes them.
+    private var unsettled: [Int: UInt64] = [:]
     /// The unread bytes of the sockets that were closed in this turn.
     private(set) var unreadResponses = UnreadResponses()
 
@@ -101,6 +105,7 @@ final class MultiHandle {
 
     func remove(_ easy: EasyHandle) {
         unsafe curl_multi_remove_handle(pointer, easy.pointer)
+        sweepUnsettled()
     }
 
     /// Stops watching a socket, which another owner watches from now on.
@@ -131,6 +136,30 @@ final class MultiHandle {
 
     /// Makes libcurl read from a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
+
+    /// Replaces a socket that is connecting by one that has failed; returns whether it was replaced.
+    func fail(_ socket: curl_socket_t) -> Bool {
+        guard isWatching(socket) else { return false }
+        let interest = loop.interest(in: socket)
+        unwatch(socket)
+        let isReplaced = floods.end(socket, fails: true)
+        watch(socket, for: interest)
+        return isReplaced
+    }
+
+    /// Replaces a socket that is connecting by a connected one, which the caller closes; returns whether it was
+    /// replaced.
+    func replace(_ socket: curl_socket_t, by other: Int32) -> Bool {
+        guard isWatching(socket) else { return floods.replace(socket, by: other) }
+        let interest = loop.interest(in: socket)
+        unwatch(socket)
+        let isReplaced = floods.replace(socket, by: other)
+        watch(socket, for: interest)
+        return isReplaced
+    }
+
+    /// Makes libcurl check a socket that is connecting.
+    func check(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Makes libcurl send on a socket; the first transfer that it handles does not read incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
@@ -163,6 +192,10 @@ final class MultiHandle {
             return sockets.contains(Int(socket)) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
+        watch(socket, for: interest)
+    }
+
+    private func watch(_ socket: curl_socket_t, for interest: Interest) {
         // Libcurl before 8.2.0 does not report that it closes a socket whose connection failed. The watch then belongs
         // to another socket with the same number.
         loop.unwatch(socket)
@@ -202,17 +235,35 @@ final class MultiHandle {
         guard socket >= 0 else { return systemError = SystemError(errno) }
         loop.unwatch(socket)
         if sockets.insert(Int(socket)).inserted { ConnectionBudget.shared.socketOpened() }
+        if Libcurl.version < 0x08_02_00 { unsettled[Int(socket)] = bb_socket_identity(socket) }
         idleConnections.opened(socket)
         floods.opened(socket)
     }
 
     private func close(_ socket: curl_socket_t) -> Int32 {
         if sockets.contains(Int(socket)) { unreadResponses.closing(socket) }
+        settled(socket)
         if sockets.remove(Int(socket)) != nil { ConnectionBudget.shared.socketClosed() }
         idleConnections.closed(socket)
         unwatch(socket)
         return floods.close(socket)
     }
+
+    /// Forgets the sockets that libcurl has closed without the callback.
+    private func sweepUnsettled() {
+        guard !unsettled.isEmpty else { return }
+        for (socket, identity) in unsettled where bb_socket_identity(Int32(socket)) != identity {
+            unsettled[socket] = nil
+            guard sockets.remove(socket) != nil else { continue }
+            ConnectionBudget.shared.socketClosed()
+            idleConnections.closed(Int32(socket))
+            unwatch(Int32(socket))
+            floods.forget(Int32(socket))
+        }
+    }
+
+    /// Called when a request is sent on a connection, whose end libcurl will report.
+    func settled(_ socket: Int32) { if !unsettled.isEmpty { unsettled[Int(socket)] = nil } }
 
     /// Shuts down a socket that the system refuses to watch; libcurl would wait for it indefinitely.
     private func closeUnwatchable(_ socket: curl_socket_t) {

@@ -78,6 +78,8 @@ final class Reactor {
         whileIdle idleHandler: ((Readiness) -> Void)?, _ handler: @escaping (Readiness) -> Void
     ) {
         let index = Int(descriptor)
+        // The descriptor of an earlier watch was refused, which may have been closed.
+        if !refused.isEmpty { refused.removeAll { $0.descriptor == descriptor } }
         while watches.count <= index { watches.append(Watch()) }
         watches[index].handler = handler
         watches[index].owner = owner

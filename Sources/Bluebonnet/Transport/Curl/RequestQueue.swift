@@ -12,6 +12,7 @@ struct RequestQueue {
     private struct Waiting {
         let host: Origin
         let urgency: Int
+        let since: Int64
     }
 
     /// Waiting exchanges by urgency, oldest first; some of them may have ended.
@@ -72,6 +73,13 @@ struct RequestQueue {
         case sent
     }
 
+    /// Whether there is room for one more share in the process.
+    struct Room {
+        var isFree = true
+        /// Whether a host that has no connection may have one.
+        var hasReserve = true
+    }
+
     /// How a host uses its connections.
     enum Multiplexing {
         case unknown
@@ -86,8 +94,11 @@ struct RequestQueue {
         var multiplexing: Multiplexing
         /// The number of exchanges that run, but have not been sent.
         var unsent = 0
+        /// The number of streams that a connection seems to carry, and the number of connections.
+        var capacity = RequestQueue.streamsPerConnection
+        var connections = 0
         /// The number of exchanges that need one share.
-        var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
+        var streams: Int { multiplexing == .streams ? capacity : 1 }
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
         var shares: Int { (running + streams - 1) / streams }
@@ -139,19 +150,21 @@ struct RequestQueue {
 
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(
-        _ id: TransferID, to host: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, hasRoom: Bool = true,
+        _ id: TransferID, to host: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, _ room: Room = Room(),
         now: Int64 = 0
     ) -> Bool {
         // The host is removed from the dictionary during the change, so that its queues are not copied.
         var state = hosts.removeValue(forKey: host) ?? Host(multiplexing: multiplexing)
         defer { store(state, host) }
         let isBusy = isBusy(state)
-        let isFirst = hasRoom && running < total && ready.first(of: waiting) == nil
-        if !isClosed, !isBusy, isFirst || state.hasRoom && state.waiting == 0 {
+        let isFirst = room.isFree && ready.first(of: waiting) == nil
+        let isNew = room.hasReserve && state.running == 0 && state.waiting == 0
+        let needsNoShare = state.hasRoom && state.waiting == 0 && isFair(at: now)
+        if !isClosed, !isBusy, running < total && (isFirst || isNew) || needsNoShare {
             start(&state, now)
             return true
         }
-        waiting[id] = Waiting(host: host, urgency: urgency)
+        waiting[id] = Waiting(host: host, urgency: urgency, since: now)
         state.waiting += 1
         if isBusy { state.held.insert(id, urgency: urgency) } else { ready.insert(id, urgency: urgency) }
         return false
@@ -163,7 +176,9 @@ struct RequestQueue {
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     mutating func next(hasRoom: Bool = true, now: Int64 = 0) -> TransferID? {
         guard !waiting.isEmpty, !isClosed else { return nil }
-        while let (id, entry) = hasRoom && running < total ? ready.popFirst(of: waiting) : popFirstStream() {
+        while let (id, entry) = hasRoom && running < total
+            ? ready.popFirst(of: waiting) : isFair(at: now) ? popFirstStream() : nil
+        {
             guard var host = hosts.removeValue(forKey: entry.host) else { continue }
             defer { store(host, entry.host) }
             guard !isBusy(host) else {
@@ -177,6 +192,13 @@ struct RequestQueue {
             return id
         }
         return nil
+    }
+
+    /// Whether streams of open connections may start although other exchanges wait for a connection.
+    ///
+    /// They need no share, but a connection that always has a stream is never released.
+    private mutating func isFair(at now: Int64) -> Bool {
+        ready.first(of: waiting).map { now - $0.entry.since < 1_000_000_000 } ?? true
     }
 
     /// Takes the first exchange of a host whose connections have room.
@@ -207,11 +229,17 @@ struct RequestQueue {
     }
 
     /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to host: Origin, isMultiplexed: Bool) {
+    mutating func sent(to host: Origin, isMultiplexed: Bool, isNew: Bool = false) {
         guard var state = hosts.removeValue(forKey: host) else { return }
         let shares = state.shares
         state.unsent -= 1
         state.multiplexing = isMultiplexed ? .streams : .none
+        if isNew {
+            // The other connections are full, or will be.
+            let sent = state.running - state.unsent - 1
+            if state.connections > 0 { state.capacity = max(1, sent / state.connections) }
+            state.connections += 1
+        }
         hostsWithRoom.remove(host)
         running += state.shares - shares
         makeReady(&state)

@@ -85,6 +85,8 @@ final class Transfer {
     let speed: SpeedState?
     var place = RequestQueue.Place.outside
     var connectionPlace = RequestQueue.Place.outside
+    /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
+    var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
     lazy var countedOrigin = Origin(of: request.url)
     var waitingMembership = WaitingTransfers.Membership.none
@@ -185,7 +187,6 @@ final class Transfer {
             return false
         }
         limits.requestBegan()
-        if connectionPlace == .running { turn.connected.append((self, connection?.version == .multiplexed)) }
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -194,7 +195,14 @@ final class Transfer {
         if resends.sends > 0 { traceSending() }
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
+        noteConnection()
         return true
+    }
+
+    private func noteConnection() {
+        if let connection { multi?.settled(connection.socket) }
+        guard connectionPlace == .running else { return }
+        turn.connected.append((self, connection?.version == .multiplexed, resends.isOnNewConnection))
     }
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one; returns

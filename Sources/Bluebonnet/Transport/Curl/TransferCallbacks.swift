@@ -81,7 +81,8 @@ enum TransferCallbacks {
     /// Reports when libcurl begins to look up or to open a connection for the handle.
     ///
     /// Before this, the transfer may wait for a free connection, or for the HTTP version of another connection. There
-    /// are two callbacks: a host with a known address needs no lookup, and a host whose lookup fails gets no socket.
+    /// are two callbacks: a host with a known address needs no lookup, and a host whose lookup fails gets no socket. The
+    /// second callback also starts ``SlowAddresses``.
     static func installConnectionBegin(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         let lookup = unsafe bb_curl_set_resolver_start_callback(
@@ -92,9 +93,10 @@ enum TransferCallbacks {
         easy.note(lookup, CURLOPT_RESOLVER_START_FUNCTION)
         let socket = unsafe bb_curl_set_sockopt_callback(
             easy.pointer,
-            { context, _, _ in
-                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins() == false
-                    ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK
+            { context, socket, _ in
+                guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return CURL_SOCKOPT_OK }
+                guard transfer.connectionBegins() else { return CURL_SOCKOPT_ERROR }
+                return transfer.opened(socket) ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK
             }, context)
         easy.note(socket, CURLOPT_SOCKOPTFUNCTION)
     }

@@ -16,6 +16,7 @@ extension TransferEngine {
             multi.idleConnections.requestFailed(on: connection, with: reported)
         }
         leaveMulti(transfer)
+        if waitsForAddresses(transfer, code, multi) { return }
         if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         if let easy = transfer.easy,
@@ -77,7 +78,10 @@ extension TransferEngine {
             easy.transfer = nil
             transfer.easy = nil
         }
-        guard !transfer.responseBuffer.state.isSuspended else { return transfer.responseBuffer.state.withdrawn() }
+        guard !transfer.responseBuffer.state.isSuspended else {
+            leaveGate(transfer)
+            return transfer.responseBuffer.state.withdrawn()
+        }
         add(transfer)
     }
 
@@ -87,6 +91,7 @@ extension TransferEngine {
         transfers[transfer.id] = nil
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
+        if transfer.slowAddresses != nil { endAttempts(of: transfer) }
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         leaveQueues(transfer)
         if transfer.speed != nil { leaveSpeedQueues(transfer) }

@@ -244,6 +244,8 @@ actor TransferEngine: EventLoopClient {
             leaveMulti(transfer)
             transfer.multi?.remove(easy)
             upgrades.opening[transfer.id] = nil
+            if transfer.slowAddresses != nil { endAttempts(of: transfer) }
+            leaveGate(transfer)
             return transfer.responseBuffer.state.withdrawn()
         }
         if transfer.upgrade?.isOpen == true { return continueUpgraded(transfer) }
@@ -293,7 +295,9 @@ actor TransferEngine: EventLoopClient {
         transfer.resends.added()
         transfer.addresses = nil
         fresh.append(transfer)
-        transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
+        if transfer.slowAddresses?.connected == nil {
+            transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
+        }
         wasAdded(transfer)
     }
 
@@ -336,6 +340,7 @@ extension TransferEngine {
             multis.main?.readAll()
             multis.unmultiplexed?.readAll()
         }
+        if shared.freshAttempts.due != nil { tryNextAddresses() }
         runAll()
         if endUploads() { runAll() }
         // Each time, one stream notices the end.
@@ -366,7 +371,7 @@ extension TransferEngine {
         if !upgrades.opening.isEmpty {
             for transfer in upgrades.opening.values { deadline = Self.earlier(deadline, transfer.multi?.deadline) }
         }
-        let check = Self.earlier(nextCheck, shared.unreadStreams.due)
+        let check = Self.earlier(Self.earlier(nextCheck, shared.unreadStreams.due), shared.freshAttempts.due)
         guard isSpeedLimited else { return Self.earlier(deadline, check) }
         return Self.earlier(Self.earlier(deadline, check), Self.earlier(shared.downloads.due, shared.uploads.due))
     }

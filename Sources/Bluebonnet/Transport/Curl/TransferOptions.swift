@@ -92,7 +92,7 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
-        if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent {
+        if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent || SlowAddresses.areGuarded {
             TransferCallbacks.installConnectionBegin(on: easy)
         }
         applyConnectLimit(timeouts(of: request), to: easy)

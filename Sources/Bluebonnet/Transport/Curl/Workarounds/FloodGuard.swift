@@ -217,6 +217,9 @@ final class FloodMonitor: Sendable {
         sockets.withLock { $0[Int(socket)] = bb_socket_identity(socket) }
     }
 
+    /// Called when a socket will be closed by libcurl.
+    func forget(_ socket: Int32) { sockets.withLock { $0[Int(socket)] = nil } }
+
     /// Closes a socket under the lock.
     func close(_ socket: Int32) -> Int32 {
         sockets.withLock { sockets in
@@ -257,11 +260,25 @@ final class FloodMonitor: Sendable {
     /// Replaces an open socket by a socket whose peer is closed, if the descriptor still refers to the same socket.
     ///
     /// Returns whether the socket was replaced.
-    func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - fails: Whether the new socket has an error, as after a failed connect.
+    ///   - note: A closure that is called before the replacement.
+    func end(_ socket: Int32, fails: Bool = false, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
             guard let identity = sockets[Int(socket)], identity == bb_socket_identity(socket) else { return false }
             note()
-            return bb_replace_by_dead_socket(socket) != 0
+            return bb_replace_by_dead_socket(socket, fails ? 1 : 0) != 0
+        }
+    }
+
+    /// Replaces an open socket by another one, which the caller closes; returns whether it was replaced.
+    func replace(_ socket: Int32, by other: Int32) -> Bool {
+        sockets.withLock { sockets in
+            guard bb_replace_socket(socket, other) != 0 else { return false }
+            sockets[Int(socket)] = bb_socket_identity(socket)
+            return true
         }
     }
 
