@@ -101,7 +101,7 @@ import Testing
             return name
         }
 
-        /// Answers every request from now on; the system repeats what it has dropped, after 1 s, 3 s, …
+        /// Answers every request from now on; the system repeats what it has dropped after 1 s and after 3 s.
         func answer() {
             for filler in fillers.withLock({ exchange(&$0, with: []) }) { close(filler) }
             _ = DetachedThread.start(name: "slow") { [listener] in
@@ -149,7 +149,7 @@ import Testing
         Row(addresses: [.refused, .refused], kind: .connection(.refused)),
     ]
 
-    /// Without the mend, libcurl waits for the first address until the limit.
+    /// Without ``SlowAddresses``, libcurl before 8.16.0 waits for the first address until the limit, or for half of it.
     @Test(.enabled(if: Libcurl.version >= 0x08_02_00, "libcurl 8.2.0"), arguments: rows)
     func `the next address is tried in time`(_ row: Row) async throws {
         let server = try await LocalServer { $0.get("/", .text("good")) }

@@ -79,9 +79,10 @@ struct RedirectServerTests {
     }
 
     /// The bytes of a location that is not UTF-8 stay as they are; valid UTF-8 beside them, too.
-    @Test(arguments: [
-        ([0xe9], "/caf%E9"), ([0xc3, 0xa9], "/caf%C3%A9"), ([0xe9, 0x2f, 0xc3, 0xa9], "/caf%E9/%C3%A9"),
-    ] as [([UInt8], String)])
+    @Test(
+        arguments: [
+            ([0xe9], "/caf%E9"), ([0xc3, 0xa9], "/caf%C3%A9"), ([0xe9, 0x2f, 0xc3, 0xa9], "/caf%E9/%C3%A9"),
+        ] as [([UInt8], String)])
     func `a location in another encoding is sent as its bytes`(bytes: [UInt8], target: String) async throws {
         let head = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close\r\nlocation: /caf".utf8) + bytes
         let server = try await LocalServer { router in

@@ -60,7 +60,9 @@ final class ConnectionBudget: Sendable {
     /// When a session that shares the budget last sent or received bytes; 0 unless exchanges wait for it.
     var lastActivity: Int64 { hasRoom ? 0 : activity.load(ordering: .relaxed) }
 
-    func progressed(at now: Int64) { if isStarving.load(ordering: .relaxed) { activity.store(now, ordering: .relaxed) } }
+    func progressed(at now: Int64) {
+        if isStarving.load(ordering: .relaxed) { activity.store(now, ordering: .relaxed) }
+    }
 
     /// Whether there are so few connections that not every exchange has to be counted.
     var isRelaxed: Bool { sockets.load(ordering: .relaxed) < limit }

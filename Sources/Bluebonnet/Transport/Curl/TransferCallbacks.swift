@@ -81,8 +81,8 @@ enum TransferCallbacks {
     /// Reports when libcurl begins to look up or to open a connection for the handle.
     ///
     /// Before this, the transfer may wait for a free connection, or for the HTTP version of another connection. There
-    /// are two callbacks: a host with a known address needs no lookup, and a host whose lookup fails gets no socket. The
-    /// second callback also starts ``SlowAddresses``.
+    /// are two callbacks: a host with a known address needs no lookup, and a host whose lookup fails gets no socket.
+    /// The second callback also starts ``SlowAddresses``.
     static func installConnectionBegin(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         let lookup = unsafe bb_curl_set_resolver_start_callback(

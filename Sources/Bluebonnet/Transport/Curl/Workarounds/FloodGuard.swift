@@ -259,12 +259,11 @@ final class FloodMonitor: Sendable {
 
     /// Replaces an open socket by a socket whose peer is closed, if the descriptor still refers to the same socket.
     ///
-    /// Returns whether the socket was replaced.
-    ///
     /// - Parameters:
     ///   - socket: The socket.
     ///   - fails: Whether the new socket has an error, as after a failed connect.
     ///   - note: A closure that is called before the replacement.
+    /// - Returns: Whether the socket was replaced.
     func end(_ socket: Int32, fails: Bool = false, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
             guard let identity = sockets[Int(socket)], identity == bb_socket_identity(socket) else { return false }
