@@ -300,7 +300,7 @@ public class Request: @unchecked Sendable {
         on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
     ) -> Self {
         also {
-            // The sequence ends only when the request is released.
+            // A request that never ends, because it does not start, must not be retained.
             _ = $0.forEach(in: $0.httpRequests()) { [weak base] request in
                 guard let base, !request.isRedirect else { return }
                 queue.async { handler(AttemptDescription(of: base, request: request).task) }

@@ -121,6 +121,8 @@ extension UInt8 {
 /// It only searches for strings and colons. It can therefore also redact truncated JSON text and several JSON texts in
 /// a row.
 private struct JSONRedactor {
+    private static let dataField = Array("data:".utf8)
+
     private let bytes: [UInt8]
     /// Whether lines begin with `data:`.
     private let isEventStream: Bool
@@ -182,12 +184,15 @@ private struct JSONRedactor {
     }
 
     private func skipSpace(from start: Int) -> Int {
-        let next = bytes[start...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
-        let field = Array("data:".utf8)
-        // A line ending in the data is written as a new field (WHATWG HTML, "Parsing an event stream").
-        guard isEventStream, next > start, [0x0A, 0x0D].contains(bytes[next - 1]), bytes[next...].starts(with: field)
-        else { return next }
-        return skipSpace(from: next + field.count)
+        var position = start
+        while true {
+            let next = bytes[position...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
+            // A line ending in the data is written as a new field (WHATWG HTML, "Parsing an event stream").
+            guard isEventStream, next > position, [0x0A, 0x0D].contains(bytes[next - 1]),
+                bytes[next...].starts(with: Self.dataField)
+            else { return next }
+            position = next + Self.dataField.count
+        }
     }
 
     /// Returns the position after the closing quotation mark, or the end of the text.

@@ -155,6 +155,8 @@ import Testing
 
     private static let moreSecrets: [SecretTableTests.Secret] = [
         .body("data: {\"token\":\"s3cret\"}\n\ndata: [{\"password\": \"s3cret\"}]\n\n", type: "text/event-stream"),
+        .body("data: {\"password\":\ndata: \"s3cret\"}\n\n", type: "text/event-stream; charset=utf-8"),
+        .body("{\"key\":\"s3cret\"}", type: "application/json"),
         .body(
             "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\ns3cret\r\n--b--",
             type: "multipart/form-data; boundary=b"),

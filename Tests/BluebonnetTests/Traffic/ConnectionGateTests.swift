@@ -24,9 +24,9 @@ import Testing
         ids.count { queue.enters($0, to: host, urgency: 3, multiplexing) }
     }
 
-    private static func started(_ queue: inout RequestQueue, hasRoom: Bool = true) -> [TransferID] {
+    private static func started(_ queue: inout RequestQueue, _ room: RequestQueue.Room = .init()) -> [TransferID] {
         var ids: [TransferID] = []
-        while let id = queue.next(hasRoom: hasRoom) { ids.append(id) }
+        while let id = queue.next(room) { ids.append(id) }
         return ids
     }
 
@@ -69,44 +69,20 @@ import Testing
         let first = Self.add(1...3, .unknown, &queue) + Self.add(4...5, to: Self.other, .unknown, &queue)
         #expect(first == 1)
         queue.sent(to: Self.host, isMultiplexed: true)
-        var next = Self.started(&queue, hasRoom: false)
+        var next = Self.started(&queue, .init(isFree: false, hasReserve: false))
         #expect(next == [2, 3])
         for id: TransferID in 1...3 { queue.left(id, to: Self.host, wasSent: id == 1) }
-        next = Self.started(&queue, hasRoom: false)
+        next = Self.started(&queue, .init(isFree: false, hasReserve: false))
         #expect(next == [])
         next = Self.started(&queue)
         #expect(next == [4])
     }
 
-    @Test func `a server with few streams for each connection needs more shares`() {
-        var queue = RequestQueue(perHost: 10, total: 1024)
-        _ = Self.add(1...300, .unknown, &queue)
-        var running = 10
-        // Each connection carries four streams.
-        for count in 0..<10 { queue.sent(to: Self.host, isMultiplexed: true, isNew: count % 4 == 0) }
-        while case let count = Self.started(&queue).count, count > 0, running < 290 {
-            for number in running..<running + count {
-                queue.sent(to: Self.host, isMultiplexed: true, isNew: number % 4 == 0)
-            }
-            running += count
-        }
-        #expect((40..<120).contains(running), "\(running)")
-        #expect((10...30).contains(queue.running), "\(queue.running)")
-    }
-
-    @Test func `streams of an open connection do not keep others waiting`() {
-        var queue = RequestQueue(perHost: 1, total: 1)
-        _ = queue.enters(1, to: Self.host, urgency: 3, .unknown, now: 0)
-        queue.sent(to: Self.host, isMultiplexed: true)
-        _ = queue.enters(2, to: Self.other, urgency: 3, .unknown, now: 0)
-        var runs = queue.enters(3, to: Self.host, urgency: 3, .unknown, now: 900_000_000)
-        #expect(runs)
-        runs = queue.enters(4, to: Self.host, urgency: 3, .unknown, now: 1_000_000_000)
-        #expect(!runs)
-        queue.left(1, to: Self.host)
-        queue.left(3, to: Self.host, wasSent: false)
-        let next = queue.next(now: 1_000_000_000)
-        #expect(next == 2)
+    @Test func `a request with HTTP 1 does not change what streams need`() {
+        var queue = RequestQueue(perHost: 256, total: 1024)
+        _ = Self.add(1...50, .unknown, &queue)
+        for id in 1...50 { queue.sent(to: Self.host, isMultiplexed: id != 50) }
+        #expect(queue.running == 1)
     }
 
     @Test func `a host without a connection may use the reserve`() {
@@ -119,6 +95,16 @@ import Testing
         #expect(runs)
         runs = queue.enters(4, to: Self.origin("c"), urgency: 3, .none, .init(isFree: false, hasReserve: false))
         #expect(!runs)
+        // The reserve is not for the exchange that has waited longest.
+        runs = queue.enters(5, to: Self.origin("d"), urgency: 3, .none, full)
+        #expect(runs)
+        var started = Self.started(&queue, full)
+        #expect(started == [])
+        queue.left(2, to: Self.host)
+        runs = queue.enters(6, to: Self.origin("e"), urgency: 3, .none, full)
+        #expect(!runs)
+        started = Self.started(&queue, full)
+        #expect(started == [4, 6])
     }
 
     @Test func `an exchange waits beside those of its host, or beside all`() {

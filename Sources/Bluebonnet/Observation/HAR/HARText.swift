@@ -43,10 +43,7 @@ package struct HARText: Sendable {
     }
 
     private func redacted(_ text: String, _ mediaType: MediaType?) -> String {
-        guard !includesSecrets else { return text }
-        // The data of events is often JSON, in which secrets are found even between other lines.
-        let isEvents = mediaType?.essence == "text/event-stream"
-        return Redaction.body(text, isEvents ? MediaType("application/json") : mediaType)
+        includesSecrets ? text : Redaction.body(text, mediaType)
     }
 
     func value(of field: HTTPHeader) -> String { includesSecrets ? field.value : Redaction.fieldValue(field) }

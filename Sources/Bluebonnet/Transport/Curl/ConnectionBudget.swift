@@ -54,11 +54,15 @@ final class ConnectionBudget: Sendable {
             && (shares < Self.guaranteed || sockets.load(ordering: .sequentiallyConsistent) < socketLimit)
     }
 
-    /// Whether a host that has no connection may have one, although there is no room for others.
-    var hasReserve: Bool { shares.load(ordering: .relaxed) < limit + limit / 4 }
+    var room: RequestQueue.Room {
+        RequestQueue.Room(
+            isFree: hasRoom,
+            hasReserve: shares.load(ordering: .relaxed) < limit + limit / 4
+                && sockets.load(ordering: .relaxed) < socketLimit + limit)
+    }
 
-    /// When a session that shares the budget last sent or received bytes; 0 unless exchanges wait for it.
-    var lastActivity: Int64 { hasRoom ? 0 : activity.load(ordering: .relaxed) }
+    /// When a session last sent or received bytes while exchanges of any session waited for the budget.
+    var lastActivity: Int64 { activity.load(ordering: .relaxed) }
 
     func progressed(at now: Int64) {
         if isStarving.load(ordering: .relaxed) { activity.store(now, ordering: .relaxed) }
@@ -97,6 +101,7 @@ final class ConnectionBudget: Sendable {
     func wake(_ engine: TransferEngine) {
         engines.withLock { _ = $0.starved.insert(ObjectIdentifier(engine)) }
         isStarving.store(true, ordering: .relaxed)
+        if sockets.load(ordering: .relaxed) >= socketLimit { trim() }
         // A share may have been returned in the meantime.
         if hasRoom { feed() }
     }
@@ -107,6 +112,7 @@ final class ConnectionBudget: Sendable {
             return engines.starved.compactMap { engines.all[$0] }
         }
         isStarving.store(false, ordering: .relaxed)
+        activity.store(MonotonicClock.now(), ordering: .relaxed)
         for engine in starved { engine.accept(.startQueued) }
     }
 

@@ -34,7 +34,7 @@ struct ConnectionGate {
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int, now: Int64) -> Bool {
         let multiplexing: RequestQueue.Multiplexing = host.scheme == "https" ? .unknown : .none
-        let room = RequestQueue.Room(isFree: budget.hasRoom, hasReserve: budget.hasReserve)
+        let room = budget.room
         return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, now: now) }
     }
 
@@ -43,15 +43,15 @@ struct ConnectionGate {
     /// If the budget is the reason, the engine is notified when there is room again.
     mutating func next(now: Int64, for engine: TransferEngine) -> TransferID? {
         guard queue.waitingCount > 0 else { return nil }
-        let hasRoom = budget.hasRoom
-        if let id = change({ $0.next(hasRoom: hasRoom, now: now) }) { return id }
-        if !hasRoom { budget.wake(engine) }
+        let room = budget.room
+        if let id = change({ $0.next(room, now: now) }) { return id }
+        if !room.isFree { budget.wake(engine) }
         return nil
     }
 
     /// Called when a running exchange was first sent.
-    mutating func sent(to host: Origin, isMultiplexed: Bool, isNew: Bool) {
-        change { $0.sent(to: host, isMultiplexed: isMultiplexed, isNew: isNew) }
+    mutating func sent(to host: Origin, isMultiplexed: Bool) {
+        change { $0.sent(to: host, isMultiplexed: isMultiplexed) }
     }
 
     /// Called when a running or waiting exchange has ended.
@@ -100,7 +100,7 @@ extension TransferEngine {
     /// Returns whether an exchange may use a connection; otherwise, it waits until other exchanges have ended.
     func mayConnect(_ transfer: Transfer) -> Bool {
         guard transfer.connectionPlace == .outside else { return transfer.connectionPlace != .waiting }
-        guard exchangeCount.isCounting else { return true }
+        guard exchangeCount.isCounting || gate.waitingCount > 0 else { return true }
         let urgency = transfer.request.priority?.urgency ?? 3
         if gate.enters(transfer.id, to: transfer.countedOrigin, urgency: urgency, now: shared.now) {
             transfer.connectionPlace = .running
@@ -115,16 +115,17 @@ extension TransferEngine {
     func leaveGate(_ transfer: Transfer) {
         let place = exchange(&transfer.connectionPlace, with: .outside)
         guard place != .outside else { return }
+        transfer.limits.leftGate(at: shared.now)
         gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent)
     }
 
     /// Tells the gate the versions of the connections on which requests were sent in this turn.
     func noteConnected() {
         guard !shared.connected.isEmpty else { return }
-        for (transfer, isMultiplexed, isNew) in exchange(&shared.connected, with: [])
+        for (transfer, isMultiplexed) in exchange(&shared.connected, with: [])
         where transfer.connectionPlace == .running {
             transfer.connectionPlace = .sent
-            gate.sent(to: transfer.countedOrigin, isMultiplexed: isMultiplexed, isNew: isNew)
+            gate.sent(to: transfer.countedOrigin, isMultiplexed: isMultiplexed)
         }
     }
 

@@ -55,8 +55,8 @@ final class LoopTurnState {
     /// The sockets that may still be connecting; used only where ``SlowAddresses`` requires it.
     var freshAttempts = FreshAttempts()
     /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
-    /// are multiplexed and new.
-    var connected: [(Transfer, isMultiplexed: Bool, isNew: Bool)] = []
+    /// are multiplexed.
+    var connected: [(Transfer, isMultiplexed: Bool)] = []
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
 

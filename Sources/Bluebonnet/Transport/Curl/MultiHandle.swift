@@ -29,6 +29,8 @@ final class MultiHandle {
     let floods: FloodMonitor
     /// The system error for a socket that could not be opened or watched in this turn.
     private(set) var systemError: SystemError?
+    /// The sockets that no longer count, because they were replaced.
+    private var uncounted: Set<Int> = []
     /// The sockets on which no request was sent, with the numbers by which the system identifies them.
     ///
     /// Libcurl before 8.2.0 does not report that it closes them.
@@ -70,7 +72,7 @@ final class MultiHandle {
         isEnding = true
         // Closes the kept connections, which calls `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
-        for _ in sockets { ConnectionBudget.shared.socketClosed() }
+        for socket in sockets { forget(socket) }
         for socket in watched.map(Int32.init) where isWatching(socket) { loop.unwatch(socket) }
     }
 
@@ -234,7 +236,9 @@ final class MultiHandle {
     private func opened(_ socket: curl_socket_t) {
         guard socket >= 0 else { return systemError = SystemError(errno) }
         loop.unwatch(socket)
-        if sockets.insert(Int(socket)).inserted { ConnectionBudget.shared.socketOpened() }
+        forget(Int(socket))
+        sockets.insert(Int(socket))
+        ConnectionBudget.shared.socketOpened()
         if Libcurl.version < 0x08_02_00 { unsettled[Int(socket)] = bb_socket_identity(socket) }
         idleConnections.opened(socket)
         floods.opened(socket)
@@ -243,10 +247,15 @@ final class MultiHandle {
     private func close(_ socket: curl_socket_t) -> Int32 {
         if sockets.contains(Int(socket)) { unreadResponses.closing(socket) }
         settled(socket)
-        if sockets.remove(Int(socket)) != nil { ConnectionBudget.shared.socketClosed() }
+        forget(Int(socket))
         idleConnections.closed(socket)
         unwatch(socket)
         return floods.close(socket)
+    }
+
+    private func forget(_ socket: Int) {
+        guard sockets.remove(socket) != nil, uncounted.remove(socket) == nil else { return }
+        ConnectionBudget.shared.socketClosed()
     }
 
     /// Forgets the sockets that libcurl has closed without the callback.
@@ -254,8 +263,8 @@ final class MultiHandle {
         guard !unsettled.isEmpty else { return }
         for (socket, identity) in unsettled where bb_socket_identity(Int32(socket)) != identity {
             unsettled[socket] = nil
-            guard sockets.remove(socket) != nil else { continue }
-            ConnectionBudget.shared.socketClosed()
+            guard sockets.contains(socket) else { continue }
+            forget(socket)
             idleConnections.closed(Int32(socket))
             unwatch(Int32(socket))
             floods.forget(Int32(socket))
@@ -319,8 +328,15 @@ final class MultiHandle {
         closeIdle()
     }
 
+    /// Ends the idle connections.
+    ///
+    /// Libcurl frees their descriptors when it next looks for a connection. They no longer count, because the engine may
+    /// not need one for a long time.
     func closeIdle() {
-        for socket in idleConnections.idleSockets { endIdle(socket) }
+        for socket in idleConnections.idleSockets {
+            endIdle(socket)
+            if uncounted.insert(Int(socket)).inserted { ConnectionBudget.shared.socketClosed() }
+        }
     }
 
     private func isWatching(_ socket: curl_socket_t) -> Bool { loop.isWatching(socket, for: ObjectIdentifier(self)) }

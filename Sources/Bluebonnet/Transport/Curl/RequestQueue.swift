@@ -12,7 +12,6 @@ struct RequestQueue {
     private struct Waiting {
         let host: Origin
         let urgency: Int
-        let since: Int64
     }
 
     /// Waiting exchanges by urgency, oldest first; some of them may have ended.
@@ -94,11 +93,8 @@ struct RequestQueue {
         var multiplexing: Multiplexing
         /// The number of exchanges that run, but have not been sent.
         var unsent = 0
-        /// The number of streams that a connection seems to carry, and the number of connections.
-        var capacity = RequestQueue.streamsPerConnection
-        var connections = 0
         /// The number of exchanges that need one share.
-        var streams: Int { multiplexing == .streams ? capacity : 1 }
+        var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
         var shares: Int { (running + streams - 1) / streams }
@@ -157,14 +153,17 @@ struct RequestQueue {
         var state = hosts.removeValue(forKey: host) ?? Host(multiplexing: multiplexing)
         defer { store(state, host) }
         let isBusy = isBusy(state)
-        let isFirst = room.isFree && ready.first(of: waiting) == nil
-        let isNew = room.hasReserve && state.running == 0 && state.waiting == 0
-        let needsNoShare = state.hasRoom && state.waiting == 0 && isFair(at: now)
-        if !isClosed, !isBusy, running < total && (isFirst || isNew) || needsNoShare {
+        var takesShare = running < total && mayTakeShare(state, room)
+        if takesShare, let first = ready.first(of: waiting) {
+            // The reserve is not for the exchange that has waited longest, if its host has a connection.
+            takesShare =
+                !room.isFree && state.waiting == 0 && hosts[first.entry.host].map { !mayTakeShare($0, room) } == true
+        }
+        if !isClosed, !isBusy, takesShare || state.hasRoom && state.waiting == 0 {
             start(&state, now)
             return true
         }
-        waiting[id] = Waiting(host: host, urgency: urgency, since: now)
+        waiting[id] = Waiting(host: host, urgency: urgency)
         state.waiting += 1
         if isBusy { state.held.insert(id, urgency: urgency) } else { ready.insert(id, urgency: urgency) }
         return false
@@ -174,11 +173,9 @@ struct RequestQueue {
     mutating func close() { isClosed = true }
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
-    mutating func next(hasRoom: Bool = true, now: Int64 = 0) -> TransferID? {
+    mutating func next(_ room: Room = Room(), now: Int64 = 0) -> TransferID? {
         guard !waiting.isEmpty, !isClosed else { return nil }
-        while let (id, entry) = hasRoom && running < total
-            ? ready.popFirst(of: waiting) : isFair(at: now) ? popFirstStream() : nil
-        {
+        while let (id, entry) = mayTakeShare(room) ? ready.popFirst(of: waiting) : popFirstStream() {
             guard var host = hosts.removeValue(forKey: entry.host) else { continue }
             defer { store(host, entry.host) }
             guard !isBusy(host) else {
@@ -194,11 +191,15 @@ struct RequestQueue {
         return nil
     }
 
-    /// Whether streams of open connections may start although other exchanges wait for a connection.
-    ///
-    /// They need no share, but a connection that always has a stream is never released.
-    private mutating func isFair(at now: Int64) -> Bool {
-        ready.first(of: waiting).map { now - $0.entry.since < 1_000_000_000 } ?? true
+    private func mayTakeShare(_ host: Host, _ room: Room) -> Bool {
+        room.isFree || room.hasReserve && host.running == 0
+    }
+
+    /// Whether the first exchange that waits may take a share.
+    private mutating func mayTakeShare(_ room: Room) -> Bool {
+        guard running < total else { return false }
+        guard !room.isFree, let first = ready.first(of: waiting) else { return true }
+        return hosts[first.entry.host].map { mayTakeShare($0, room) } ?? true
     }
 
     /// Takes the first exchange of a host whose connections have room.
@@ -229,16 +230,15 @@ struct RequestQueue {
     }
 
     /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to host: Origin, isMultiplexed: Bool, isNew: Bool = false) {
+    mutating func sent(to host: Origin, isMultiplexed: Bool) {
         guard var state = hosts.removeValue(forKey: host) else { return }
         let shares = state.shares
         state.unsent -= 1
-        state.multiplexing = isMultiplexed ? .streams : .none
-        if isNew {
-            // The other connections are full, or will be.
-            let sent = state.running - state.unsent - 1
-            if state.connections > 0 { state.capacity = max(1, sent / state.connections) }
-            state.connections += 1
+        // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
+        if isMultiplexed {
+            state.multiplexing = .streams
+        } else if state.multiplexing == .unknown {
+            state.multiplexing = .none
         }
         hostsWithRoom.remove(host)
         running += state.shares - shares

@@ -178,6 +178,8 @@ final class Transfer {
 
     /// The approximate number of bytes in the head of a request.
     private static let headEstimate = 512
+    /// The approximate number of bytes that a piece of a body needs at least.
+    private static let pieceEstimate = 64
 
     // MARK: Events from libcurl's callbacks
 
@@ -202,7 +204,7 @@ final class Transfer {
     private func noteConnection() {
         if let connection { multi?.settled(connection.socket) }
         guard connectionPlace == .running else { return }
-        turn.connected.append((self, connection?.version == .multiplexed, resends.isOnNewConnection))
+        turn.connected.append((self, connection?.version == .multiplexed))
     }
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one; returns
@@ -275,7 +277,8 @@ final class Transfer {
     /// Receives bytes of the body; returns the state's decision.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
-        reportedBytes.add(bytes.count)
+        // Small pieces have large frames, and their number is limited.
+        reportedBytes.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
         if reportsHead { noteHead() }
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }

@@ -310,7 +310,7 @@ actor TransferEngine: EventLoopClient {
         }
         // Libcurl closes connections immediately only with their multi handle.
         pool.removeAll()
-        shared.forgetTransfers()
+        shared.endedSockets = []
         multis = CleartextHTTP2Streams()
     }
 

@@ -86,6 +86,9 @@ struct TransferLimits: Equatable {
     /// Called when the transfer has to wait for a connection before it is added to libcurl.
     mutating func waits(at now: Int64) { phase = .waiting(since: now) }
 
+    /// Called when the transfer no longer waits for a connection, because it is suspended or has ended.
+    mutating func leftGate(at now: Int64) { if isWaiting { phase = .connecting(since: now) } }
+
     /// Called when the transfer was added to libcurl.
     ///
     /// The transfer then connects immediately, or waits for a connection if the connection limits require this.
