@@ -330,8 +330,8 @@ final class MultiHandle {
 
     /// Ends the idle connections.
     ///
-    /// Libcurl frees their descriptors when it next looks for a connection. They no longer count, because the engine may
-    /// not need one for a long time.
+    /// Libcurl frees their descriptors when it next looks for a connection. They no longer count, because this can take
+    /// a long time.
     func closeIdle() {
         for socket in idleConnections.idleSockets {
             endIdle(socket)

@@ -93,8 +93,10 @@ final class FloodGuard: Sendable {
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
 struct FloodWindow {
-    /// The bytes that count as reported when a stream is paused or cancelled, because libcurl goes on to read the window
-    /// of the stream: 32 MiB before 8.1.0, and 10 MiB since. It may read 16 times as many.
+    /// The number of bytes that count as reported when a stream is paused or cancelled.
+    ///
+    /// Libcurl continues to read until the window of the stream is full: 32 MiB before 8.1.0, and 10 MiB since. It may
+    /// read 16 times as many bytes as are reported.
     static let unreadCredit = (Libcurl.version < 0x08_01_00 ? 32 << 20 : 10 << 20) / 16
 
     /// What was read from the sockets and reported up to a moment.
