@@ -182,18 +182,19 @@ import Testing
 
     // MARK: Connections that are kept
 
-    /// The timer that the system runs for the connection of a local port, and its rest in hundredths of a second.
-    private static func timer(ofLocalPort port: Int) async throws -> (kind: String, rest: Int) {
+    /// The timer that the system runs for the connection between two ports, and its rest in hundredths of a second.
+    private static func timer(of local: Int, to remote: Int) async throws -> (kind: String, rest: Int) {
         let table = try await Subprocess.run("/bin/cat", ["/proc/net/tcp"])
         for line in String(decoding: table.output, as: UTF8.self).split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
             // Only an established connection counts, because an older connection from the same port may be closing.
-            guard columns[3] == "01", columns[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port
-            else { continue }
+            // Connections to other servers may have the same local port.
+            let ports = columns[1...2].map { $0.split(separator: ":").last.flatMap { Int($0, radix: 16) } }
+            guard columns[3] == "01", ports == [local, remote] else { continue }
             let timer = columns[5].split(separator: ":")
             return (String(timer[0]), Int(timer[1], radix: 16) ?? 0)
         }
-        throw TestFailure("no connection from port \(port)")
+        throw TestFailure("no connection from port \(local)")
     }
 
     @Test func `TCP keep-alive is used only if it is enabled`() async throws {
@@ -202,7 +203,8 @@ import Testing
                 if isOn { $0.keepAlive = .init(idle: .seconds(3_000), interval: .seconds(7)) }
             }
             let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
-            let timer = try await Self.timer(ofLocalPort: try #require(answer.metrics?.localAddress?.port))
+            let timer = try await Self.timer(
+                of: try #require(answer.metrics?.localAddress?.port), to: try Self.port(of: .nginx))
             // The second kind of timer is that of keep-alive.
             #expect((timer.kind == "02") == isOn)
             if isOn { #expect((200_000...300_000).contains(timer.rest)) }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The connections of all sessions in the process, which leave the program its share of descriptors.
 ///
-/// Exchanges in the ``ConnectionGate`` of an engine take shares of the budget. If there is none left, the gates wait
+/// Exchanges in the ``ConnectionGate`` of an engine take shares of the budget. If no share is left, the gates wait
 /// until a share is returned. Sockets are counted too, because small numbers of exchanges, WebSockets and unused
 /// connections do not pass through a gate.
 final class ConnectionBudget: Sendable {

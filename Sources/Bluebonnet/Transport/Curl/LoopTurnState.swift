@@ -53,7 +53,7 @@ final class LoopTurnState {
     /// The connections that may have ended without libcurl noticing it for all of their streams.
     var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
     /// The sockets that may still be connecting; used only where ``SlowAddresses`` requires it.
-    var freshAttempts = FreshAttempts()
+    var freshAttempts: FreshAttempts
     /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
     /// are multiplexed.
     var connected: [(Transfer, isMultiplexed: Bool)] = []
@@ -69,6 +69,7 @@ final class LoopTurnState {
     init(_ configuration: Session.Configuration, _ group: EngineGroup) {
         (cookies, hsts) = (group.cookies, group.hsts)
         let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
+        freshAttempts = FreshAttempts(configuration.happyEyeballsTimeout)
         speedLimits = speed
         limitsSpeed = !speed.isEmpty
         downloads = SpeedQueue(bytesPerSecond: speed.download, now: MonotonicClock.now())
@@ -79,7 +80,7 @@ final class LoopTurnState {
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
         (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
-        freshAttempts = FreshAttempts()
+        freshAttempts = FreshAttempts(nil)
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }

@@ -11,8 +11,8 @@ struct TransferLimits: Equatable {
         var isSuspended = false
         /// When bytes were last transferred, in either direction.
         var lastActivity: Int64 = 0
-        /// When a transfer that needs the same connections was last active; `nil` if the transfer does not wait in the
-        /// gate.
+        /// When a transfer that needs the same connections was last active; `nil` if the transfer does not wait for a
+        /// connection.
         var othersActivity: Int64?
     }
 

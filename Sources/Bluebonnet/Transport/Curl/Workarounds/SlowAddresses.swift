@@ -20,7 +20,7 @@ struct SlowAddresses {
     /// number.
     static let areGuarded = (0x08_02_00..<0x08_10_00).contains(Libcurl.version)
 
-    /// The time after which the next address is tried.
+    /// The time after which the next address is tried, unless the session has a delay of its own.
     static let patience: Int64 = 250_000_000
     /// The number of kept sockets; libcurl waits for the addresses after them.
     private static let limit = 8
@@ -103,13 +103,19 @@ struct FreshAttempts {
         let due: Int64
     }
 
+    private let patience: Int64
     private var entries = ElementQueue<Entry>()
+
+    /// Creates an empty queue; `delay` is the session's delay before the other IP version is tried.
+    ///
+    /// The delay is at least 10 ms (RFC 8305 §5).
+    init(_ delay: Duration?) { patience = delay.map { max(10_000_000, $0.nanoseconds) } ?? SlowAddresses.patience }
 
     /// The time at which the next socket is judged.
     var due: Int64? { entries.oldest?.due }
 
     mutating func append(_ id: TransferID, _ attempt: SlowAddresses.Attempt, at now: Int64) {
-        entries.append(Entry(id: id, attempt: attempt, due: now + SlowAddresses.patience))
+        entries.append(Entry(id: id, attempt: attempt, due: now + patience))
     }
 
     /// Returns the next socket that is to be judged.
