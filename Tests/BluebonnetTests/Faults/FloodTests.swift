@@ -21,10 +21,16 @@ import Testing
         var read: [Int32: UInt64] = [5: 100_000]
         var reportedBytes: UInt64 = 0
         var storable: UInt64 = 0
+        var paused: UInt64 = 0
+        /// The number of streams that are cancelled in each interval, up to this interval.
+        var cancelled: UInt64 = 0
+        var lastCancelled = 400
         /// The number of the interval in which a socket is cut.
         var interval: Int?
         var socket: Int32 = 5
     }
+
+    private static let window = FloodWindow.streamWindow
 
     static let rows = [
         Row(testDescription: "much received, nothing reported", interval: 7),
@@ -38,23 +44,32 @@ import Testing
         Row(testDescription: "the one of two that sends", read: [5: 100, 6: 50_000], interval: 7, socket: 6),
         Row(testDescription: "the bytes of other streams are stored", storable: 100 << 20),
         Row(testDescription: "more than can be stored", storable: 1_500_000, interval: 25),
+        Row(testDescription: "a paused stream", read: [5: window / 200], paused: 1),
+        Row(testDescription: "more than a paused stream can store", read: [5: window / 16], paused: 1, interval: 25),
+        Row(testDescription: "streams are cancelled", read: [5: window / 2], cancelled: 1),
+        Row(
+            testDescription: "a stream was cancelled", read: [5: window / 200], cancelled: 1, lastCancelled: 1,
+            interval: 275),
         Row(testDescription: "no socket", read: [:]),
     ]
 
     @Test(arguments: rows) func `a connection is closed if much was received and little was reported`(_ row: Row) {
         var window = FloodWindow()
         var cut: (interval: Int, socket: Int32)?
-        for interval in 0..<60 {
+        for interval in 0..<400 {
             let count = UInt64(interval)
+            let cancelled = row.cancelled * UInt64(min(interval, row.lastCancelled))
             let needsSample = window.needsSample(
-                at: Int64(interval) * 15_000_000, processorTime: Int64(interval) * row.milliseconds * 1_000_000)
+                at: Int64(interval) * 15_000_000, processorTime: Int64(interval) * row.milliseconds * 1_000_000,
+                cancelled: cancelled)
             guard needsSample, cut == nil else { continue }
             let sample = FloodWindow.FloodSample(
                 reportedBytes: count * row.reportedBytes, read: row.read.mapValues { count * $0 },
-                storable: row.storable)
+                storable: row.storable, paused: row.paused, cancelled: cancelled)
             if let socket = window.flooded(sample) { cut = (interval, socket) }
         }
-        #expect(cut?.interval == row.interval && cut?.socket == row.interval.map { _ in row.socket })
+        #expect(cut?.interval == row.interval)
+        #expect(cut == nil || cut?.socket == row.socket)
     }
 
     @Test func `a pause ends the window`() {
@@ -72,7 +87,7 @@ import Testing
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
     @Test func `a descriptor that is now in use for another file is not closed`() throws {
-        let monitor = FloodMonitor(reportedBytes: ReportedByteCounts())
+        let monitor = FloodMonitor(counts: ReceiveCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         monitor.opened(descriptor)
         let file = unsafe open("/dev/zero", O_RDONLY)
@@ -138,6 +153,23 @@ import Testing
         await session.shutdown()
         await other.shutdown()
         await control.stop()
+    }
+
+    /// Libcurl continues to receive for a paused stream, up to its window, while another request waits.
+    @Test func `a stream that waits for its reader is no flood`() async throws {
+        let session = try TestHarness.trustingSession()
+        for _ in 0..<3 {
+            let key = UUID().uuidString
+            let task = session.streamRequest(try TestServers.misbehavingHTTP2.url("/held?key=\(key)")).streamTask()
+            var iterator = task.bytes.makeAsyncIterator()
+            _ = try await iterator.next()
+            let fill = try TestServers.misbehavingHTTP2.url("/fill?key=\(key)")
+            let answer = await session.request(fill).serializingData().response
+            #expect(answer.response?.statusCode == 200, "\(answer)")
+            task.cancel()
+            _ = try? await task.response
+        }
+        await session.shutdown()
     }
 
     @Test(

@@ -69,6 +69,9 @@ curl 7.88's command line with `-m 2`.
     /aside?key=K           after /go: most of the body of /numbered with the same key, 10      0 (i)
                            bytes of its own, the rest, all at once
     /go?key=K              100 bytes, and lets /aside with the same key go on                  0
+    /held?key=K            2 MiB of a body without an end                                      28
+    /fill?key=K            sends as much of the body of /held as its window takes, in frames   0
+                           of 1,000 bytes, all at once, then answers like /ok
 
 (a) With 300 KB to upload: the transfer does not end before its time is up. With 3 KB: 0.
 (b) "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
@@ -133,6 +136,7 @@ sums = defaultdict(list)
 ends = defaultdict(asyncio.Event)
 floods = defaultdict(asyncio.Event)
 numbered_streams = defaultdict(asyncio.Future)
+held_streams = defaultdict(asyncio.Future)
 
 
 def path(name):
@@ -804,6 +808,24 @@ async def aside(stream):
 async def go(stream):
     ends[stream.query.get("key")].set()
     await stream.answer()
+
+
+@path("/held")
+async def held(stream):
+    stream.head()
+    await stream.body(bytes(2 << 20), end=False)
+    held_streams[stream.query.get("key")].set_result(stream)
+    await asyncio.sleep(LIFETIME)
+
+
+@path("/fill")
+async def fill(stream):
+    other = await held_streams[stream.query.get("key")]
+    h2 = stream.connection.h2
+    while (window := h2.local_flow_control_window(other.number)) > 0:
+        h2.send_data(other.number, bytes(min(window, 1000)))
+    await stream.connection.flush()
+    await ok(stream)
 
 
 async def process_http1(reader, writer, head):

@@ -3,8 +3,8 @@
 final class LoopTurnState {
     /// The memory for the pieces in which bodies are delivered.
     let buffers: RecycledBuffers
-    /// Counts the bytes that libcurl has passed to its callbacks.
-    let reportedBytes = ReportedByteCounts()
+    /// What the flood guard must know of the transfers.
+    let counts = ReceiveCounts()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
     /// The time at which the first connect limit ends, among the connections that began in this turn.

@@ -40,12 +40,12 @@ final class MultiHandle {
 
     init?(
         loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool,
-        reportedBytes: ReportedByteCounts
+        counts: ReceiveCounts
     ) {
         guard let pointer = unsafe InheritedDescriptors.makeMulti() else { return nil }
         unsafe self.pointer = unsafe pointer
         self.loop = loop
-        floods = FloodMonitor(reportedBytes: reportedBytes)
+        floods = FloodMonitor(counts: counts)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe bb_curl_multi_set_callbacks(
             pointer,

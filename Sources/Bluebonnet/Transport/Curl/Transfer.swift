@@ -135,7 +135,9 @@ final class Transfer {
     private var uploadPart = UploadPartSize()
     var upgrade: UpgradableConnection?
     let turn: LoopTurnState
-    private let reportedBytes: ReportedByteCounts
+    private let counts: ReceiveCounts
+    /// Whether the stream is counted as paused.
+    private var countsAsPaused = false
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
@@ -152,7 +154,7 @@ final class Transfer {
         serverChallenges = AuthenticationChallenges(credential: credential)
         self.speed = speed
         self.turn = turn
-        reportedBytes = turn.reportedBytes
+        counts = turn.counts
         reportsHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
         resends = ResendPolicy(isIdempotent: request.method.isIdempotent)
@@ -171,9 +173,22 @@ final class Transfer {
     /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
+        countPaused(false)
         turn.waiting?.left(&waitingMembership)
         if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
+    }
+
+    /// Called when libcurl pauses or continues to receive the response, and when a request begins.
+    func receivingChanged(isPaused: Bool) {
+        countPaused(isPaused)
+        if ReadsDuringPause.occur { holdBack(isPaused: isPaused) }
+    }
+
+    private func countPaused(_ isPaused: Bool) {
+        guard isPaused != countsAsPaused else { return }
+        countsAsPaused = isPaused
+        if isPaused { counts.streamPaused() } else { counts.streamContinues() }
     }
 
     /// The approximate number of bytes in the head of a request.
@@ -191,7 +206,7 @@ final class Transfer {
         limits.requestBegan()
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
-        reportedBytes.add(Self.headEstimate)
+        counts.add(Self.headEstimate)
         applyCookies()
         (isStreamClosed, hasTrace) = (false, false)
         if resends.sends > 0 { traceSending() }
@@ -219,7 +234,7 @@ final class Transfer {
 
     /// Receives bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        reportedBytes.add(bytes.count)
+        counts.add(bytes.count)
         resends.answered()
         if isTraced { endTrace() }
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
@@ -278,7 +293,7 @@ final class Transfer {
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         // Small pieces have large frames, and their number is limited.
-        reportedBytes.add(max(bytes.count, Self.pieceEstimate))
+        counts.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
         if reportsHead { noteHead() }
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
@@ -381,7 +396,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
-        reportedBytes.add(count)
+        counts.add(count)
         uploadOffset += count
         responseBuffer.state.bodyBytesSent(count)
         if count > 0 {

@@ -32,7 +32,6 @@ enum TransferCallbacks {
                 case .accept: return body.count
                 case .pause:
                     transfer.receivingChanged(isPaused: true)
-                    transfer.turn.reportedBytes.add(FloodWindow.unreadCredit)
                     return bb_curl_writefunc_pause
                 case .refuse: return TransferCallbacks.refusal(of: body.count)
                 }

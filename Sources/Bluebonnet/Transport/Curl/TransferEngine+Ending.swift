@@ -94,7 +94,7 @@ extension TransferEngine {
         if transfer.slowAddresses != nil { endAttempts(of: transfer) }
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         leaveQueues(transfer)
-        if transfer.wasSent, error != nil { shared.reportedBytes.add(FloodWindow.unreadCredit) }
+        if transfer.wasSent, error != nil { shared.counts.streamCancelled() }
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

@@ -47,7 +47,7 @@ extension TransferEngine {
         }
         let multi = MultiHandle(
             loop: loop, limits: Session.Configuration.ConnectionLimits(), isMultiplexing: false,
-            reportedBytes: shared.reportedBytes)
+            counts: shared.counts)
         (upgrades.multi, upgrades.multiUses) = (multi, 1)
         return multi
     }
@@ -259,7 +259,7 @@ extension TransferEngine {
     private func received(_ bytes: Data, on transfer: Transfer, _ upgrade: UpgradableConnection) {
         transfer.responseBuffer.lastActivity = shared.now
         upgrade.receivedBytes += Int64(bytes.count)
-        shared.reportedBytes.add(bytes.count)
+        shared.counts.add(bytes.count)
         var rest = bytes
         while !rest.isEmpty, upgrade.isOpen {
             let part = upgrade.framing.passesAll ? .body(rest.count) : upgrade.framing.part(of: rest.span)

@@ -318,7 +318,7 @@ actor TransferEngine: EventLoopClient {
         multis.multi(for: version) { isMultiplexing in
             MultiHandle(
                 loop: loop, limits: options.configuration.connectionLimits, isMultiplexing: isMultiplexing,
-                reportedBytes: shared.reportedBytes)
+                counts: shared.counts)
         }
     }
 }

@@ -56,7 +56,8 @@ final class FloodGuard: Sendable {
                     forget(monitor)
                     continue
                 }
-                if window.needsSample(at: MonotonicClock.now(), processorTime: time),
+                let now = MonotonicClock.now()
+                if window.needsSample(at: now, processorTime: time, cancelled: monitor.counts.cancelledStreams),
                     let socket = window.flooded(monitor.sample())
                 {
                     monitor.cut(socket)
@@ -87,17 +88,15 @@ final class FloodGuard: Sendable {
 /// flooded under these conditions:
 ///
 /// - In the window, the loop has used 50 ms of processor time.
-/// - It has read 128 KiB from the connection. With libcurl 8.1 to 8.6, the limit is 10 MiB higher for each of up to 25
-///   transfers. These versions store the bytes of all HTTP/2 streams while one transfer reads.
+/// - It has read 128 KiB from the connection, and what libcurl may store. Libcurl stores the bytes of a paused or
+///   cancelled stream until the window of the stream is full. Versions 8.1 to 8.6 store the bytes of all HTTP/2 streams
+///   while one transfer reads.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
 struct FloodWindow {
-    /// The number of bytes that count as reported when a stream is paused or cancelled.
-    ///
-    /// Libcurl continues to read until the window of the stream is full: 32 MiB before 8.1.0, and 10 MiB since. It may
-    /// read 16 times as many bytes as are reported.
-    static let unreadCredit = (Libcurl.version < 0x08_01_00 ? 32 << 20 : 10 << 20) / 16
+    /// The size of the window that libcurl gives to a stream.
+    static let streamWindow: UInt64 = Libcurl.version < 0x08_01_00 ? 32 << 20 : 10 << 20
 
     /// What was read from the sockets and reported up to a moment.
     struct FloodSample: Equatable {
@@ -105,8 +104,12 @@ struct FloodWindow {
         var reportedBytes: UInt64
         /// The number of bytes that were read from each socket so far.
         var read: [Int32: UInt64] = [:]
-        /// The number of response bytes that libcurl may store before it reports them.
+        /// The number of response bytes that libcurl may store while it reads for another transfer.
         var storable: UInt64 = 0
+        /// The number of streams that are paused.
+        var paused: UInt64 = 0
+        /// The number of streams so far that ended before their responses were complete.
+        var cancelled: UInt64 = 0
     }
 
     private struct Start {
@@ -127,10 +130,14 @@ struct FloodWindow {
 
     private var last: (time: Int64, processorTime: Int64)?
     private var start: Start?
+    /// The number of streams that had been cancelled 2 to 4 s ago, and at most 2 s ago.
+    private var cancelled: (time: Int64, earlier: UInt64, later: UInt64) = (0, 0, 0)
 
-    /// Returns whether ``flooded(_:)`` must be called, given the processor time that the loop's thread has used.
-    mutating func needsSample(at time: Int64, processorTime: Int64) -> Bool {
+    /// Returns whether ``flooded(_:)`` must be called, given the processor time that the loop's thread has used, and the
+    /// number of streams that have been cancelled so far.
+    mutating func needsSample(at time: Int64, processorTime: Int64, cancelled count: UInt64 = 0) -> Bool {
         defer { last = (time, processorTime) }
+        if time - cancelled.time >= Self.longest { cancelled = (time, cancelled.later, count) }
         guard let last, (processorTime - last.processorTime) * Self.busyPart >= time - last.time else {
             start = nil
             return false
@@ -151,7 +158,9 @@ struct FloodWindow {
         }
         start?.patience *= 2
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
-        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + now.storable,
+        let unread = max(first.paused, now.paused) + now.cancelled - cancelled.earlier
+        let stored = now.storable + unread * Self.streamWindow
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + stored,
             now.reportedBytes - first.reportedBytes < bytes / 16
         else { return nil }
         start = nil
@@ -159,17 +168,33 @@ struct FloodWindow {
     }
 }
 
-/// Counts the response bytes that libcurl has passed to its callbacks, and the request bytes that it has requested.
+/// What the guard must know of an engine's transfers.
 ///
-/// The loop's thread counts for all of the engine's multi handles, and the guard reads the count.
-final class ReportedByteCounts: Sendable {
-    private let value = Atomic<UInt64>(0)
+/// The loop's thread counts for all of the engine's multi handles, and the guard reads the counts.
+final class ReceiveCounts: Sendable {
+    private let reported = Atomic<UInt64>(0)
+    private let paused = Atomic<UInt64>(0)
+    private let cancelled = Atomic<UInt64>(0)
 
-    var count: UInt64 { value.load(ordering: .relaxed) }
+    /// The number of response bytes that libcurl has passed to its callbacks, plus the request bytes that it has
+    /// requested.
+    var reportedBytes: UInt64 { reported.load(ordering: .relaxed) }
+    /// The number of streams that are paused now.
+    var pausedStreams: UInt64 { paused.load(ordering: .relaxed) }
+    /// The number of streams so far that ended before their responses were complete.
+    var cancelledStreams: UInt64 { cancelled.load(ordering: .relaxed) }
 
-    func add(_ count: Int) {
-        // Only one thread writes.
-        value.store(value.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
+    func add(_ count: Int) { Self.add(UInt64(count), to: reported) }
+
+    func streamPaused() { Self.add(1, to: paused) }
+
+    func streamContinues() { Self.add(.max, to: paused) }
+
+    func streamCancelled() { Self.add(1, to: cancelled) }
+
+    /// Only one thread writes.
+    private static func add(_ count: UInt64, to counter: borrowing Atomic<UInt64>) {
+        counter.store(counter.load(ordering: .relaxed) &+ count, ordering: .relaxed)
     }
 }
 
@@ -178,7 +203,7 @@ final class ReportedByteCounts: Sendable {
 /// The loop's thread counts, and the guard reads the counts. The lock is held while a socket is closed or replaced, so
 /// that the guard never uses a descriptor that has been reused.
 final class FloodMonitor: Sendable {
-    private let reportedBytes: ReportedByteCounts
+    let counts: ReceiveCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
@@ -189,8 +214,8 @@ final class FloodMonitor: Sendable {
     /// The connections that were ended, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
-    init(reportedBytes: ReportedByteCounts) {
-        self.reportedBytes = reportedBytes
+    init(counts: ReceiveCounts) {
+        self.counts = counts
     }
 
     var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
@@ -254,7 +279,8 @@ final class FloodMonitor: Sendable {
             }
         }
         return FloodWindow.FloodSample(
-            reportedBytes: reportedBytes.count, read: read, storable: UInt64(count * FloodGuard.storableByTransfer))
+            reportedBytes: counts.reportedBytes, read: read, storable: UInt64(count * FloodGuard.storableByTransfer),
+            paused: counts.pausedStreams, cancelled: counts.cancelledStreams)
     }
 
     func cut(_ socket: Int32) {

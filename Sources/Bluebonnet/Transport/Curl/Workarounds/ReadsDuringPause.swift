@@ -14,8 +14,8 @@ enum ReadsDuringPause {
 
 extension Transfer {
     /// Called when libcurl pauses or continues to receive the response, and when a request begins.
-    func receivingChanged(isPaused: Bool) {
-        guard ReadsDuringPause.occur, let connection else { return }
+    func holdBack(isPaused: Bool) {
+        guard let connection else { return }
         if isPaused {
             // An upload needs its socket. While it lasts, the defect remains.
             if case .sending = responseBuffer.state.upload { return }
