@@ -103,6 +103,7 @@ import Testing
         for (identity, reason) in [
             (nil, missing),
             (Identity.pem(file: files.stranger, keyFile: files.strangerKey), .clientCertificateRefused),
+            (Identity.pem(file: files.expiredClient, keyFile: files.expiredClientKey), .clientCertificateRefused),
         ] {
             let session = try TestHarness.trustingSession {
                 ($0.tls.minimumVersion, $0.tls.maximumVersion) = (version, version)

@@ -105,13 +105,46 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a server that sends an alert in the handshake`() async throws {
-        // A fatal alert: handshake_failure (RFC 8446 §6).
-        let server = try await LocalServer.scripted(.waitForBytes(1), .bytes([0x15, 0x03, 0x03, 0, 2, 2, 40]))
+    /// The fatal alerts of RFC 8446 §6.2 and of earlier versions, and what OpenSSL calls them.
+    static let alerts: [(UInt8, String, RequestError.TrustReason)] = [
+        (10, "unexpected message", .handshake),
+        (20, "bad record mac", .handshake),
+        (22, "record overflow", .handshake),
+        (40, "handshake failure", .handshake),
+        (42, "bad certificate", .clientCertificateRefused),
+        (43, "unsupported certificate", .clientCertificateRefused),
+        (44, "certificate revoked", .clientCertificateRefused),
+        (45, "certificate expired", .clientCertificateRefused),
+        (46, "certificate unknown", .clientCertificateRefused),
+        (47, "illegal parameter", .handshake),
+        (48, "unknown ca", .clientCertificateRefused),
+        (49, "access denied", .clientCertificateRefused),
+        (50, "decode error", .handshake),
+        (51, "decrypt error", .handshake),
+        (70, "protocol version", .handshake),
+        (71, "insufficient security", .handshake),
+        (80, "internal error", .handshake),
+        (86, "inappropriate fallback", .handshake),
+        (90, "user cancelled", .handshake),
+        (109, "", .handshake),
+        (110, "unsupported extension", .handshake),
+        (112, "unrecognized name", .handshake),
+        (113, "bad certificate status response", .handshake),
+        (115, "unknown psk identity", .handshake),
+        (116, "certificate required", .clientCertificateRequired),
+        (120, "no application protocol", .handshake),
+        (200, "", .handshake),
+    ]
+
+    @Test(arguments: alerts)
+    func `a server that sends an alert in the handshake`(
+        _ number: UInt8, _ text: String, _ reason: RequestError.TrustReason
+    ) async throws {
+        let server = try await LocalServer.scripted(.waitForBytes(1), .bytes([0x15, 0x03, 0x03, 0, 2, 2, number]))
         let session = TestHarness.session()
         try await TestHarness.expect(
             session.request("https://127.0.0.1:\(server.port)/a").serializingData(), in: session,
-            failsWith: .trust(.handshake), saying: "the TLS handshake failed", "handshake failure")
+            failsWith: .trust(reason), saying: text)
         try await TestHarness.end(session, server)
     }
 

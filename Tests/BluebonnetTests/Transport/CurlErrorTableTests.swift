@@ -107,7 +107,7 @@ import Testing
             kind: .trust(.clientCertificateRefused)),
         Row(
             code: CURLE_PEER_FAILED_VERIFICATION,
-            context: { $0.message = "error:0A000415:SSL routines::sslv3 alert certificate expired" },
+            context: { $0.message = "SSL certificate verification failed" },
             kind: .trust(.clientCertificateRefused)),
         Row(
             code: CURLE_SSL_CONNECT_ERROR,

@@ -47,6 +47,12 @@ public struct TestCertificates: Sendable {
     /// The key of ``stranger``.
     public let strangerKey: String
 
+    /// The certificate of a client that has expired, signed by ``authority``.
+    public let expiredClient: String
+
+    /// The key of ``expiredClient``.
+    public let expiredClientKey: String
+
     /// The certificates of clients whose keys are of other kinds, each with its key; signed by ``authority``.
     public let otherClients: [(certificate: String, key: String)]
 
@@ -69,6 +75,8 @@ public struct TestCertificates: Sendable {
         legacyClientPKCS12 = directory + "/client.legacy.p12"
         stranger = directory + "/stranger.pem"
         strangerKey = directory + "/stranger.key"
+        expiredClient = directory + "/client-expired.pem"
+        expiredClientKey = directory + "/client-expired.key"
         otherClients = ["rsa", "ed25519"].map {
             (directory + "/client-\($0).pem", directory + "/client-\($0).key")
         }

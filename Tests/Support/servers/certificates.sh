@@ -101,6 +101,7 @@ make_certificates() {
             make_leaf "$directory" client "DNS:client.test" "$yesterday" "$later" ca client &&
             make_leaf "$directory" client-rsa "DNS:client.test" "$yesterday" "$later" ca client rsa &&
             make_leaf "$directory" client-ed25519 "DNS:client.test" "$yesterday" "$later" ca client ed25519 &&
+            make_leaf "$directory" client-expired "DNS:client.test" "$past" "$yesterday" ca client &&
             make_leaf "$directory" stranger "DNS:client.test" "$yesterday" "$later" untrusted-ca client &&
             make_client_files "$directory"
     } >"$directory/openssl.log" 2>&1 || {

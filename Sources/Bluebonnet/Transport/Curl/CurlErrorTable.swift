@@ -42,6 +42,7 @@ enum CurlErrorTable {
         case .unusableKey: .trust(.configuration)
         // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)
+        case .expiredAlert: .trust(.clientCertificateRefused)
         case .undecodable: .invalidResponse(.undecodableContent)
         case .tooManyHeads, .resendsExhausted, nil: kind(byCode: code, in: context)
         }
@@ -74,9 +75,13 @@ enum CurlErrorTable {
         }
     }
 
-    /// Returns a specific message for a code for which libcurl has only a general message.
+    /// Returns a specific message for a failure for which libcurl has only a general message.
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
-        switch code {
+        if CurlErrorText(of: code, saying: context.message) == .expiredAlert {
+            return "the server sent the alert certificate expired"
+        }
+        guard context.message.isEmpty else { return nil }
+        return switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
         case CURLE_HTTP2 where CurlErrorText.omitsCloseReason: "the connection was closed"
         default: nil

@@ -161,11 +161,8 @@ extension TransferEngine {
             wasSent: transfer.wasSent,
             hasHead: transfer.responseBuffer.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        var detail = CurlErrorText.redacted(context.message)
-        if detail.isEmpty {
-            let general = unsafe String(cString: curl_easy_strerror(code))
-            detail = CurlErrorTable.message(for: code, in: context) ?? general
-        }
+        var detail = CurlErrorTable.message(for: code, in: context) ?? CurlErrorText.redacted(context.message)
+        if detail.isEmpty { detail = unsafe String(cString: curl_easy_strerror(code)) }
         if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, message, of: transfer) {
             detail = "\(option): \(detail)"
         }

@@ -28,6 +28,8 @@ enum CurlErrorText: Equatable {
     case unusableKey
     /// The peer has ended TLS with an alert (RFC 8446 §6.2).
     case alert(RequestError.TrustReason)
+    /// The peer has ended TLS with the alert "certificate expired".
+    case expiredAlert
     case undecodable
     /// Libcurl has sent the request several times without success, always on another connection.
     case resendsExhausted
@@ -42,6 +44,9 @@ enum CurlErrorText: Equatable {
     }
 
     private static let patterns = [
+        // Libcurl replaces OpenSSL's message for this alert. A certificate that the client refuses has another message.
+        MessagePattern(
+            meaning: .expiredAlert, text: "SSL certificate verification failed", codes: [CURLE_PEER_FAILED_VERIFICATION]),
         MessagePattern(
             meaning: .hostMismatch, text: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0..<0x08_09_00),
@@ -112,10 +117,7 @@ enum CurlErrorText: Equatable {
         }
     }
 
-    /// The codes for an alert of the peer; the last one is for "certificate expired", which is about the client.
-    private static let codesOfAlerts = [
-        CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
-    ]
+    private static let codesOfAlerts = [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR]
 
     /// Returns the reason for a server's alert, by OpenSSL's message for it.
     private static func reason(ofAlert text: Substring) -> RequestError.TrustReason {
