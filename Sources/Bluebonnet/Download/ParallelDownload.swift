@@ -148,7 +148,7 @@ struct ParallelDownload: Sendable {
                 // Other sources may work, and so may the one that worked before.
                 if sources.count > 1, failures <= sources.count { continue }
                 let delay = resumption.interrupted(
-                    by: Self.isBusy(error.kind) ? .connection(.refused) : error.kind, fetched: fetched,
+                    by: Self.isBusy(error.kind) ? .connection(.refused) : error.kind, gained: fetched,
                     canResume: true, spread: .random(in: 0...1))
                 guard let delay, (try? await session.sleep(delay)) != nil else { return error }
             }

@@ -211,16 +211,16 @@ struct AutomaticResumption: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of failure that ended the attempt.
-    ///   - fetched: The number of bytes that the attempt added to the file.
+    ///   - gained: The number of bytes by which the file has become larger than ever before.
     ///   - canResume: Whether the download can be resumed.
     ///   - spread: A random number from 0 to 1. It extends the delay by up to half, so that clients that were
     ///     interrupted at the same time do not all reconnect at the same time.
     /// - Returns: The delay, or `nil` if the download is not resumed automatically.
     mutating func interrupted(
-        by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
+        by kind: RequestError.Kind, gained: Int64, canResume: Bool, spread: Double
     ) -> Duration? {
         guard canResume, Self.isInterruption(kind) else { return nil }
-        attemptsWithoutProgress = fetched >= Self.minimumProgress ? 0 : attemptsWithoutProgress + 1
+        attemptsWithoutProgress = gained >= Self.minimumProgress ? 0 : attemptsWithoutProgress + 1
         guard attemptsWithoutProgress < Self.limit else { return nil }
         let delay = Self.shortestDelay * (1 << attemptsWithoutProgress)
         return delay + delay / 2 * min(max(spread, 0), 1)

@@ -166,9 +166,11 @@ final class OpenFile: Sendable {
 
     /// Copies the whole content to another file, which must be empty.
     func copy(to other: OpenFile) throws(SystemError) {
+        // Another process may append to the file.
+        let size = try status().size
         var position: Int64 = 0
-        while true {
-            let part = try read(upTo: 1 << 20, from: position)
+        while position < size {
+            let part = try read(upTo: Int(min(1 << 20, size - position)), from: position)
             if part.isEmpty { return }
             try other.write(part, at: &position)
         }

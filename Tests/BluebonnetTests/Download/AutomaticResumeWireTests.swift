@@ -75,6 +75,20 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
+    @Test func `a server that always sends the same bytes from the start makes no progress`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin {
+            ($0.ignoresRanges, $0.cuts) = (true, Array(repeating: 5000, count: 100))
+        }
+        let session = TestHarness.session()
+        let request = try download(
+            origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session, sleep: { _ in })
+        let error = try #require(await request.serializingURL().response.error)
+        #expect(AutomaticResumption.isInterruption(error.kind) && error.attempts == 6)
+        #expect(origin.ranges == ["all"] + Array(repeating: "bytes=5000-", count: 5))
+        try await TestHarness.end(session, origin.server)
+    }
+
     @Test func `a download waits before it resumes`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }

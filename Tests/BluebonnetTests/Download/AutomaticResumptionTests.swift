@@ -24,19 +24,19 @@ import Testing
     @Test(arguments: interruptions)
     func `a download resumes after an interruption`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) != nil)
+        #expect(resumption.interrupted(by: kind, gained: 5000, canResume: true, spread: 0) != nil)
     }
 
     @Test(arguments: interruptions)
     func `a download that cannot resume ends`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: false, spread: 0) == nil)
+        #expect(resumption.interrupted(by: kind, gained: 5000, canResume: false, spread: 0) == nil)
     }
 
     @Test(arguments: verdicts)
     func `an intended end and a permanent failure are not interruptions`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
+        #expect(resumption.interrupted(by: kind, gained: 5000, canResume: true, spread: 0) == nil)
     }
 
     /// The bytes that each attempt fetched, and the decision after it.
@@ -62,7 +62,7 @@ import Testing
         var resumption = AutomaticResumption()
         for (fetched, verdict) in history {
             let actual = resumption.interrupted(
-                by: .connection(.lost), fetched: fetched, canResume: true, spread: 0)
+                by: .connection(.lost), gained: fetched, canResume: true, spread: 0)
             #expect(actual == verdict)
         }
     }
@@ -71,7 +71,7 @@ import Testing
         arguments: [(-1, 500), (0, 500), (0.5, 625), (1, 750), (7, 750)] as [(Double, Int)])
     func `delays vary by up to half`(_ spread: Double, milliseconds: Int) {
         var resumption = AutomaticResumption()
-        let verdict = resumption.interrupted(by: .timedOut(.idle), fetched: 9999, canResume: true, spread: spread)
+        let verdict = resumption.interrupted(by: .timedOut(.idle), gained: 9999, canResume: true, spread: spread)
         #expect(verdict == .milliseconds(milliseconds))
     }
 }

@@ -98,6 +98,17 @@ import Testing
         #expect(limits.verdict(in: .at(18)) == .within(nextCheck: seconds(19)))
     }
 
+    @Test(arguments: [true, false])
+    func `The connect limit goes on while a server is evaluated`(mayWait: Bool) {
+        var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 5), isInMemory: true, startedAt: seconds(1))
+        limits.added(at: seconds(1), mayWait: mayWait)
+        _ = limits.connectionBegan(at: seconds(1))
+        limits.added(at: seconds(4), mayWait: mayWait, continues: true)
+        #expect(limits.connectionBegan(at: seconds(4)) == nil)
+        #expect(limits.verdict(in: .at(5)) == .within(nextCheck: seconds(6)))
+        #expect(limits.verdict(in: .at(6)) == .exceeded(.connect))
+    }
+
     @Test func `The time in the queue adds up if the transfer is suspended meanwhile`() {
         var limits = TransferLimits(timeouts: Timeouts(queue: .seconds(9)), isInMemory: true, startedAt: 0)
         #expect(limits.queueTime(at: 0) == nil)

@@ -1,3 +1,4 @@
+import BluebonnetLibc
 import FoundationEssentials
 
 /// The directory with the files of a cache.
@@ -76,14 +77,18 @@ struct CacheDirectory: Sendable {
     ///
     /// - Throws: The system's error.
     func create() throws(SystemError) -> PartialEntry {
-        while true {
+        for _ in 0..<Self.creationLimit {
             let name = FileSystem.path(FileName.token() + Self.suffix, in: Self.incomplete)
             let file = try creating(name)
             // Another process may already have removed the file, because it was not locked.
-            if case .busy = file.lock() { continue }
-            if try file.status().links > 0 { return PartialEntry(file: file, name: name) }
+            if file.lock() != .busy, try file.status().links > 0 { return PartialEntry(file: file, name: name) }
+            FileSystem.remove(place(of: name))
         }
+        throw SystemError(EAGAIN)
     }
+
+    /// The number of files to create until one is not taken or removed by another process, or by the file system.
+    private static let creationLimit = 16
 
     private func creating(_ name: String) throws(SystemError) -> OpenFile {
         do throws(SystemError) {

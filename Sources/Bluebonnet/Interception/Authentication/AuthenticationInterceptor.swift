@@ -151,8 +151,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         else { return .doNotRetry }
         let isAuthenticated =
             await latestCredential().map { authenticator.isRequest(sent, authenticatedWith: $0) } ?? false
-        let isRepeated = request.retryCount > 0
-        switch await replacement(of: sent, isAuthenticated: isAuthenticated, isRepeated: isRepeated, for: session) {
+        let retryCount = request.retryCount
+        switch await replacement(of: sent, isAuthenticated: isAuthenticated, retryCount: retryCount, for: session) {
         case .use: return .retry
         case .fail(let error): return .doNotRetryWithError(error)
         case .wait(let waiter):
@@ -198,12 +198,12 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func replacement(
-        of sent: HTTPRequest, isAuthenticated: Bool, isRepeated: Bool, for session: Session
+        of sent: HTTPRequest, isAuthenticated: Bool, retryCount: Int, for session: Session
     ) -> Step {
         takeAnnounced()
         return perform(
             state.refused(
-                isAuthenticated: isAuthenticated, version: sent.credentialVersion, isRepeated: isRepeated, now: now()),
+                isAuthenticated: isAuthenticated, version: sent.credentialVersion, retryCount: retryCount, now: now()),
             for: session)
     }
 

@@ -34,7 +34,9 @@ final class MultiHandle {
     /// The sockets on which no request was sent, with the numbers by which the system identifies them.
     ///
     /// Libcurl before 8.2.0 does not report that it closes them.
-    private var unsettled: [Int: UInt64] = [:]
+    private var unsettled: [Int: (identity: UInt64, owner: TransferID?)] = [:]
+    /// The transfers whose sockets were closed before a request was sent; see ``NextAttempts``.
+    private var endedAttempts: [TransferID] = []
     /// The unread bytes of the sockets that were closed in this turn.
     private(set) var unreadResponses = UnreadResponses()
 
@@ -239,12 +241,19 @@ final class MultiHandle {
         forget(Int(socket))
         sockets.insert(Int(socket))
         ConnectionBudget.shared.socketOpened()
-        if Libcurl.version < 0x08_02_00 { unsettled[Int(socket)] = bb_socket_identity(socket) }
+        if NextAttempts.areNeeded { unsettled[Int(socket)] = (bb_socket_identity(socket), nil) }
         idleConnections.opened(socket)
         floods.opened(socket)
     }
 
+    /// Called when a socket was opened for a transfer.
+    func begins(_ socket: curl_socket_t, for owner: TransferID) { unsettled[Int(socket)]?.owner = owner }
+
+    /// Returns the next transfer for which libcurl has closed a socket on which no request was sent.
+    func takeEndedAttempt() -> TransferID? { endedAttempts.popLast() }
+
     private func close(_ socket: curl_socket_t) -> Int32 {
+        if let owner = unsettled[Int(socket)]?.owner { endedAttempts.append(owner) }
         if sockets.contains(Int(socket)) { unreadResponses.closing(socket) }
         settled(socket)
         forget(Int(socket))
@@ -261,7 +270,7 @@ final class MultiHandle {
     /// Forgets the sockets that libcurl has closed without the callback.
     private func sweepUnsettled() {
         guard !unsettled.isEmpty else { return }
-        for (socket, identity) in unsettled where bb_socket_identity(Int32(socket)) != identity {
+        for (socket, entry) in unsettled where bb_socket_identity(Int32(socket)) != entry.identity {
             unsettled[socket] = nil
             guard sockets.contains(socket) else { continue }
             forget(socket)

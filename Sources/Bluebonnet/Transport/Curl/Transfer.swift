@@ -510,6 +510,8 @@ extension Transfer {
             responseBuffer.fail(with: RequestError(.connection(.failed), detail: message))
             return false
         }
+        // The next connections that libcurl keeps may be unusable, too.
+        if resends.restarts > 3 { needsFreshConnection = true }
         return rewindBody()
     }
 

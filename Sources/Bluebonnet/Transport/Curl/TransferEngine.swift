@@ -256,7 +256,8 @@ actor TransferEngine: EventLoopClient {
         finish(transfer, with: error(for: code, of: transfer))
     }
 
-    func add(_ transfer: Transfer) {
+    /// Adds a transfer to libcurl; `continues` is whether it continues to connect after its server was evaluated.
+    func add(_ transfer: Transfer, continues: Bool = false) {
         // The HTTP version that is known for the host may have changed in the meantime.
         transfer.url = shared.hsts?.secured(transfer.request.url) ?? transfer.request.url
         transfer.httpVersion =
@@ -296,7 +297,7 @@ actor TransferEngine: EventLoopClient {
         transfer.addresses = nil
         fresh.append(transfer)
         if transfer.slowAddresses?.connected == nil {
-            transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
+            transfer.limits.added(at: shared.now, mayWait: options.limitsConnections, continues: continues)
         }
         wasAdded(transfer)
     }
@@ -417,6 +418,7 @@ extension TransferEngine {
     /// Lets libcurl do the work that is due, and finishes the transfers that have ended.
     private func run(_ multi: MultiHandle) {
         multi.runTimeouts(now: shared.now)
+        beginNextAttempts(in: multi)
         unsafe multi.takeFinished { context, code in
             let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
             guard let transfer = easy.transfer else { return }

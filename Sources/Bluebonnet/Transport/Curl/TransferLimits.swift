@@ -91,8 +91,10 @@ struct TransferLimits: Equatable {
 
     /// Called when the transfer was added to libcurl.
     ///
-    /// The transfer then connects immediately, or waits for a connection if the connection limits require this.
-    mutating func added(at now: Int64, mayWait: Bool) {
+    /// The transfer then connects immediately, or waits for a connection if the connection limits require this. If it
+    /// continues to connect after its server was evaluated, the time until then counts.
+    mutating func added(at now: Int64, mayWait: Bool, continues: Bool = false) {
+        if continues, case .connecting = phase { return retried(at: now) }
         if !mayWait { phase = .connecting(since: now) } else if !isWaiting { phase = .waiting(since: now) }
         retried(at: now)
     }

@@ -239,7 +239,7 @@ extension TransferEngine {
         guard let coordinator = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
         switch coordinator.await(trust, for: transfer) {
         case .waits: break
-        case .isAccepted: return add(transfer)
+        case .isAccepted: return add(transfer, continues: true)
         case .isRefused:
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
@@ -261,7 +261,7 @@ extension TransferEngine {
             if let error {
                 finish(transfer, with: error)
             } else if !transfer.responseBuffer.state.isSuspended {
-                add(transfer)
+                add(transfer, continues: true)
             }
         }
         notifyObservers()

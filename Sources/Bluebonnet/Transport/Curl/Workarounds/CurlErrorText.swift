@@ -46,7 +46,8 @@ enum CurlErrorText: Equatable {
     private static let patterns = [
         // Libcurl replaces OpenSSL's message for this alert. A certificate that the client refuses has another message.
         MessagePattern(
-            meaning: .expiredAlert, text: "SSL certificate verification failed", codes: [CURLE_PEER_FAILED_VERIFICATION]),
+            meaning: .expiredAlert, text: "SSL certificate verification failed",
+            codes: [CURLE_PEER_FAILED_VERIFICATION]),
         MessagePattern(
             meaning: .hostMismatch, text: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0..<0x08_09_00),

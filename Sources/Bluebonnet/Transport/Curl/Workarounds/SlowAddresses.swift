@@ -14,11 +14,8 @@ import CSystem
 ///
 /// This is a value type without I/O and without a clock.
 struct SlowAddresses {
-    /// Whether the installed libcurl has the defect, and can be helped.
-    ///
-    /// Before 8.2.0, libcurl closes the socket of a failed attempt twice, and the second time the next socket has its
-    /// number.
-    static let areGuarded = (0x08_02_00..<0x08_10_00).contains(Libcurl.version)
+    /// Whether the installed libcurl has the defect.
+    static let areGuarded = Libcurl.version < 0x08_10_00
 
     /// The time after which the next address is tried, unless the session has a delay of its own.
     static let patience: Int64 = 250_000_000
