@@ -169,6 +169,24 @@ struct CacheWireTests {
         await server.stop()
     }
 
+    /// The end of such a response often arrives before the redirect is followed.
+    @Test(arguments: [302, 308]) func `a redirect without a body is stored`(statusCode: Int) async throws {
+        let server = try await LocalServer { router in
+            router.fallback {
+                $0.path == "/to"
+                    ? .text("here", headers: ["Cache-Control": "max-age=60"])
+                    : .status(statusCode, headers: ["Location": "/to", "Cache-Control": "max-age=60"])
+            }
+        }
+        let session = Self.session()
+        for number in Array(0..<40) + Array(0..<40) {
+            #expect(await Self.get(session, server.url("/from/\(number)")).data == Data("here".utf8))
+        }
+        #expect(server.requestCount == 41)
+        await session.shutdown()
+        await server.stop()
+    }
+
     @Test func `a cookie that a stored response sets is not set again`() async throws {
         let server = try await LocalServer { router in
             router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60", "Set-Cookie": "a=1"]))

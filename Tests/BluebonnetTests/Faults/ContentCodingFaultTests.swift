@@ -235,4 +235,25 @@ import Testing
             0x11, 0x79, 0xe2, 0x80, 0xae, 0x16,
         ],
     ]
+
+    /// aiohttp's files and nginx's `gzip_static` send a part of the coded file, or the whole file.
+    @Test(
+        arguments: [
+            ([:], [:], "br, gzip, deflate"), (["Range": "bytes=1-2"], [:], "identity"),
+            (["range": "bytes=1-2", "accept-encoding": "gzip"], [:], "gzip"),
+            (["Range": "bytes=1-2"], ["Accept-Encoding": "gzip"], "gzip"),
+        ] as [(HTTPHeaders, HTTPHeaders, String)])
+    func `a part of the content is requested without a coding`(
+        _ own: HTTPHeaders, _ ofSession: HTTPHeaders, _ codings: String
+    ) async throws {
+        let server = try await LocalServer { $0.get("/", .text("right")) }
+        let session = TestHarness.session { for field in ofSession { $0.headers.update(field) } }
+        let request = session.request(server.url("/"), headers: own)
+        _ = try await request.serializingString().value
+        let sent = try #require(try await server.nextRequest().headers["Accept-Encoding"])
+        #expect(sent == codings || own.isEmpty && sent == HTTPHeader.defaultAcceptEncoding.value)
+        for try await _ in session.streamRequest(server.url("/"), headers: own).streamTask().bytes {}
+        #expect(try await server.nextRequest().headers["Accept-Encoding"] == sent)
+        try await TestHarness.end(session, server)
+    }
 }

@@ -175,12 +175,29 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `an unrequested switch of protocols is a response without a body`() async throws {
-        let server = try await TestHarness.server(
-            answering: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nnonsense")
+    @Test(arguments: ["", "nonsense"])
+    func `an unrequested switch of protocols fails at once`(bytes: String) async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest,
+            .bytes("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n\(bytes)"), .stall)
         let session = TestHarness.session()
-        let answer = await session.request(server.url("/a")).serializingString().response
-        #expect(answer.error != nil || answer.response?.statusCode == 101)
+        try await TestHarness.expect(
+            session.request(server.url("/a")).serializingString(), in: session,
+            failsWith: .invalidResponse(.malformed), saying: "switched to another protocol")
+        try await TestHarness.end(session, server)
+    }
+
+    /// The bytes must not be read as the response to the next request.
+    @Test(arguments: ["Content-Length: 5\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"])
+    func `a connection with a 204 that announces a body is not used again`(fields: String) async throws {
+        let server = try await LocalServer {
+            $0.get("/a") { _ in .script(LocalServer.Script([.bytes("HTTP/1.1 204 No Content\r\n\(fields)"), .serve])) }
+            $0.get("/b", .text("right"))
+        }
+        let session = TestHarness.session()
+        #expect(await session.request(server.url("/a")).serializingData().response.response?.statusCode == 204)
+        let next = await session.request(server.url("/b")).serializingString().response
+        #expect(next.value == "right" && next.metrics?.isReusedConnection == false)
         try await TestHarness.end(session, server)
     }
 }

@@ -93,6 +93,35 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl would send the field up to its limit of requests.
+    @Test(arguments: ["request", "session", "adapter"])
+    func `an Expect field of the user is left out after a 417`(owner: String) async throws {
+        let server = try await LocalServer { router in
+            router.streaming("/b", continue: .never) { request, body in
+                guard request.headers["Expect"] != nil else { return .text("\(try await body.discard())") }
+                return .status(417)
+            }
+        }
+        let session = TestHarness.session {
+            if owner == "session" { $0.headers.add(name: "Expect", value: "100-continue") }
+        }
+        let adapter = Adapter { request, _ in
+            var request = request
+            if owner == "adapter" { request.headers.add(name: "expect", value: "100-continue") }
+            return request
+        }
+        for count in [10, Self.limit + 1000] {
+            let fields: HTTPHeaders = owner == "request" ? ["expect": "100-continue"] : [:]
+            let request = session.upload(
+                Data(count: count), to: server.url("/b"), headers: fields, interceptor: Interceptor(adapters: [adapter])
+            )
+            let response = await request.serializingString().response
+            #expect(response.value == "\(count)", "\(response)")
+        }
+        #expect(server.requests.map { $0.headers["Expect"] != nil } == [true, false, true, false])
+        try await TestHarness.end(session, server)
+    }
+
     @Test(arguments: BodyForm.allCases, [true, false])
     func `the request is sent again without Expect after a 417`(form: BodyForm, closes: Bool) async throws {
         let answer = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"

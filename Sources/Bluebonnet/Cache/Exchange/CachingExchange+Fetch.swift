@@ -91,6 +91,8 @@ extension CachingExchange: ExchangeObserver {
             }
         // A body that a reader receives is stored only if it was written meanwhile, and cannot be joined.
         case .join where fetch.isForwarded && !fetch.isCollected: pass(outcome, fetch)
+        // A body that ended before it was requested is empty.
+        case .store where outcome.error == nil && !fetch.isBodyRequested: store(outcome, verdict, fetch, now)
         case .store where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil:
             if outcome.replacesStored { store(outcome, .drop, fetch, now) } else { pass(outcome, fetch) }
         case .replace(let keys) where fetch.isForwarded && !fetch.isCollected && fetch.storing == nil:

@@ -27,6 +27,8 @@ final class CachingExchange: Exchange {
         var began = Date.distantPast
         /// Whether the observer has received the head, and receives the body itself.
         var isForwarded = false
+        /// Whether the body of a forwarded response was requested.
+        var isBodyRequested = false
         /// Whether the outcome contains the body of a forwarded response.
         var isCollected = false
         /// Whether the server failed, and the stored response replaces the response that is being cancelled.
@@ -356,7 +358,7 @@ final class CachingExchange: Exchange {
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
         if let inner = state.withLock({ $0.inner }) {
-            if receiver == nil { fetch.withLock { $0.isCollected = true } }
+            fetch.withLock { ($0.isBodyRequested, $0.isCollected) = (true, receiver == nil) }
             return inner.receiveBody(with: receiver.map { storing($0) })
         }
         let reader = receiver.map(CachingExchangeState.Reader.receiver) ?? .collecting

@@ -119,6 +119,10 @@ final class Transfer {
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
     private(set) var requiresHTTP1 = false
+    /// Whether the request has an `Expect` field that is not from libcurl.
+    var expectation = Expectation.none
+
+    enum Expectation { case none, own, omitted }
     /// Decides about each sending of the request.
     #if !DEBUG
         @safe @exclusivity(unchecked)
@@ -267,6 +271,14 @@ final class Transfer {
         noteStream()
         if head.statusCode == 421, restartMisdirected() { return false }
         store(head)
+        if head.statusCode == 101, upgrade == nil {
+            let detail = "the server switched to another protocol, which the request did not ask for"
+            responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: detail))
+            return false
+        }
+        if head.statusCode == 417, restartWithoutExpectation() { return false }
+        // Bytes after the head, which may arrive later, would be read as the next response.
+        if head.statusCode == 204, head.statedLength ?? 0 > 0 || responseBuffer.hasTransferCoding { forbidReuse() }
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
         // or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -454,6 +466,17 @@ extension Transfer {
         case .send: break
         }
         return false
+    }
+
+    /// Sends the request again without the `Expect` field that it has itself (RFC 9110 §10.1.1); returns whether it does.
+    ///
+    /// Libcurl would send the field again and again. It removes only its own field.
+    private func restartWithoutExpectation() -> Bool {
+        guard expectation == .own, upload.isReplayable || uploadOffset == 0 else { return false }
+        expectation = .omitted
+        resends.challenged()
+        needsResend = true
+        return true
     }
 
     /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.

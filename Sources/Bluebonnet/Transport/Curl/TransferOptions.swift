@@ -11,6 +11,7 @@ final class TransferOptions {
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
+    private let hasDefaultExpectation: Bool
     /// The limits of a request without its own limits: with both bodies in memory, and with other bodies.
     private let limits: (inMemory: TransferLimits, streamed: TransferLimits)
     /// Whether requests without their own proxy may use a proxy.
@@ -39,6 +40,7 @@ final class TransferOptions {
         self.configuration = configuration
         defaultFields = configuration.effectiveHeaders.filter { !Self.isReservedForLibcurl($0.name) }
         defaultCookies = Self.cookies(in: configuration.headers)
+        hasDefaultExpectation = configuration.headers.contains("Expect")
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         let timeouts = configuration.timeouts
         limits = (
@@ -75,9 +77,12 @@ final class TransferOptions {
         let isLookupServer = lookupHost != nil && lookupHost == url.host()?.lowercased()
         let isSameURL = easy.hasProfile(for: url)
         let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
+        if request.hasBody, transfer.expectation == .none, hasDefaultExpectation || request.headers.contains("Expect") {
+            transfer.expectation = .own
+        }
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
-                && !transfer.resends.wasResent
+                && !transfer.resends.wasResent && transfer.expectation != .omitted
                 && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.trust === transfer.trust, easy.identity === identity,
@@ -90,7 +95,7 @@ final class TransferOptions {
         applyConstants(to: easy)
         easy.setURL(url)
         applyMethod(of: request, transfer.upload, to: easy)
-        applyFields(of: request, to: easy)
+        applyFields(of: request, omitsExpectation: transfer.expectation == .omitted, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
         if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent || SlowAddresses.areGuarded {
             TransferCallbacks.installConnectionBegin(on: easy)
@@ -178,7 +183,7 @@ final class TransferOptions {
         }
     }
 
-    private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
+    private func applyFields(of request: HTTPRequest, omitsExpectation: Bool, to easy: EasyHandle) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
         let priority = request.priority?.fieldValue
@@ -198,7 +203,10 @@ final class TransferOptions {
             lines.append("Content-Type:")
         }
         // Libcurl waits for "100 Continue" (RFC 9110 §10.1.1) with bodies of more than 1 MiB or of unknown length.
-        if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
+        if omitsExpectation {
+            lines.removeAll { $0.prefix(7).lowercased() == "expect:" }
+            lines.append("Expect:")
+        } else if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
             lines.append("Expect:")
         }
         easy.set(CURLOPT_HTTPHEADER, own: lines)
