@@ -155,6 +155,35 @@ import Testing
         await control.stop()
     }
 
+    /// Some GB of chunk extensions (RFC 9112 §7.1.1): one without an end, or 8,000 bytes before each byte of the body.
+    @Test(arguments: ["1;", "1;x\r\na\r\n1;"])
+    func `a flood of chunk extensions ends, and other requests continue`(_ chunk: String) async throws {
+        let extensions = Array(chunk.utf8) + [UInt8](repeating: 0x65, count: 8000)
+        let piece: [UInt8] =
+            chunk == "1;"
+            ? [UInt8](repeating: 0x65, count: 4 << 20)
+            : Array(repeatElement(extensions + Array("\r\na\r\n".utf8), count: 500).joined())
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (chunk == "1;" ? chunk : "")
+        let script = LocalServer.Script(
+            [.waitForRequest, .bytes(head)] + Array(repeating: .bytes(piece), count: 1000))
+        let server = try await LocalServer.scripted { _ in script }
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(60)) }
+        let flood = session.request(server.url("/"), method: .post)
+        let task = flood.serializingData()
+        var count = 0
+        while !flood.isFinished {
+            #expect(try await session.request(control.url("/")).serializingString().value == "right")
+            count += 1
+        }
+        let error = try #require(await task.response.error)
+        #expect(error.kind == .connection(.lost), "\(error)")
+        #expect(error.description.contains(FloodGuard.message))
+        print("\(count) other requests during \(server.traffic.bytesSent >> 20) MiB of chunk extensions")
+        try await TestHarness.end(session, server)
+        await control.stop()
+    }
+
     /// Libcurl continues to receive for a paused stream, up to its window, while another request waits.
     @Test func `a stream that waits for its reader is no flood`() async throws {
         let session = try TestHarness.trustingSession()

@@ -84,13 +84,17 @@ extension HTTP1Message {
         lines.append(Array("Transfer-Encoding: chunked".utf8))
         let count = random.pick([1000, 30_000, 100_000])
         func many(_ text: String) -> [UInt8] { Array(repeatElement(Array(text.utf8), count: count).joined()) }
-        switch random.below(3) {
+        switch random.below(4) {
         case 0:
             body = many("1\r\na\r\n") + Array("0\r\n\r\n".utf8)
             return "\(count) chunks of a byte"
         case 1:
             body = Array("1;".utf8) + [UInt8](repeating: 101, count: count * 5) + Array("\r\na\r\n0\r\n\r\n".utf8)
             return "chunk extension of \(count * 5) bytes"
+        case 2:
+            let chunk = Array("1;".utf8) + [UInt8](repeating: 101, count: 8000) + Array("\r\na\r\n".utf8)
+            body = Array(repeatElement(chunk, count: count / 100).joined()) + Array("0\r\n\r\n".utf8)
+            return "\(count / 100) bytes with extensions of 8,000 bytes"
         default:
             body = Array("0\r\n".utf8) + many("X-Trailer: abc\r\n") + [13, 10]
             return "\(count) trailers"

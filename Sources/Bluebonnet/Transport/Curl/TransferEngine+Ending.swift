@@ -35,7 +35,7 @@ extension TransferEngine {
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
         }
         if isCutOff {
-            let kind = version == .http1Secure ? RequestError.Kind.connection(.lost) : .connection(.http2)
+            let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
             return finish(transfer, with: error(kind, FloodGuard.message, of: transfer))
         }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayUseUnreadResponse(from: version),
