@@ -70,6 +70,10 @@ final class DownloadSink {
     private var response: HTTPResponse?
     /// The range that the current exchange requests, or `nil` if it requests the whole body.
     private var decision: ResumeDecision?
+    /// The largest size that the file has had with its representation; a server may send the same bytes again.
+    private var furthest: Int64
+    /// The number of times that the representation changed.
+    private var changes = 0
     /// The change to make to the file before the first byte of the body.
     private var pendingStart: FileStart?
     /// The position in the file at which the body of the exchange ends, if the body is partial.
@@ -89,6 +93,7 @@ final class DownloadSink {
         self.partial = partial
         self.isResuming = isResuming
         self.isForeign = isForeign
+        furthest = isForeign ? 0 : partial.size
     }
 
     deinit {
@@ -222,6 +227,9 @@ final class DownloadSink {
         let algorithm = try checksum?.expected(for: response).algorithm
         switch start {
         case .restart(let data):
+            if changes < Self.changeLimit, data?.validator != partial.resumeData?.validator {
+                (changes, furthest) = (changes + 1, 0)
+            }
             try partial.restart(data)
             (startsOver, isForeign) = (false, false)
         case .append(let position): try partial.truncate(to: position)
@@ -246,6 +254,16 @@ final class DownloadSink {
     }
 
     // MARK: Between exchanges and after the last
+
+    /// The number of changed representations whose first bytes count as progress.
+    private static let changeLimit = 3
+
+    /// Returns the number of bytes that the file has gained since the last call.
+    func takeGain() -> Int64 {
+        guard !isForeign else { return 0 }
+        defer { furthest = max(furthest, partial.size) }
+        return partial.size - furthest
+    }
 
     /// Whether the next exchange can continue after the bytes in the file.
     ///

@@ -20,8 +20,6 @@ struct FileDownload {
     /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
-    /// The largest size that the file has had; a server may send the same bytes again.
-    private var furthest: Int64 = 0
     private var startsOver = false
     /// Whether the partial file no longer exists, because validation refused it or another process moved it.
     ///
@@ -117,8 +115,7 @@ struct FileDownload {
         // A download that was started from resume data resumes automatically only if its own options include this.
         let resumes = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
-            by: error.kind, gained: completed - furthest, canResume: resumes, spread: Double.random(in: 0...1))
-        furthest = max(furthest, completed)
+            by: error.kind, gained: sink?.takeGain() ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
         return delay.map { .resume(after: $0) } ?? .ask
     }
 

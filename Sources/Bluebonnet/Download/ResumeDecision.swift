@@ -211,7 +211,7 @@ struct AutomaticResumption: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of failure that ended the attempt.
-    ///   - gained: The number of bytes by which the file has become larger than ever before.
+    ///   - gained: The number of bytes that the attempt added to what was received before.
     ///   - canResume: Whether the download can be resumed.
     ///   - spread: A random number from 0 to 1. It extends the delay by up to half, so that clients that were
     ///     interrupted at the same time do not all reconnect at the same time.

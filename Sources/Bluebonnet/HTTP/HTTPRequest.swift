@@ -507,3 +507,12 @@ final class TimeoutsBox: Sendable, Equatable {
         one === other || one.value == other.value
     }
 }
+
+extension HTTPRequest {
+    /// Returns a default field as it is sent with the request.
+    ///
+    /// A request for a part of the content accepts no codings, because a part of a coded content cannot be decoded.
+    func defaultField(_ field: HTTPHeader) -> HTTPHeader {
+        field == .defaultAcceptEncoding && headers.contains("Range") ? .acceptEncoding("identity") : field
+    }
+}

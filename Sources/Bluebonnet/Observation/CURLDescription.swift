@@ -70,7 +70,7 @@ private struct CURLCommand {
             !request.headers.contains(field.name)
                 && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
         }
-        return (defaults + Array(request.headers)).filter { (try? $0.validate()) != nil }
+        return (defaults.map(request.defaultField) + Array(request.headers)).filter { (try? $0.validate()) != nil }
     }
 
     private var fields: [String] {

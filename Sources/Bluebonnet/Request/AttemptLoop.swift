@@ -149,7 +149,6 @@ struct AttemptLoop: ~Copyable {
                     try adapted.validate()
                     try core.checkCachePolicy(of: adapted)
                     adapted.stateContentType()
-                    adapted.refuseCodings(ofRangeIn: core.context.configuration)
                 }
                 guard let body = adapted.body, body.isStatedEmpty else { return adapted }
                 // The transport does not read such a body, so it would not detect bytes in it.

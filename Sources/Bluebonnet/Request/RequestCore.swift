@@ -253,8 +253,15 @@ final class RequestCore: Sendable {
             throw error.during(request, attempts: 0)
         }
         request.stateContentType()
-        request.refuseCodings(ofRangeIn: context.configuration)
         return request
+    }
+
+    /// Counts a rejection because of an interceptor's credential; returns the number of earlier ones.
+    func noteCredentialRefusal() -> Int {
+        machine.withLock { machine in
+            defer { machine.record.credentialRefusals += 1 }
+            return machine.record.credentialRefusals
+        }
     }
 
     /// Throws an error if the response must come from the cache, but there is no cache.
@@ -497,15 +504,5 @@ extension HTTPRequest {
     mutating func stateContentType() {
         guard hasBody, let type = body?.contentType, !headers.contains("Content-Type") else { return }
         headers.update(name: "Content-Type", value: type)
-    }
-
-    /// Requests a part of the content without codings, because a part of a coded content cannot be decoded.
-    ///
-    /// A coding that the user requests is kept.
-    mutating func refuseCodings(ofRangeIn configuration: Session.Configuration) {
-        guard !headers.isEmpty, headers.contains("Range"), !headers.contains("Accept-Encoding") else { return }
-        let ordinary = HTTPHeader.defaultAcceptEncoding.value
-        guard configuration.headers["Accept-Encoding"] ?? ordinary == ordinary else { return }
-        headers.update(name: "Accept-Encoding", value: "identity")
     }
 }

@@ -41,6 +41,8 @@ struct RequestHistory {
     /// The requests before their adapters, each with the number of requests that were sent before.
     private var unadapted: [(position: Int, request: HTTPRequest)] = []
     var attempts = 0
+    /// The number of times that the request was rejected because of an interceptor's credential.
+    var credentialRefusals = 0
     /// The result of the latest attempt.
     private(set) var last: CompletedAttempt?
     /// The latest head that was accepted.

@@ -12,7 +12,7 @@ import Testing
         var state = RefreshState(hasCredential: false, window: nil)
         let adapting = state.adapting(requiresRefresh: false, isFresh: false, now: .zero)
         #expect(adapting == .fail(.missingCredential))
-        let refused = state.refused(isAuthenticated: true, version: 1, retryCount: 0, now: .zero)
+        let refused = state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero)
         #expect(refused == .fail(.missingCredential))
         state.replaced(hasCredential: true, version: 2)
         let replaced = state.adapting(requiresRefresh: false, isFresh: false, now: .zero)
@@ -28,8 +28,8 @@ import Testing
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
             state.adapting(requiresRefresh: false, isFresh: false, now: .zero),
-            state.refused(isAuthenticated: true, version: 1, retryCount: 0, now: .zero),
-            state.refused(isAuthenticated: false, version: nil, retryCount: 1, now: .zero),
+            state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero),
+            state.refused(isAuthenticated: false, version: nil, isRepeated: true, now: .zero),
         ]
         #expect(actions == [.refresh(1), .wait, .wait, .wait, .wait])
         let isNews = state.refreshed(1, version: 5)
@@ -39,7 +39,7 @@ import Testing
     @Test func `a refresh that a refused request started delays new requests too`() {
         var state = state()
         let actions = [
-            state.refused(isAuthenticated: true, version: 1, retryCount: 0, now: .zero),
+            state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero),
             state.adapting(requiresRefresh: false, isFresh: false, now: .zero),
         ]
         #expect(actions == [.refresh(1), .wait])
@@ -58,7 +58,8 @@ import Testing
         let version: UInt64?
         var failedAt: UInt64?
         var isAuthenticated = true
-        var retryCount = 0
+        var isRepeated = false
+        var refusals = 0
         let action: RefreshState.Action
     }
 
@@ -69,13 +70,13 @@ import Testing
         // The request seems to have another credential but was sent with this credential. It is not retried endlessly.
         Refusal(version: 15, isAuthenticated: false, action: .refresh(2)),
         Refusal(version: nil, action: .refresh(2)), Refusal(version: nil, isAuthenticated: false, action: .proceed),
-        Refusal(version: nil, isAuthenticated: false, retryCount: 1, action: .refresh(2)),
+        Refusal(version: nil, isAuthenticated: false, isRepeated: true, action: .refresh(2)),
         Refusal(version: 5, failedAt: 20, action: .proceed), Refusal(version: 15, failedAt: 20, action: .failAsRefresh),
-        Refusal(version: 15, failedAt: 20, isAuthenticated: false, retryCount: 1, action: .failAsRefresh),
+        Refusal(version: 15, failedAt: 20, isAuthenticated: false, isRepeated: true, action: .failAsRefresh),
         Refusal(version: 25, failedAt: 20, action: .refresh(3)),
-        Refusal(version: 15, retryCount: 19, action: .refresh(2)),
-        Refusal(version: 15, retryCount: 20, action: .fail(.excessiveRefresh)),
-        Refusal(version: nil, retryCount: 20, action: .fail(.excessiveRefresh)),
+        Refusal(version: 15, refusals: 19, action: .refresh(2)),
+        Refusal(version: 15, refusals: 20, action: .fail(.excessiveRefresh)),
+        Refusal(version: nil, refusals: 20, action: .fail(.excessiveRefresh)),
     ]
 
     @Test(arguments: refusals)
@@ -88,7 +89,8 @@ import Testing
             _ = state.refreshFailed(2, version: failedAt)
         }
         let action = state.refused(
-            isAuthenticated: row.isAuthenticated, version: row.version, retryCount: row.retryCount, now: .zero)
+            isAuthenticated: row.isAuthenticated, version: row.version, isRepeated: row.isRepeated,
+            refusals: row.refusals, now: .zero)
         #expect(action == row.action)
     }
 
@@ -125,7 +127,7 @@ import Testing
         // The first one still counts after exactly the interval, and no longer.
         for now in [Duration.seconds(max(maximum - 1, 0)), .seconds(30)] {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: now)
-            let refused = state.refused(isAuthenticated: true, version: 1_000, retryCount: 0, now: now)
+            let refused = state.refused(isAuthenticated: true, version: 1_000, isRepeated: false, now: now)
             #expect(action == .fail(.excessiveRefresh) && refused == .fail(.excessiveRefresh))
         }
         let later = state.adapting(requiresRefresh: true, isFresh: false, now: .milliseconds(30_001))

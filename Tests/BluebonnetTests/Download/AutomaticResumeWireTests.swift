@@ -89,6 +89,19 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
+    @Test func `a file that has changed on the server makes progress again`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin { $0.cuts = [90_000] + Array(repeating: 8000, count: 10) }
+        let session = TestHarness.session()
+        let request = try download(
+            origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
+            sleep: { _ in origin.change { $0.fields.update(name: "ETag", value: "\"two\"") } })
+        _ = try await request.serializingURL().value
+        expectSame(try Data(contentsOf: directory.url("a")), origin.body)
+        #expect(request.retryCount == 11)
+        try await TestHarness.end(session, origin.server)
+    }
+
     @Test func `a download waits before it resumes`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }

@@ -156,15 +156,6 @@ struct ResendPolicyTests {
         expect(policy.nextSending(after: Self.kept, isAtStart: true), .stop(.endless))
     }
 
-    @Test func `connections that libcurl begins by itself have an end`() {
-        var policy = ResendPolicy(isIdempotent: true)
-        for _ in 1...2 {
-            policy.added()
-            for _ in 1...200 { expect(policy.nextSending(after: Self.new, isAtStart: true), .send) }
-        }
-        expect(policy.nextSending(after: Self.new, isAtStart: true), .stop(.endless))
-    }
-
     @Test func `the trailers of a challenge are no answer`() {
         var policy = ResendPolicy(isIdempotent: false)
         policy.began(connections: 1)

@@ -65,7 +65,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
     ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
-    ///     With `nil`, there is no limit.
+    ///     With `nil`, only the limit of 20 rejections for each request applies.
     ///   - clock: The clock that measures the period of `refreshWindow`; a `ContinuousClock` by default.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
@@ -151,8 +151,10 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         else { return .doNotRetry }
         let isAuthenticated =
             await latestCredential().map { authenticator.isRequest(sent, authenticatedWith: $0) } ?? false
-        let retryCount = request.retryCount
-        switch await replacement(of: sent, isAuthenticated: isAuthenticated, retryCount: retryCount, for: session) {
+        let (isRepeated, refusals) = (request.retryCount > 0, request.core.noteCredentialRefusal())
+        switch await replacement(
+            of: sent, isAuthenticated: isAuthenticated, isRepeated: isRepeated, refusals: refusals, for: session)
+        {
         case .use: return .retry
         case .fail(let error): return .doNotRetryWithError(error)
         case .wait(let waiter):
@@ -198,12 +200,13 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func replacement(
-        of sent: HTTPRequest, isAuthenticated: Bool, retryCount: Int, for session: Session
+        of sent: HTTPRequest, isAuthenticated: Bool, isRepeated: Bool, refusals: Int, for session: Session
     ) -> Step {
         takeAnnounced()
         return perform(
             state.refused(
-                isAuthenticated: isAuthenticated, version: sent.credentialVersion, retryCount: retryCount, now: now()),
+                isAuthenticated: isAuthenticated, version: sent.credentialVersion, isRepeated: isRepeated,
+                refusals: refusals, now: now()),
             for: session)
     }
 
@@ -285,7 +288,7 @@ extension RequestInterceptor {
     ///   - authenticator: The authenticator that applies and refreshes the credential.
     ///   - credential: The initial credential; `nil` by default.
     ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
-    ///     With `nil`, there is no limit.
+    ///     With `nil`, only the limit of 20 rejections for each request applies.
     /// - Returns: An interceptor that uses the authenticator.
     package static func authentication<AuthenticatorType: Authenticator>(
         using authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,

@@ -73,7 +73,8 @@ public protocol AuthenticationCredential: Sendable {
 public enum AuthenticationError: Error, Hashable, Sendable {
     /// The interceptor has no credential.
     case missingCredential
-    /// The credential needs a refresh, but the ``RefreshWindow`` does not allow another refresh now.
+    /// The credential needs a refresh, but the ``RefreshWindow`` does not allow another refresh now, or the request was
+    /// already rejected 20 times.
     case excessiveRefresh
 }
 

@@ -19,10 +19,10 @@ struct RefreshState: Equatable {
         case fail(AuthenticationError)
     }
 
-    /// The number of retries after which a request is not retried because of its credential.
+    /// The number of times that a request may be rejected because of its credential, and is retried.
     ///
-    /// A ``RefreshWindow`` does not end the retries of a request that is refused slowly.
-    private static let retryLimit = 20
+    /// A ``RefreshWindow`` does not end the retries of a request that is rejected slowly.
+    private static let refusalLimit = 20
 
     private enum Phase: Equatable {
         case idle
@@ -66,14 +66,17 @@ struct RefreshState: Equatable {
     /// - Parameters:
     ///   - isAuthenticated: Whether the request contains the current credential.
     ///   - version: The number of the use of the credential; `nil` if another adapter has replaced the request.
-    ///   - retryCount: The number of times that the request has been retried before.
+    ///   - isRepeated: Whether the request has been retried before.
+    ///   - refusals: The number of times that the request was rejected before.
     ///   - now: The current time.
     /// - Returns: The action to take.
-    mutating func refused(isAuthenticated: Bool, version: UInt64?, retryCount: Int, now: Duration) -> Action {
+    mutating func refused(
+        isAuthenticated: Bool, version: UInt64?, isRepeated: Bool, refusals: Int = 0, now: Duration
+    ) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
-        guard retryCount < Self.retryLimit else { return .fail(.excessiveRefresh) }
+        guard refusals < Self.refusalLimit else { return .fail(.excessiveRefresh) }
         if isRefreshing { return .wait }
-        guard let version else { return isAuthenticated || retryCount > 0 ? refresh(now: now) : .proceed }
+        guard let version else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
         if replacedAt > version { return .proceed }
         if failedAt > version { return .failAsRefresh }
         // The version shows that the request had the current credential. This is more reliable than an inspection of

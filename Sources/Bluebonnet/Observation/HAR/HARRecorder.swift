@@ -130,7 +130,7 @@ public final class HARRecorder: WrappingTransport {
         let defaults = defaultHeaders.filter {
             !fields.contains($0.name) && !(isStripped && HTTPHeader.isSensitive(name: $0.name))
         }
-        var headers = HTTPHeaders(defaults + Array(fields))
+        var headers = HTTPHeaders(defaults.map(request.defaultField) + Array(fields))
         guard let cookies = inner.cookieStorage as? SessionCookies, cookies.areUsed(by: request) else { return headers }
         let stored = String(decoding: cookies.field(for: request.url), as: UTF8.self)
         guard !stored.isEmpty else { return headers }

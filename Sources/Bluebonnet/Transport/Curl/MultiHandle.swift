@@ -33,7 +33,7 @@ final class MultiHandle {
     private var uncounted: Set<Int> = []
     /// The sockets on which no request was sent, with the numbers by which the system identifies them.
     ///
-    /// Libcurl before 8.2.0 does not report that it closes them.
+    /// Libcurl before 8.2.0 does not report that it closes them if it gives them up. It reports those that failed.
     private var unsettled: [Int: (identity: UInt64, owner: TransferID?)] = [:]
     /// The transfers whose sockets were closed before a request was sent; see ``NextAttempts``.
     private var endedAttempts: [TransferID] = []

@@ -154,7 +154,7 @@ struct RequestQueue {
         defer { store(state, host) }
         let isBusy = isBusy(state)
         var takesShare = running < total && mayTakeShare(state, room)
-        if takesShare, let first = ready.first(of: waiting) {
+        if takesShare, !waiting.isEmpty, let first = ready.first(of: waiting) {
             // The reserve is not for the exchange that has waited longest, if its host has a connection.
             takesShare =
                 !room.isFree && state.waiting == 0 && hosts[first.entry.host].map { !mayTakeShare($0, room) } == true
@@ -284,7 +284,7 @@ struct RequestQueue {
 
     /// Makes the first held exchange of a host ready, if the host is no longer busy.
     private mutating func makeReady(_ host: inout Host) {
-        guard !isBusy(host), let (id, entry) = host.held.popFirst(of: waiting) else { return }
+        guard host.waiting > 0, !isBusy(host), let (id, entry) = host.held.popFirst(of: waiting) else { return }
         ready.insert(id, urgency: entry.urgency)
     }
 

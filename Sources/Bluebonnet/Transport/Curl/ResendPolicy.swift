@@ -86,8 +86,6 @@ struct ResendPolicy: Equatable {
     private(set) var sends = 0
     /// The number of times that libcurl was stopped so that the request can be sent.
     private(set) var restarts = 0
-    /// The number of connections that libcurl has begun or used by itself.
-    private var attempts = 0
     /// Whether the request was ready to be sent on a connection since it was added to libcurl.
     private(set) var hasBegun = false
     /// The number of times that the request was sent again after it had been alone on its connection.
@@ -131,9 +129,8 @@ struct ResendPolicy: Equatable {
     /// The maximum number of times that a request is sent; the challenges of a proxy and of a server take three
     /// requests each.
     static let maximumSends = 20
-    /// The maximum number of connections that libcurl begins or uses by itself for a request, such as those for the
-    /// addresses of a host and for the challenges of a proxy to `CONNECT`.
-    private static let maximumAttempts = 200
+    /// The number of restarts after which a new connection is opened.
+    static let restartsOnKeptConnections = 3
     /// The maximum number of resends after the request was alone on its connection.
     private static let limitAlone = 1
     /// The number of resends among other requests, after which the request gets its own connection.
@@ -142,7 +139,7 @@ struct ResendPolicy: Equatable {
     // MARK: Events
 
     /// Called when the transfer was added to libcurl, which counts its connections from then on.
-    mutating func added() { (connections, hasBegun, attempts) = (0, false, 0) }
+    mutating func added() { (connections, hasBegun) = (0, false) }
 
     /// Called when libcurl was stopped so that the request can be sent; returns whether this may happen once more.
     mutating func restarted() -> Bool {
@@ -157,8 +154,7 @@ struct ResendPolicy: Equatable {
     ///   - isAtStart: Whether the next byte of the body to send is the first one.
     /// - Returns: Whether libcurl may continue.
     mutating func nextSending(after previous: Connection, isAtStart: Bool) -> Decision {
-        attempts += 1
-        if sends >= Self.maximumSends || attempts > Self.maximumAttempts { phase = .stopped(.endless) }
+        if sends >= Self.maximumSends { phase = .stopped(.endless) }
         switch phase {
         case .ready, .challenged: break
         // Libcurl would also repeat a request whose stream was reset after the response had begun.

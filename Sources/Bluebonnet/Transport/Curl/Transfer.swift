@@ -119,10 +119,17 @@ final class Transfer {
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
     private(set) var requiresHTTP1 = false
-    /// Whether the request has an `Expect` field that is not from libcurl.
-    var expectation = Expectation.none
+    /// Whose `Expect` field is sent (RFC 9110 §10.1.1).
+    var expectation = Expectation.ofLibcurl
 
-    enum Expectation { case none, own, omitted }
+    enum Expectation {
+        /// Libcurl sends the field for long bodies, and removes it after a refusal.
+        case ofLibcurl
+        /// The request or the session has the field.
+        case own
+        /// The server has refused the field, so it is not sent again.
+        case omitted
+    }
     /// Decides about each sending of the request.
     #if !DEBUG
         @safe @exclusivity(unchecked)
@@ -183,14 +190,17 @@ final class Transfer {
         isGuarded = false
     }
 
+    /// Whether libcurl stores bytes for the response while it is not read.
+    var mayBeStream: Bool { connection.map { $0.version == .multiplexed } ?? true }
+
     /// Called when libcurl pauses or continues to receive the response, and when a request begins.
     func receivingChanged(isPaused: Bool) {
         countPaused(isPaused)
-        if ReadsDuringPause.occur { holdBack(isPaused: isPaused) }
+        if ReadsDuringPause.occur { holdSocketBack(while: isPaused) }
     }
 
     private func countPaused(_ isPaused: Bool) {
-        guard isPaused != countsAsPaused else { return }
+        guard isPaused != countsAsPaused, !isPaused || mayBeStream else { return }
         countsAsPaused = isPaused
         if isPaused { counts.streamPaused() } else { counts.streamContinues() }
     }
@@ -270,13 +280,13 @@ final class Transfer {
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         if head.statusCode == 421, restartMisdirected() { return false }
+        if head.statusCode == 417, restartWithoutExpectation() { return false }
         store(head)
         if head.statusCode == 101, upgrade == nil {
-            let detail = "the server switched to another protocol, which the request did not ask for"
+            let detail = "the server switched to another protocol, which the request does not support"
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: detail))
             return false
         }
-        if head.statusCode == 417, restartWithoutExpectation() { return false }
         // Bytes after the head, which may arrive later, would be read as the next response.
         if head.statusCode == 204, head.statedLength ?? 0 > 0 || responseBuffer.hasTransferCoding { forbidReuse() }
         // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, the body
@@ -534,7 +544,7 @@ extension Transfer {
             return false
         }
         // The next connections that libcurl keeps may be unusable, too.
-        if resends.restarts > 3 { needsFreshConnection = true }
+        if resends.restarts > ResendPolicy.restartsOnKeptConnections { needsFreshConnection = true }
         return rewindBody()
     }
 

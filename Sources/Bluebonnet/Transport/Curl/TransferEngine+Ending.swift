@@ -89,12 +89,12 @@ extension TransferEngine {
         guard !transfer.hasEnded else { return }
         transfer.hasEnded = true
         transfers[transfer.id] = nil
+        if transfer.wasSent, error != nil, transfer.mayBeStream { shared.counts.streamCancelled() }
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.slowAddresses != nil { endAttempts(of: transfer) }
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         leaveQueues(transfer)
-        if transfer.wasSent, error != nil { shared.counts.streamCancelled() }
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)

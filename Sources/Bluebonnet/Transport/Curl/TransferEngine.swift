@@ -220,7 +220,8 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add:
             // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
-            if !transfer.isAwaitingVerdict, transfer.upgrade != nil || mayRun(transfer) { addWhenOpen(transfer) }
+            if transfer.isAwaitingVerdict { return transfer.limits.resumed(at: shared.now) }
+            if transfer.upgrade != nil || mayRun(transfer) { addWhenOpen(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state

@@ -99,6 +99,9 @@ struct TransferLimits: Equatable {
         retried(at: now)
     }
 
+    /// Called when the transfer is resumed while its server is evaluated.
+    mutating func resumed(at now: Int64) { if case .connecting = phase { phase = .connecting(since: now) } }
+
     /// Whether the transfer has waited for a connection as long as the idle limit; see
     /// ``TransferSnapshot/othersActivity``.
     func mayBeStalled(at now: Int64) -> Bool {

@@ -77,7 +77,9 @@ final class TransferOptions {
         let isLookupServer = lookupHost != nil && lookupHost == url.host()?.lowercased()
         let isSameURL = easy.hasProfile(for: url)
         let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
-        if request.hasBody, transfer.expectation == .none, hasDefaultExpectation || request.headers.contains("Expect") {
+        if request.hasBody, transfer.expectation == .ofLibcurl,
+            hasDefaultExpectation || request.headers.contains("Expect")
+        {
             transfer.expectation = .own
         }
         let profile =
@@ -196,7 +198,7 @@ final class TransferOptions {
         for field in defaultFields where !request.headers.contains(field.name) {
             if priority != nil, field.name.lowercased() == "priority" { continue }
             if request.omitsSessionSecrets, HTTPHeader.isSensitive(name: field.name) { continue }
-            lines.append(Self.defaultLine(field))
+            lines.append(Self.defaultLine(request.defaultField(field)))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
             // With a colon alone, libcurl does not add its own type.

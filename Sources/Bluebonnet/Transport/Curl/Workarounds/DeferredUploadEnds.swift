@@ -11,16 +11,11 @@ import CSystem
 /// Over HTTP/3, all tested versions, 8.14.1 and 8.23.0, send the end only when they send something else. After the end
 /// of the body, the engine therefore calls libcurl once more, so that libcurl sends the end.
 struct DeferredUploadEnds {
-    /// The number of turns after which an end is sent, even if libcurl always has work for other transfers.
-    fileprivate static let longestWait = 1000
-
     /// Whether the installed libcurl has the defect.
     static let costBytes = Libcurl.version < 0x08_01_00
 
     fileprivate struct DeferredEnd {
         let transfer: Transfer
-        /// The number of turns in which the end was not sent.
-        var turns = 0
         /// Whether an earlier attempt to send the end was interrupted by bytes that were read.
         let wasInterrupted: Bool
     }
@@ -58,7 +53,7 @@ extension TransferEngine {
         for transfer in exchange(&shared.uploadEnds.unsent, with: []) {
             if let socket = transfer.connection?.socket { transfer.multi?.send(on: socket) }
         }
-        for var waiting in exchange(&shared.uploadEnds.waiting, with: []) {
+        for waiting in exchange(&shared.uploadEnds.waiting, with: []) {
             let transfer = waiting.transfer
             guard transfers[transfer.id] === transfer else { continue }
             guard let multi = transfer.multi, let socket = transfer.connection?.socket else {
@@ -69,8 +64,7 @@ extension TransferEngine {
             // Bytes in libcurl's memory may wait for its next read from the socket.
             multi.read(socket)
             multi.runTimeouts(now: shared.now)
-            waiting.turns += 1
-            guard waiting.turns > DeferredUploadEnds.longestWait || !multi.isDue(at: shared.now) else {
+            guard !multi.isDue(at: shared.now) else {
                 shared.uploadEnds.waiting.append(waiting)
                 continue
             }

@@ -108,6 +108,10 @@ struct FloodWindow {
         var storable: UInt64 = 0
         /// The number of streams that are paused.
         var paused: UInt64 = 0
+        /// The number of pauses of streams so far.
+        var pauses: UInt64 = 0
+        /// The number of transfers, up to 25.
+        var transfers: UInt64 = 0
         /// The number of streams so far that ended before their responses were complete.
         var cancelled: UInt64 = 0
     }
@@ -131,13 +135,14 @@ struct FloodWindow {
     private var last: (time: Int64, processorTime: Int64)?
     private var start: Start?
     /// The number of streams that had been cancelled 2 to 4 s ago, and at most 2 s ago.
-    private var cancelled: (time: Int64, earlier: UInt64, later: UInt64) = (0, 0, 0)
+    private var cancelled: (time: Int64, earlier: UInt64, later: UInt64)?
 
     /// Returns whether ``flooded(_:)`` must be called, given the processor time that the loop's thread has used, and the
     /// number of streams that have been cancelled so far.
-    mutating func needsSample(at time: Int64, processorTime: Int64, cancelled count: UInt64 = 0) -> Bool {
+    mutating func needsSample(at time: Int64, processorTime: Int64, cancelled count: UInt64) -> Bool {
         defer { last = (time, processorTime) }
-        if time - cancelled.time >= Self.longest { cancelled = (time, cancelled.later, count) }
+        let before = cancelled ?? (time, count, count)
+        cancelled = time - before.time < Self.longest ? before : (time, before.later, count)
         guard let last, (processorTime - last.processorTime) * Self.busyPart >= time - last.time else {
             start = nil
             return false
@@ -158,7 +163,9 @@ struct FloodWindow {
         }
         start?.patience *= 2
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
-        let unread = max(first.paused, now.paused) + now.cancelled - cancelled.earlier
+        // A stream may have been paused and continued in the meantime.
+        let paused = max(first.paused, now.paused, min(first.paused + now.pauses - first.pauses, now.transfers))
+        let unread = paused + now.cancelled - (cancelled?.earlier ?? now.cancelled)
         let stored = now.storable + unread * Self.streamWindow
         guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + stored,
             now.reportedBytes - first.reportedBytes < bytes / 16
@@ -174,6 +181,7 @@ struct FloodWindow {
 final class ReceiveCounts: Sendable {
     private let reported = Atomic<UInt64>(0)
     private let paused = Atomic<UInt64>(0)
+    private let begunPauses = Atomic<UInt64>(0)
     private let cancelled = Atomic<UInt64>(0)
 
     /// The number of response bytes that libcurl has passed to its callbacks, plus the request bytes that it has
@@ -181,12 +189,17 @@ final class ReceiveCounts: Sendable {
     var reportedBytes: UInt64 { reported.load(ordering: .relaxed) }
     /// The number of streams that are paused now.
     var pausedStreams: UInt64 { paused.load(ordering: .relaxed) }
+    /// The number of times so far that a stream was paused.
+    var pauses: UInt64 { begunPauses.load(ordering: .relaxed) }
     /// The number of streams so far that ended before their responses were complete.
     var cancelledStreams: UInt64 { cancelled.load(ordering: .relaxed) }
 
     func add(_ count: Int) { Self.add(UInt64(count), to: reported) }
 
-    func streamPaused() { Self.add(1, to: paused) }
+    func streamPaused() {
+        Self.add(1, to: paused)
+        Self.add(1, to: begunPauses)
+    }
 
     func streamContinues() { Self.add(.max, to: paused) }
 
@@ -280,7 +293,8 @@ final class FloodMonitor: Sendable {
         }
         return FloodWindow.FloodSample(
             reportedBytes: counts.reportedBytes, read: read, storable: UInt64(count * FloodGuard.storableByTransfer),
-            paused: counts.pausedStreams, cancelled: counts.cancelledStreams)
+            paused: counts.pausedStreams, pauses: counts.pauses, transfers: UInt64(count),
+            cancelled: counts.cancelledStreams)
     }
 
     func cut(_ socket: Int32) {

@@ -13,8 +13,8 @@ enum ReadsDuringPause {
 }
 
 extension Transfer {
-    /// Called when libcurl pauses or continues to receive the response, and when a request begins.
-    func holdBack(isPaused: Bool) {
+    /// Stops or continues waiting for the socket of the connection; see ``receivingChanged(isPaused:)``.
+    func holdSocketBack(while isPaused: Bool) {
         guard let connection else { return }
         if isPaused {
             // An upload needs its socket. While it lasts, the defect remains.
