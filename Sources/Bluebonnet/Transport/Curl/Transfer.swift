@@ -478,7 +478,7 @@ extension Transfer {
         return false
     }
 
-    /// Sends the request again without the `Expect` field that it has itself (RFC 9110 §10.1.1); returns whether it does.
+    /// Sends the request again without its own `Expect` field (RFC 9110 §10.1.1); returns whether it does.
     ///
     /// Libcurl would send the field again and again. It removes only its own field.
     private func restartWithoutExpectation() -> Bool {

@@ -137,8 +137,9 @@ struct FloodWindow {
     /// The number of streams that had been cancelled 2 to 4 s ago, and at most 2 s ago.
     private var cancelled: (time: Int64, earlier: UInt64, later: UInt64)?
 
-    /// Returns whether ``flooded(_:)`` must be called, given the processor time that the loop's thread has used, and the
-    /// number of streams that have been cancelled so far.
+    /// Returns whether ``flooded(_:)`` must be called.
+    ///
+    /// The parameters are the processor time that the loop's thread has used, and the number of cancelled streams.
     mutating func needsSample(at time: Int64, processorTime: Int64, cancelled count: UInt64) -> Bool {
         defer { last = (time, processorTime) }
         let before = cancelled ?? (time, count, count)
