@@ -116,7 +116,10 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         let transport = StubTransport { _ in .text("{") }
         let retrier = Counting()
         let request = Session(interceptor: retrier, transport: transport).request("http://stub.test/")
+        // The request does not finish before it has all serializers.
+        request.suspend()
         let tasks = (request.serializingDecodable(Int.self), request.serializingString(), request.serializingJSON())
+        request.resume()
         #expect(await tasks.0.response.error?.kind == .serialization(.decodingFailed))
         #expect(await tasks.1.response.value == "{")
         #expect(await tasks.2.response.error?.kind == .serialization(.jsonSerializationFailed))

@@ -162,7 +162,9 @@ final class SharedVerdicts: Sendable {
     /// Returns the verdict on a server; an evaluation ends early when all tasks that wait for it are cancelled.
     func verdict(on trust: ServerTrust, by evaluator: any ServerTrustEvaluating) async -> RequestError? {
         let key = TrustCache.Key(trust)
-        let task = evaluations.withLock { evaluations in
+        let running: Task<RequestError?, Never>? = evaluations.withLock { evaluations in
+            // An evaluation may have ended since the handshake.
+            if evaluations[key] == nil, cache.hasAccepted(trust) { return nil }
             var evaluation =
                 evaluations[key]
                 ?? Evaluation(task: Task { await evaluator.awaitedVerdict(on: trust) }, waiting: 0)
@@ -170,6 +172,7 @@ final class SharedVerdicts: Sendable {
             evaluations[key] = evaluation
             return evaluation.task
         }
+        guard let task = running else { return nil }
         return await withTaskCancellationHandler {
             let error = await task.value
             // The result of an evaluation that was cancelled does not count.
