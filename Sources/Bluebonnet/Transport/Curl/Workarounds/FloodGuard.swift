@@ -84,8 +84,8 @@ final class FloodGuard: Sendable {
 ///
 /// This is a value type without I/O and without a clock.
 ///
-/// A window begins when a loop is busy. It ends when the loop is not busy, and after two seconds. A connection is
-/// flooded under these conditions:
+/// A window begins when a loop is busy. It ends when the loop has not been busy for a quarter of a second, and after
+/// two seconds. A connection is flooded under these conditions:
 ///
 /// - In the window, the loop has used 50 ms of processor time.
 /// - It has read 128 KiB from the connection, and what libcurl may store. Libcurl stores the bytes of a paused or
@@ -95,8 +95,10 @@ final class FloodGuard: Sendable {
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
 struct FloodWindow {
-    /// The size of the window that libcurl gives to a stream.
-    static let streamWindow: UInt64 = Libcurl.version < 0x08_01_00 ? 32 << 20 : 10 << 20
+    /// The number of bytes that libcurl may read for a stream without a reader.
+    ///
+    /// This is the window of the stream, and as much again for the overhead of small frames and TLS records.
+    static let unreadBytes: UInt64 = 2 * (Libcurl.version < 0x08_01_00 ? 32 << 20 : 10 << 20)
 
     /// What was read from the sockets and reported up to a moment.
     struct FloodSample: Equatable {
@@ -131,8 +133,11 @@ struct FloodWindow {
     private static let longest: Int64 = 2_000_000_000
     /// A loop is busy if it uses this part of the time; on a machine with much other work, it may not get more.
     private static let busyPart: Int64 = 16
+    /// The time without a busy interval after which a window ends; on such a machine, the loop may have to wait.
+    private static let longestPause: Int64 = 250_000_000
 
     private var last: (time: Int64, processorTime: Int64)?
+    private var lastBusy: Int64 = 0
     private var start: Start?
     /// The number of streams that had been cancelled 2 to 4 s ago, and at most 2 s ago.
     private var cancelled: (time: Int64, earlier: UInt64, later: UInt64)?
@@ -144,10 +149,14 @@ struct FloodWindow {
         defer { last = (time, processorTime) }
         let before = cancelled ?? (time, count, count)
         cancelled = time - before.time < Self.longest ? before : (time, before.later, count)
-        guard let last, (processorTime - last.processorTime) * Self.busyPart >= time - last.time else {
+        guard let last else { return false }
+        let isBusy = (processorTime - last.processorTime) * Self.busyPart >= time - last.time
+        if isBusy { lastBusy = time }
+        guard time - lastBusy < Self.longestPause else {
             start = nil
             return false
         }
+        guard isBusy else { return false }
         guard let start, time - start.time < Self.longest else {
             self.start = Start(time: time, processorTime: processorTime)
             return false
@@ -167,7 +176,7 @@ struct FloodWindow {
         // A stream may have been paused and continued in the meantime.
         let paused = max(first.paused, now.paused, min(first.paused + now.pauses - first.pauses, now.transfers))
         let unread = paused + now.cancelled - (cancelled?.earlier ?? now.cancelled)
-        let stored = now.storable + unread * Self.streamWindow
+        let stored = now.storable + unread * Self.unreadBytes
         guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + stored,
             now.reportedBytes - first.reportedBytes < bytes / 16
         else { return nil }
