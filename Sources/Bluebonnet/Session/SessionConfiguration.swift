@@ -102,8 +102,8 @@ extension Session {
         ///
         /// The session first tries to connect with one IP version. If there is no connection after this time, the
         /// session tries both versions at the same time. The minimum is 1 millisecond. With `nil`, the default, the
-        /// time is 200 milliseconds, as in libcurl. From 8.2.0 to 8.16.0, this is also the time after which the next
-        /// address of the same version is tried; its minimum is 10 milliseconds, and its default 250 milliseconds.
+        /// time is 200 milliseconds, as in libcurl. With libcurl before 8.16.0, this is also the time after which the
+        /// next address of the same version is tried; its minimum is 10 milliseconds, and its default 250 milliseconds.
         public var happyEyeballsTimeout: Duration?
 
         /// The settings of TCP keep-alive probes; `nil`, the default, for no probes.

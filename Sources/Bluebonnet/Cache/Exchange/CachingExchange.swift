@@ -358,8 +358,10 @@ final class CachingExchange: Exchange {
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
         if let inner = state.withLock({ $0.inner }) {
+            // Until the last moment, an outcome that arrives has an empty body.
+            let stored = receiver.map { storing($0) }
             fetch.withLock { ($0.isBodyRequested, $0.isCollected) = (true, receiver == nil) }
-            return inner.receiveBody(with: receiver.map { storing($0) })
+            return inner.receiveBody(with: stored)
         }
         let reader = receiver.map(CachingExchangeState.Reader.receiver) ?? .collecting
         if change({ $0.resumesDelivery { $0.reader = reader } }) { Task { runDelivery() } }
