@@ -17,6 +17,8 @@ struct FileDownload {
 
     let plan: DownloadPlan
     private var sink: DownloadSink?
+    /// The place of the open file.
+    private var place: DownloadPlaces.Place?
     /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
@@ -38,6 +40,14 @@ struct FileDownload {
     }
 
     // MARK: An attempt
+
+    /// Whether the download must wait before it opens its file, because too many downloads have files open.
+    mutating func mustWait() -> Bool {
+        if place == nil { place = DownloadPlaces.shared.free() }
+        return place == nil
+    }
+
+    mutating func received(_ place: DownloadPlaces.Place) { self.place = place }
 
     /// Adds the fields that request the rest of the file.
     ///
@@ -64,7 +74,10 @@ struct FileDownload {
     /// The size of the file in bytes.
     var completed: Int64 { sink?.completed ?? 0 }
 
-    func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
+    func write(_ piece: Data) throws(RequestError) {
+        try sink?.write(piece)
+        place?.progressed()
+    }
 
     /// Runs the validators on the complete file, and removes a refused file.
     mutating func validate(

@@ -126,6 +126,9 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// Whether a file is open while the body is sent.
+    var usesFile: Bool { if case .source(let source) = storage { source.usesFile } else { false } }
+
     /// Opens a body that is not in memory; returns `nil` for a body in memory.
     ///
     /// The method may block on file access. Do not call this method on the event loop.
@@ -164,8 +167,15 @@ package protocol RequestBodySource: Sendable {
     /// Whether the source can be opened again.
     var isReplayable: Bool { get }
 
+    /// Whether a file is open while the source is read.
+    var usesFile: Bool { get }
+
     /// Opens the source.
     func open() throws(RequestError) -> OpenBody
+}
+
+extension RequestBodySource {
+    var usesFile: Bool { false }
 }
 
 /// Reads a request's body once, from beginning to end, in pieces.

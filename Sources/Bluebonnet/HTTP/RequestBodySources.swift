@@ -11,6 +11,8 @@ struct FileBodySource: RequestBodySource {
 
     var isReplayable: Bool { true }
 
+    var usesFile: Bool { true }
+
     func open() throws(RequestError) -> OpenBody {
         guard url.isFileURL else { throw RequestError(.requestBody(.notAFileURL(url.redactedDescription))) }
         let path = url.path
@@ -159,6 +161,8 @@ struct MultipartBodySource: RequestBodySource {
     var length: Int64? { nil }
 
     var isReplayable: Bool { form.isReplayable }
+
+    var usesFile: Bool { form.usesFile }
 
     func open() throws(RequestError) -> OpenBody { try form.open() }
 }

@@ -82,7 +82,7 @@ struct AttemptLoop: ~Copyable {
         guard !isSent else { return nil }
         do throws(RequestError) {
             var request = try await adapt(try await convert())
-            try prepareDownload(&request)
+            try await prepareDownload(&request)
             core.send(request)
             return nil
         } catch {
@@ -170,9 +170,16 @@ struct AttemptLoop: ~Copyable {
     }
 
     /// Adds the header fields of a download, such as the range of the missing part.
-    private mutating func prepareDownload(_ request: inout HTTPRequest) throws(RequestError) {
+    private mutating func prepareDownload(_ request: inout HTTPRequest) async throws(RequestError) {
         guard download != nil else { return }
         do throws(RequestError) {
+            if download?.mustWait() == true {
+                let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
+                let place = try await core.interruptible(throwing: { () async throws(RequestError) in
+                    try await DownloadPlaces.shared.next(timeouts)
+                })
+                download?.received(place)
+            }
             try download?.prepare(&request)
         } catch {
             let error = error.during(request, attempts: 0)

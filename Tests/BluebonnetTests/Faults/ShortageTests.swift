@@ -1,9 +1,10 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Glibc
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// Shortages of the system's resources, and the errors about them.
 @Suite(.timeLimit(.minutes(1))) struct ShortageTests {
@@ -30,6 +31,38 @@ import Testing
             precondition(error?.description.contains("Too many open files") == true, "\(String(describing: error))")
             let after = try await session.request(second.url("/")).serializingString().value
             precondition(after == "right")
+        }
+    }
+
+    /// Far more exchanges at once than there are descriptors, for connections and for files.
+    @Test(arguments: ["requests", "downloads", "uploads", "sessions"], [TestServers.nginx, .nginxTLS])
+    func `with few descriptors, hundreds of exchanges wait for each other`(kind: String, server: TestServers) async {
+        let name: String = server.rawValue
+        await #expect(processExitsWith: .success) { [kind, name = name as String] in
+            var limit = rlimit(rlim_cur: 300, rlim_max: 300)
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let url = try TestServers(rawValue: name)!.url(kind == "uploads" ? "/discard" : "/target")
+            let directory = try TestDirectory()
+            try Data(count: 100_000).write(to: directory.url("body"))
+            let (file, folder) = (directory.url("body"), directory.url)
+            let sessions = try (0..<(kind == "sessions" ? 30 : 1)).map { _ in try TestHarness.trustingSession() }
+            let failures = await withTaskGroup(of: RequestError?.self) { group in
+                for number in 0..<(kind == "sessions" ? 900 : 600) {
+                    let session = sessions[number % sessions.count]
+                    group.addTask {
+                        switch kind {
+                        case "downloads":
+                            await session.download(url, to: .directory(folder)).serializingURL().response.error
+                        case "uploads": await session.upload(file, to: url).serializingNothing().response.error
+                        default: await session.request(url).serializingNothing().response.error
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+            }
+            let names = directory.names.count
+            precondition(failures.isEmpty, "\(failures.count) failed, such as \(failures[0])")
+            precondition(names == (kind == "downloads" ? 601 : 1), "\(names) files")
         }
     }
 

@@ -74,6 +74,8 @@ public struct MultipartFormData: Sendable {
     /// part can be read again.
     public var isReplayable: Bool { parts.allSatisfy(\.isReplayable) }
 
+    var usesFile: Bool { parts.contains { if case .file = $0.source { true } else { false } } }
+
     /// The size of the form in bytes, including delimiters and header fields.
     ///
     /// Each access reads the sizes of the files on the calling thread. The value is `nil` if a part is a sequence

@@ -161,6 +161,8 @@ struct CompressedBodySource: RequestBodySource {
 
     var isReplayable: Bool { base.isReplayable }
 
+    var usesFile: Bool { base.usesFile }
+
     func open() throws(RequestError) -> OpenBody {
         guard let opened = try base.open() else {
             let data = base.data ?? Data()

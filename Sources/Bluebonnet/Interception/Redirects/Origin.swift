@@ -16,7 +16,8 @@ package struct Origin: Hashable, Sendable {
         let text = url.absoluteString
         let bytes = text.utf8.span
         let syntax = URLSyntax(bytes)
-        scheme = Self.lowercased(bytes.extracting(syntax.scheme))
+        let schemeBytes = bytes.extracting(syntax.scheme)
+        scheme = Self.usualScheme(schemeBytes) ?? Self.lowercased(schemeBytes)
         let host = Self.lowercased(bytes.extracting(syntax.host))
         // The escapes of an international name, or the zone of an address.
         self.host = host.utf8.contains(0x25) && !host.hasPrefix("[") ? HostName.ascii(host) : host
@@ -27,10 +28,46 @@ package struct Origin: Hashable, Sendable {
     /// Whether a third party on the network can read the messages.
     package var isInsecure: Bool { scheme != "https" }
 
+    /// The scheme of most URLs, whose text need not be made from bytes.
+    private static func usualScheme(_ bytes: Span<UInt8>) -> String? {
+        for scheme in ["https", "http"]
+        where bytes.count == scheme.utf8.count && FieldSyntax.isSame(bytes, scheme.utf8.span) {
+            return scheme
+        }
+        return nil
+    }
+
     private static func lowercased(_ bytes: Span<UInt8>) -> String {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         for index in bytes.indices { result.append(FieldSyntax.lowercased(bytes[index])) }
         return String(decoding: result, as: UTF8.self)
+    }
+}
+
+/// The last origin that was needed, because the next URL often has the same one.
+struct RecentOrigin {
+    private var origin: Origin?
+    /// The URL up to the end of its authority.
+    private var start = ""
+
+    mutating func origin(of url: URL) -> Origin {
+        let text = url.absoluteString
+        if let origin, isStart(of: text) { return origin }
+        let new = Origin(of: url)
+        let bytes = text.utf8
+        let authority = URLSyntax(bytes.span).authority.upperBound
+        start = String(text[..<bytes.index(bytes.startIndex, offsetBy: authority)])
+        origin = new
+        return new
+    }
+
+    private func isStart(of text: String) -> Bool {
+        let (start, bytes) = (start.utf8.span, text.utf8.span)
+        guard bytes.count >= start.count else { return false }
+        for index in start.indices where start[index] != bytes[index] { return false }
+        guard bytes.count > start.count else { return true }
+        let end = bytes[start.count]
+        return end == 0x2f || end == 0x3f || end == 0x23
     }
 }

@@ -4,8 +4,8 @@ import Synchronization
 /// The connections of all sessions in the process, which leave the program its share of descriptors.
 ///
 /// Exchanges in the ``ConnectionGate`` of an engine take shares of the budget. If no share is left, the gates wait
-/// until a share is returned. Sockets are counted too, because small numbers of exchanges, WebSockets and unused
-/// connections do not pass through a gate.
+/// until a share is returned. While several gates wait, none of them takes more than its part. Sockets are counted too,
+/// because small numbers of exchanges, WebSockets and unused connections do not pass through a gate.
 final class ConnectionBudget: Sendable {
     static let shared = ConnectionBudget(descriptors: descriptorLimit)
 
@@ -15,25 +15,30 @@ final class ConnectionBudget: Sendable {
     let limit: Int
     /// The number of sockets above which unused connections are closed.
     let socketLimit: Int
+    /// The number of exchanges up to which none is counted, for sessions without limits of their own.
+    private let uncounted: Int
     /// The number of exchanges that may run however many sockets there are.
     private static let guaranteed = 16
 
     private let shares = Atomic<Int>(0)
     private let sockets = Atomic<Int>(0)
     private let lastTrim = Atomic<Int64>(0)
-    private let isStarving = Atomic<Bool>(false)
+    /// The exchanges of all sessions that have not ended, whether they pass through a gate or not.
+    private let exchanges = Atomic<Int>(0)
+    /// The number of gates whose exchanges wait for the budget.
+    private let starvedCount = Atomic<Int>(0)
     private let activity = Atomic<Int64>(0)
     private let engines = Locked(Engines())
 
     private struct Engines {
         var all: [ObjectIdentifier: TransferEngine] = [:]
-        /// The engines whose exchanges wait.
-        var starved: Set<ObjectIdentifier> = []
+        var starved = StarvedGates()
     }
 
     init(descriptors: Int) {
         limit = max(8, descriptors / 4)
         socketLimit = 2 * limit
+        uncounted = min(64, limit / 4)
     }
 
     // Safety: the system writes into the value only within the call.
@@ -54,10 +59,12 @@ final class ConnectionBudget: Sendable {
             && (shares < Self.guaranteed || sockets.load(ordering: .sequentiallyConsistent) < socketLimit)
     }
 
-    var room: RequestQueue.Room {
-        RequestQueue.Room(
-            isFree: hasRoom,
-            hasReserve: shares.load(ordering: .relaxed) < limit + limit / 4
+    /// The room for one more exchange of a gate.
+    func room(shares: Int, isStarved: Bool) -> RequestQueue.Room {
+        let gates = starvedCount.load(ordering: .relaxed) + (isStarved ? 0 : 1)
+        return RequestQueue.Room(
+            isFree: hasRoom && shares < StarvedGates.part(of: limit, gates: gates),
+            hasReserve: self.shares.load(ordering: .relaxed) < limit + limit / 4
                 && sockets.load(ordering: .relaxed) < socketLimit + limit)
     }
 
@@ -65,11 +72,16 @@ final class ConnectionBudget: Sendable {
     var lastActivity: Int64 { activity.load(ordering: .relaxed) }
 
     func progressed(at now: Int64) {
-        if isStarving.load(ordering: .relaxed) { activity.store(now, ordering: .relaxed) }
+        if starvedCount.load(ordering: .relaxed) > 0 { activity.store(now, ordering: .relaxed) }
     }
 
-    /// Whether there are so few connections that not every exchange has to be counted.
-    var isRelaxed: Bool { sockets.load(ordering: .relaxed) < limit }
+    /// Whether there are so few exchanges and connections that not every exchange has to be counted.
+    var isRelaxed: Bool {
+        exchanges.load(ordering: .relaxed) <= uncounted && sockets.load(ordering: .relaxed) < limit
+    }
+
+    func exchangeBegan() { exchanges.add(1, ordering: .relaxed) }
+    func exchangeEnded() { exchanges.subtract(1, ordering: .relaxed) }
 
     /// Called when a gate has taken shares, or has returned some.
     func changed(by count: Int) {
@@ -91,29 +103,37 @@ final class ConnectionBudget: Sendable {
     /// Called when an engine starts its first exchange, and when it has ended.
     func add(_ engine: TransferEngine) { engines.withLock { $0.all[ObjectIdentifier(engine)] = engine } }
     func remove(_ engine: TransferEngine) {
-        engines.withLock { engines in
-            engines.all[ObjectIdentifier(engine)] = nil
-            engines.starved.remove(ObjectIdentifier(engine))
-        }
+        satisfied(engine)
+        engines.withLock { $0.all[ObjectIdentifier(engine)] = nil }
     }
 
-    /// Tells an engine when there is room again.
-    func wake(_ engine: TransferEngine) {
-        engines.withLock { _ = $0.starved.insert(ObjectIdentifier(engine)) }
-        isStarving.store(true, ordering: .relaxed)
+    /// Called when exchanges of an engine wait for the budget; the engine is told when there is room.
+    func starves(_ engine: TransferEngine, shares: Int) {
+        change { $0.insert(ObjectIdentifier(engine), shares: shares) }
         if sockets.load(ordering: .relaxed) >= socketLimit { trim() }
         // A share may have been returned in the meantime.
         if hasRoom { feed() }
     }
 
-    private func feed() {
-        let starved = engines.withLock { engines in
-            defer { engines.starved = [] }
-            return engines.starved.compactMap { engines.all[$0] }
+    /// Called when no exchange of an engine waits for the budget any more.
+    func satisfied(_ engine: TransferEngine) {
+        change { $0.remove(ObjectIdentifier(engine)) }
+        if hasRoom { feed() }
+    }
+
+    private func change(_ body: (inout StarvedGates) -> Void) {
+        engines.withLock { engines in
+            body(&engines.starved)
+            starvedCount.store(engines.starved.count, ordering: .relaxed)
         }
-        isStarving.store(false, ordering: .relaxed)
+    }
+
+    /// Tells one engine that there is room; when it has looked, the next engine is told.
+    private func feed() {
+        guard starvedCount.load(ordering: .relaxed) > 0 else { return }
         activity.store(MonotonicClock.now(), ordering: .relaxed)
-        for engine in starved { engine.accept(.startQueued) }
+        let next = engines.withLock { engines in engines.starved.popFirst(of: limit).flatMap { engines.all[$0] } }
+        next?.accept(.startQueued)
     }
 
     /// Lets all engines close their unused connections, at most ten times a second.
@@ -124,5 +144,39 @@ final class ConnectionBudget: Sendable {
             lastTrim.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
         else { return }
         for engine in engines.withLock({ Array($0.all.values) }) { engine.accept(.closeUnused) }
+    }
+}
+
+/// The gates whose exchanges wait for the budget, and which share it evenly.
+struct StarvedGates {
+    private var gates: Set<ObjectIdentifier> = []
+    /// The gates that were not told of room since they last looked, in their order, with the shares that they have.
+    private var untold: [(gate: ObjectIdentifier, shares: Int)] = []
+
+    var count: Int { gates.count }
+
+    /// The shares of a budget that each of some gates may have; together, they may have all.
+    static func part(of limit: Int, gates: Int) -> Int { gates < 2 ? .max : (limit + gates - 1) / gates }
+
+    /// Adds a gate that has looked and found no room.
+    mutating func insert(_ gate: ObjectIdentifier, shares: Int) {
+        gates.insert(gate)
+        if let index = untold.firstIndex(where: { $0.gate == gate }) {
+            untold[index].shares = shares
+        } else {
+            untold.append((gate, shares))
+        }
+    }
+
+    mutating func remove(_ gate: ObjectIdentifier) {
+        gates.remove(gate)
+        untold.removeAll { $0.gate == gate }
+    }
+
+    /// Takes the first gate that may have one more share, to be told of room.
+    mutating func popFirst(of limit: Int) -> ObjectIdentifier? {
+        let part = Self.part(of: limit, gates: count)
+        guard let index = untold.firstIndex(where: { $0.shares < part }) else { return nil }
+        return untold.remove(at: index).gate
     }
 }

@@ -3,8 +3,8 @@ import Synchronization
 /// Holds exchanges of an engine back that would need too many connections.
 ///
 /// Libcurl opens a connection for every exchange that it receives, or tries all waiting exchanges again and again. It
-/// therefore receives only the exchanges that may run. While an engine has few exchanges and the process few
-/// connections, and the session has no limits of its own, exchanges pass without being counted.
+/// therefore receives only the exchanges that may run. While the process has few exchanges and connections, and the
+/// session has no limits of its own, exchanges pass without being counted.
 struct ConnectionGate {
     /// The default limits for connections to a host and to all hosts.
     static let defaultPerHost = 256
@@ -15,6 +15,8 @@ struct ConnectionGate {
     private let hasOwnLimits: Bool
     private let budget: ConnectionBudget
     private var queue: RequestQueue
+    /// Whether the budget knows that exchanges wait for it.
+    private var isStarved = false
 
     /// Creates a gate for one of several loops, whose share of the limits is passed.
     init(
@@ -32,22 +34,31 @@ struct ConnectionGate {
     var waitingCount: Int { queue.waitingCount }
 
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
-    mutating func enters(_ id: TransferID, to host: Origin, urgency: Int, now: Int64) -> Bool {
+    mutating func enters(
+        _ id: TransferID, to host: Origin, urgency: Int, usesFile: Bool = false, now: Int64
+    ) -> Bool {
         let multiplexing: RequestQueue.Multiplexing = host.scheme == "https" ? .unknown : .none
-        let room = budget.room
-        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, now: now) }
+        let room = room
+        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, usesFile: usesFile, now: now) }
     }
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     ///
     /// If the budget is the reason, the engine is notified when there is room again.
     mutating func next(now: Int64, for engine: TransferEngine) -> TransferID? {
-        guard queue.waitingCount > 0 else { return nil }
-        let room = budget.room
+        guard queue.waitingCount > 0 || isStarved else { return nil }
+        let room = room
         if let id = change({ $0.next(room, now: now) }) { return id }
-        if !room.isFree { budget.wake(engine) }
+        if queue.waitingCount > 0, !room.isFree {
+            isStarved = true
+            budget.starves(engine, shares: queue.running)
+        } else if exchange(&isStarved, with: false) {
+            budget.satisfied(engine)
+        }
         return nil
     }
+
+    private var room: RequestQueue.Room { budget.room(shares: queue.running, isStarved: isStarved) }
 
     /// Called when a running exchange was first sent.
     mutating func sent(to host: Origin, isMultiplexed: Bool) {
@@ -55,8 +66,8 @@ struct ConnectionGate {
     }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool) {
-        change { $0.left(id, to: host, wasSent: wasSent) }
+    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool, usesFile: Bool = false) {
+        change { $0.left(id, to: host, wasSent: wasSent, usesFile: usesFile) }
     }
 
     /// Called when transfers have sent or received bytes.
@@ -75,34 +86,19 @@ struct ConnectionGate {
     }
 }
 
-/// Whether the exchanges of an engine are counted; known on any thread.
-final class ExchangeCount: Sendable {
-    /// The number of exchanges up to which none is counted, for sessions without limits of their own.
-    private static let uncounted = 32
-
-    private let hasOwnLimits: Bool
-    private let unended = Atomic<Int>(0)
-
-    init(_ limits: Session.Configuration.ConnectionLimits) {
-        hasOwnLimits = limits.perHost != nil || limits.total != nil
-    }
-
-    /// Whether the next exchange may have to wait for a connection.
-    var isCounting: Bool {
-        hasOwnLimits || unended.load(ordering: .relaxed) > Self.uncounted || !ConnectionBudget.shared.isRelaxed
-    }
-
-    func began() { unended.add(1, ordering: .relaxed) }
-    func ended() { unended.subtract(1, ordering: .relaxed) }
-}
-
 extension TransferEngine {
+    /// Whether the next exchange may have to wait for a connection; known on any thread.
+    nonisolated var countsExchanges: Bool { limitsConnections || !ConnectionBudget.shared.isRelaxed }
+
     /// Returns whether an exchange may use a connection; otherwise, it waits until other exchanges have ended.
     func mayConnect(_ transfer: Transfer) -> Bool {
         guard transfer.connectionPlace == .outside else { return transfer.connectionPlace != .waiting }
-        guard exchangeCount.isCounting || gate.waitingCount > 0 else { return true }
+        guard countsExchanges || gate.waitingCount > 0 else { return true }
         let urgency = transfer.request.priority?.urgency ?? 3
-        if gate.enters(transfer.id, to: transfer.countedOrigin, urgency: urgency, now: shared.now) {
+        let usesFile = transfer.request.body?.usesFile ?? false
+        if gate.enters(
+            transfer.id, to: transfer.countedOrigin, urgency: urgency, usesFile: usesFile, now: shared.now)
+        {
             transfer.connectionPlace = .running
             return true
         }
@@ -116,7 +112,8 @@ extension TransferEngine {
         let place = exchange(&transfer.connectionPlace, with: .outside)
         guard place != .outside else { return }
         transfer.limits.leftGate(at: shared.now)
-        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent)
+        let usesFile = transfer.request.body?.usesFile ?? false
+        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, usesFile: usesFile)
     }
 
     /// Tells the gate the versions of the connections on which requests were sent in this turn.

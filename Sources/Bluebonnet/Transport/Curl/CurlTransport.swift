@@ -75,11 +75,11 @@ public final class CurlTransport: Transport {
     ) -> any Exchange {
         let id = group.choose(for: request, lastNumber.add(1, ordering: .relaxed).newValue)
         let engine = engines[EngineGroup.loop(of: id)]
-        engine.exchangeCount.began()
+        ConnectionBudget.shared.exchangeBegan()
         do throws(RequestError) {
             engine.accept(.start(id, request, try upload(for: request, id, engine), options, observer))
         } catch {
-            engine.exchangeCount.ended()
+            ConnectionBudget.shared.exchangeEnded()
             group.ended(id, nil)
             engine.accept(.refuse(error, observer))
         }
@@ -89,7 +89,7 @@ public final class CurlTransport: Transport {
     private func upload(
         for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
     ) throws(RequestError) -> UploadBody {
-        guard group.queue != nil || engine.exchangeCount.isCounting, request.hasBody, request.body?.data == nil else {
+        guard group.queue != nil || engine.countsExchanges, request.hasBody, request.body?.data == nil else {
             return try openedUpload(for: request, id, engine)
         }
         return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id, engine) }

@@ -57,6 +57,7 @@ final class LoopTurnState {
     /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
     /// are multiplexed.
     var connected: [(Transfer, isMultiplexed: Bool)] = []
+    var recentOrigin = RecentOrigin()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
 

@@ -10,8 +10,11 @@
 /// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
 struct RequestQueue {
     private struct Waiting {
-        let host: Origin
+        let host: Int
         let urgency: Int
+        let usesFile: Bool
+        /// Whether the exchange is in ``ready``.
+        var isReady = false
     }
 
     /// Waiting exchanges by urgency, oldest first; some of them may have ended.
@@ -29,34 +32,18 @@ struct RequestQueue {
         }
 
         /// Returns the first exchange that still waits, and removes the ended exchanges before it.
-        mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting, urgency: Int)? {
+        mutating func first(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
             for urgency in queues.indices {
                 while let id = queues[urgency].first {
-                    if let entry = waiting[id] { return (id, entry, urgency) }
+                    if let entry = waiting[id] { return (id, entry) }
                     queues[urgency].removeFirst()
                 }
             }
             return nil
         }
 
-        /// Takes the first exchange of a host.
-        mutating func popFirst(of host: Origin, _ waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
-            for urgency in queues.indices {
-                for (index, id) in zip(queues[urgency].indices, queues[urgency]) {
-                    guard let entry = waiting[id], entry.host == host else { continue }
-                    queues[urgency].remove(at: index)
-                    return (id, entry)
-                }
-            }
-            return nil
-        }
-
-        /// Takes the first exchange that still waits.
-        mutating func popFirst(of waiting: [TransferID: Waiting]) -> (id: TransferID, entry: Waiting)? {
-            guard let first = first(of: waiting) else { return nil }
-            queues[first.urgency].removeFirst()
-            return (first.id, first.entry)
-        }
+        /// Removes the first exchange, which has this urgency.
+        mutating func removeFirst(urgency: Int) { queues[urgency].removeFirst() }
 
         mutating func removeAll(notIn waiting: [TransferID: Waiting]) {
             for urgency in queues.indices { queues[urgency].removeAll { waiting[$0] == nil } }
@@ -88,7 +75,10 @@ struct RequestQueue {
     }
 
     private struct Host {
+        let origin: Origin
         var running = 0
+        /// The number of running exchanges that send a file, whose descriptor takes a share as a connection does.
+        var files = 0
         var waiting = 0
         var multiplexing: Multiplexing
         /// The number of exchanges that run, but have not been sent.
@@ -97,11 +87,56 @@ struct RequestQueue {
         var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
-        var shares: Int { (running + streams - 1) / streams }
-        /// Whether one more exchange needs no further share.
-        var hasRoom: Bool { !running.isMultiple(of: streams) }
-        /// The exchanges that wait until another exchange of the host ends.
-        var held = UrgencyQueues()
+        var shares: Int { files + (running - files + streams - 1) / streams }
+        /// Whether one more exchange without a file needs no further share.
+        var hasRoom: Bool { !(running - files).isMultiple(of: streams) }
+        var isUsed: Bool { running > 0 || waiting > 0 }
+        /// The exchanges of the host that wait.
+        var queue = UrgencyQueues()
+
+        func isBusy(_ limit: Int) -> Bool {
+            switch multiplexing {
+            case .unknown: running >= min(limit, streamsPerConnection)
+            case .none: running >= limit
+            case .streams: running >= streamsPerConnection && (unsent >= unsentLimit || shares >= limit && !hasRoom)
+            }
+        }
+    }
+
+    /// The hosts that have exchanges, by numbers that other hosts receive later.
+    private struct Hosts {
+        private var numbers: [Origin: Int] = [:]
+        private var states: [Host] = []
+        private var unused: [Int] = []
+        /// The host of the last exchange, which is often that of the next; a look-up takes 1,500 instructions.
+        var last = 0
+
+        subscript(number: Int) -> Host {
+            _read { yield states[number] }
+            _modify { yield &states[number] }
+        }
+
+        func number(of origin: Origin) -> Int? {
+            if states.indices.contains(last), states[last].isUsed, states[last].origin == origin { return last }
+            return numbers[origin]
+        }
+
+        mutating func add(_ origin: Origin, _ multiplexing: Multiplexing) -> Int {
+            let host = Host(origin: origin, multiplexing: multiplexing)
+            let number = unused.popLast() ?? states.count
+            if number == states.count { states.append(host) } else { states[number] = host }
+            numbers[origin] = number
+            return number
+        }
+
+        mutating func remove(_ number: Int) {
+            numbers[states[number].origin] = nil
+            unused.append(number)
+        }
+
+        mutating func removeAll(notIn waiting: [TransferID: Waiting]) {
+            for number in numbers.values { states[number].queue.removeAll(notIn: waiting) }
+        }
     }
 
     private let total: Int
@@ -110,13 +145,11 @@ struct RequestQueue {
     /// The shares of the running exchanges.
     private(set) var running = 0
     private var lastActivity: Int64 = 0
-    private var hosts: [Origin: Host] = [:]
+    private var hosts = Hosts()
     /// The hosts whose connections have room for more streams.
-    private var hostsWithRoom: Set<Origin> = []
+    private var hostsWithRoom: Set<Int> = []
     private var waiting: [TransferID: Waiting] = [:]
-    /// The waiting exchanges whose hosts are not busy.
-    ///
-    /// A held exchange of such a host must not start before the ready exchange of the host.
+    /// The first waiting exchange of each host that is not busy, and others that were the first.
     private var ready = UrgencyQueues()
     /// An upper bound for the number of ended exchanges that are still in the queues.
     private var endedCount = 0
@@ -146,145 +179,154 @@ struct RequestQueue {
 
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(
-        _ id: TransferID, to host: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, _ room: Room = Room(),
-        now: Int64 = 0
+        _ id: TransferID, to origin: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, _ room: Room = Room(),
+        usesFile: Bool = false, now: Int64 = 0
     ) -> Bool {
-        // The host is removed from the dictionary during the change, so that its queues are not copied.
-        var state = hosts.removeValue(forKey: host) ?? Host(multiplexing: multiplexing)
-        defer { store(state, host) }
-        let isBusy = isBusy(state)
-        var takesShare = running < total && mayTakeShare(state, room)
-        if takesShare, !waiting.isEmpty, let first = ready.first(of: waiting) {
-            // The reserve is not for the exchange that has waited longest, if its host has a connection.
-            takesShare =
-                !room.isFree && state.waiting == 0 && hosts[first.entry.host].map { !mayTakeShare($0, room) } == true
-        }
-        if !isClosed, !isBusy, takesShare || state.hasRoom && state.waiting == 0 {
-            start(&state, now)
+        let host = hosts.number(of: origin) ?? hosts.add(origin, multiplexing)
+        hosts.last = host
+        if mayStart(host, usesFile, room) {
+            start(host, usesFile, now)
             return true
         }
-        waiting[id] = Waiting(host: host, urgency: urgency)
-        state.waiting += 1
-        if isBusy { state.held.insert(id, urgency: urgency) } else { ready.insert(id, urgency: urgency) }
+        waiting[id] = Waiting(host: host, urgency: urgency, usesFile: usesFile)
+        hosts[host].waiting += 1
+        hosts[host].queue.insert(id, urgency: urgency)
+        makeReady(host)
         return false
     }
 
     /// Called when the session ends: no waiting exchange runs any more.
     mutating func close() { isClosed = true }
 
+    /// Whether a new exchange of a host may start before those that wait.
+    private mutating func mayStart(_ host: Int, _ usesFile: Bool, _ room: Room) -> Bool {
+        guard !isClosed, !isBusy(host) else { return false }
+        if hosts[host].waiting == 0, hosts[host].hasRoom, !usesFile { return true }
+        guard running < total, mayTakeShare(host, room) else { return false }
+        guard !waiting.isEmpty, let first = ready.first(of: waiting) else { return true }
+        // The reserve is not for the exchange that has waited longest, if its host has a connection.
+        return !room.isFree && hosts[host].waiting == 0 && !mayTakeShare(first.entry.host, room)
+    }
+
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
     mutating func next(_ room: Room = Room(), now: Int64 = 0) -> TransferID? {
         guard !waiting.isEmpty, !isClosed else { return nil }
-        while let (id, entry) = mayTakeShare(room) ? ready.popFirst(of: waiting) : popFirstStream() {
-            guard var host = hosts.removeValue(forKey: entry.host) else { continue }
-            defer { store(host, entry.host) }
-            guard !isBusy(host) else {
-                host.held.insert(id, urgency: entry.urgency)
-                continue
-            }
-            waiting[id] = nil
-            start(&host, now)
-            host.waiting -= 1
-            makeReady(&host)
-            return id
+        while running < total, let (id, entry) = ready.first(of: waiting) {
+            guard mayTakeShare(entry.host, room) else { break }
+            ready.removeFirst(urgency: entry.urgency)
+            guard isBusy(entry.host) else { return start(id, entry, now) }
+            waiting[id]?.isReady = false
         }
-        return nil
+        guard let (id, entry) = firstStream() else { return nil }
+        // The exchange is still among those that are ready.
+        endedCount += 1
+        return start(id, entry, now)
     }
 
-    private func mayTakeShare(_ host: Host, _ room: Room) -> Bool {
-        room.isFree || room.hasReserve && host.running == 0
+    /// Starts the first waiting exchange of a host.
+    private mutating func start(_ id: TransferID, _ entry: Waiting, _ now: Int64) -> TransferID {
+        // Removes the ended exchanges before it.
+        _ = hosts[entry.host].queue.first(of: waiting)
+        waiting[id] = nil
+        hosts[entry.host].waiting -= 1
+        hosts[entry.host].queue.removeFirst(urgency: entry.urgency)
+        start(entry.host, entry.usesFile, now)
+        makeReady(entry.host)
+        return id
     }
 
-    /// Whether the first exchange that waits may take a share.
-    private mutating func mayTakeShare(_ room: Room) -> Bool {
-        guard running < total else { return false }
-        guard !room.isFree, let first = ready.first(of: waiting) else { return true }
-        return hosts[first.entry.host].map { mayTakeShare($0, room) } ?? true
+    private func mayTakeShare(_ host: Int, _ room: Room) -> Bool {
+        room.isFree || room.hasReserve && hosts[host].running == 0
     }
 
-    /// Takes the first exchange of a host whose connections have room.
-    private mutating func popFirstStream() -> (id: TransferID, entry: Waiting)? {
-        for host in hostsWithRoom where hosts[host].map({ $0.waiting > 0 }) == true {
-            if let first = ready.popFirst(of: host, waiting) { return first }
+    /// The first exchange of the hosts whose connections have room.
+    private mutating func firstStream() -> (id: TransferID, entry: Waiting)? {
+        var result: (id: TransferID, entry: Waiting)?
+        for host in hostsWithRoom where hosts[host].waiting > 0 && !isBusy(host) {
+            guard let first = hosts[host].queue.first(of: waiting), !first.entry.usesFile else { continue }
+            if let result, (result.entry.urgency, result.id) < (first.entry.urgency, first.id) { continue }
+            result = first
         }
-        return nil
+        return result
     }
 
     func isWaiting(_ id: TransferID) -> Bool { waiting[id] != nil }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool = true) {
-        guard var state = hosts.removeValue(forKey: host) else { return }
-        if waiting.removeValue(forKey: id) != nil {
-            state.waiting -= 1
-            endedCount += 1
+    mutating func left(_ id: TransferID, to origin: Origin, wasSent: Bool = true, usesFile: Bool = false) {
+        guard let host = hosts.number(of: origin) else { return }
+        if !waiting.isEmpty, waiting.removeValue(forKey: id) != nil {
+            hosts[host].waiting -= 1
+            // It may be in two queues.
+            endedCount += 2
         } else {
-            let shares = state.shares
-            state.running -= 1
-            if !wasSent { state.unsent -= 1 }
-            running += state.shares - shares
+            change(host) {
+                $0.running -= 1
+                if !wasSent { $0.unsent -= 1 }
+                if usesFile { $0.files -= 1 }
+            }
         }
-        makeReady(&state)
-        store(state, host)
+        makeReady(host)
+        if !hosts[host].isUsed { hosts.remove(host) }
         removeEnded()
     }
 
     /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to host: Origin, isMultiplexed: Bool) {
-        guard var state = hosts.removeValue(forKey: host) else { return }
-        let shares = state.shares
-        state.unsent -= 1
-        // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
-        if isMultiplexed {
-            state.multiplexing = .streams
-        } else if state.multiplexing == .unknown {
-            state.multiplexing = .none
+    mutating func sent(to origin: Origin, isMultiplexed: Bool) {
+        guard let host = hosts.number(of: origin) else { return }
+        change(host) {
+            $0.unsent -= 1
+            // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
+            if isMultiplexed {
+                $0.multiplexing = .streams
+            } else if $0.multiplexing == .unknown {
+                $0.multiplexing = .none
+            }
         }
-        hostsWithRoom.remove(host)
-        running += state.shares - shares
-        makeReady(&state)
-        store(state, host)
+        makeReady(host)
     }
 
     /// Called when exchanges have sent or received bytes.
-    mutating func progressed(_ hosts: some Sequence<Origin>, at now: Int64) {
+    mutating func progressed(_ origins: some Sequence<Origin>, at now: Int64) {
         lastActivity = now
-        for host in hosts { self.hosts[host]?.lastActivity = now }
-    }
-
-    /// When an exchange for which the exchanges of a host wait was last active.
-    func lastActivity(beside host: Origin) -> Int64 {
-        guard let host = hosts[host], isBusy(host) else { return lastActivity }
-        return host.lastActivity
-    }
-
-    private func isBusy(_ host: Host) -> Bool {
-        switch host.multiplexing {
-        case .unknown: host.running >= min(perHost, Self.streamsPerConnection)
-        case .none: host.running >= perHost
-        case .streams:
-            host.running >= Self.streamsPerConnection
-                && (host.unsent >= Self.unsentLimit || host.shares >= perHost && !host.hasRoom)
+        for origin in origins {
+            if let host = hosts.number(of: origin) { hosts[host].lastActivity = now }
         }
     }
 
-    private mutating func store(_ state: Host, _ host: Origin) {
-        if state.running > 0 || state.waiting > 0 { hosts[host] = state }
-        guard state.streams > 1 else { return }
-        if state.hasRoom { hostsWithRoom.insert(host) } else { hostsWithRoom.remove(host) }
+    /// When an exchange for which the exchanges of a host wait was last active.
+    func lastActivity(beside origin: Origin) -> Int64 {
+        guard let host = hosts.number(of: origin), isBusy(host) else { return lastActivity }
+        return hosts[host].lastActivity
     }
 
-    private mutating func start(_ host: inout Host, _ now: Int64) {
-        let shares = host.shares
-        host.running += 1
-        host.unsent += 1
-        (host.lastActivity, lastActivity) = (now, now)
-        running += host.shares - shares
+    private func isBusy(_ host: Int) -> Bool { hosts[host].isBusy(perHost) }
+
+    private mutating func start(_ host: Int, _ usesFile: Bool, _ now: Int64) {
+        lastActivity = now
+        change(host) {
+            $0.running += 1
+            if usesFile { $0.files += 1 }
+            $0.unsent += 1
+            $0.lastActivity = now
+        }
     }
 
-    /// Makes the first held exchange of a host ready, if the host is no longer busy.
-    private mutating func makeReady(_ host: inout Host) {
-        guard host.waiting > 0, !isBusy(host), let (id, entry) = host.held.popFirst(of: waiting) else { return }
+    /// Changes the running exchanges of a host, and the shares that they need.
+    private mutating func change(_ host: Int, _ body: (inout Host) -> Void) {
+        let shares = hosts[host].shares
+        body(&hosts[host])
+        running += hosts[host].shares - shares
+        guard hosts[host].streams > 1 else { return }
+        if hosts[host].hasRoom { hostsWithRoom.insert(host) } else { hostsWithRoom.remove(host) }
+    }
+
+    /// Makes the first waiting exchange of a host ready, if the host is not busy.
+    private mutating func makeReady(_ host: Int) {
+        guard hosts[host].waiting > 0, !isBusy(host), let (id, entry) = hosts[host].queue.first(of: waiting),
+            !entry.isReady
+        else { return }
+        waiting[id]?.isReady = true
         ready.insert(id, urgency: entry.urgency)
     }
 
@@ -293,6 +335,6 @@ struct RequestQueue {
         guard endedCount > waiting.count + 64 else { return }
         endedCount = 0
         ready.removeAll(notIn: waiting)
-        for host in hosts.keys { hosts[host]?.held.removeAll(notIn: waiting) }
+        hosts.removeAll(notIn: waiting)
     }
 }

@@ -88,7 +88,7 @@ final class Transfer {
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
-    lazy var countedOrigin = Origin(of: request.url)
+    lazy var countedOrigin = turn.recentOrigin.origin(of: request.url)
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false

@@ -143,7 +143,7 @@ extension TransferEngine {
                 pool.append(easy)
             }
         }
-        exchangeCount.ended()
+        ConnectionBudget.shared.exchangeEnded()
         group.ended(transfer.id, outcome.response?.httpVersion)
         ended.append((transfer.observer, outcome))
     }

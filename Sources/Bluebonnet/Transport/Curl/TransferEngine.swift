@@ -42,7 +42,8 @@ actor TransferEngine: EventLoopClient {
     /// The number of the loop in the group.
     let loopIndex: Int
     var limitsRequests: Bool { group.queue != nil }
-    let exchangeCount: ExchangeCount
+    /// Whether the session has limits of its own for connections.
+    let limitsConnections: Bool
     var gate: ConnectionGate
     var pool: [EasyHandle] = []
     private var multis = CleartextHTTP2Streams()
@@ -71,7 +72,7 @@ actor TransferEngine: EventLoopClient {
         let whole = configuration
         var configuration = configuration
         configuration.connectionLimits = group.shares.limits(ofLoop: loopIndex)
-        exchangeCount = ExchangeCount(configuration.connectionLimits)
+        limitsConnections = whole.connectionLimits.perHost != nil || whole.connectionLimits.total != nil
         gate = ConnectionGate(
             configuration.connectionLimits, loops: group.shares.loops, loopsPerHost: group.shares.loopsPerHost)
         options = TransferOptions(configuration: configuration, of: whole)
