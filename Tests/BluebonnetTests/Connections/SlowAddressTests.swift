@@ -188,6 +188,40 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// A proxy's host has addresses, too: for plain requests, and for tunnels to secure servers.
+    @Test(
+        arguments: [TestServers.proxy, .secureProxy, .socks],
+        [[Address.silent, .good], [.refused, .good], [.silent, .refused, .silent, .good], [.silent]])
+    func `the next address of a proxy is tried in time`(proxy: TestServers, addresses: [Address]) async throws {
+        let parts = try #require(URLComponents(string: try proxy.proxyURL()))
+        let port = try #require(parts.port)
+        var names: [String] = []
+        var listeners: [Listener] = []
+        for address in addresses {
+            let name = address == .good ? "127.0.0.1" : "127.8.\(Int.random(in: 1..<250)).\(Int.random(in: 1..<250))"
+            names.append(name)
+            if address == .silent { listeners.append(try Listener(name, port: port)) }
+        }
+        let isReachable = addresses.contains(.good)
+        let authority = try TestCertificates().authority
+        let session = TestHarness.session {
+            $0.proxy = .url("\(parts.scheme ?? "http")://localhost:\(port)")
+            $0.dns.overrides = ["localhost:\(port)": names]
+            $0.tls.caFile = authority
+            $0.timeouts = Timeouts(connect: isReachable ? .seconds(300) : .seconds(1), idle: .seconds(60))
+        }
+        for server in [TestServers.nginx, .nginxTLS] {
+            let response = await session.request(try server.url("/target")).serializingString().response
+            if isReachable {
+                #expect(response.value?.hasPrefix("GET /target") == true, "\(String(describing: response.error))")
+            } else {
+                #expect(response.error?.kind == .timedOut(.connect))
+            }
+        }
+        for listener in listeners { listener.stop() }
+        await session.shutdown()
+    }
+
     /// Libcurl before 8.2.0 closes such sockets in silence.
     @Test func `a socket that was closed while it was connecting is not counted`() async throws {
         let server = try await LocalServer { $0.get("/", .text("good")) }

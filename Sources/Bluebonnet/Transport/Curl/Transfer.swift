@@ -236,6 +236,13 @@ final class Transfer {
         turn.connected.append((self, connection?.version == .multiplexed))
     }
 
+    /// Called when libcurl has opened a socket for the transfer; returns what libcurl does with it.
+    func socketOpens(_ socket: Int32) -> Int32 {
+        guard connectionBegins() else { return CURL_SOCKOPT_ERROR }
+        multi?.begins(socket, for: id)
+        return opened(socket) ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK
+    }
+
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one; returns
     /// whether to continue.
     func connectionBegins() -> Bool {

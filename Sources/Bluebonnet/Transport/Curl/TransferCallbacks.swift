@@ -94,10 +94,7 @@ enum TransferCallbacks {
         let socket = unsafe bb_curl_set_sockopt_callback(
             easy.pointer,
             { context, socket, _ in
-                guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return CURL_SOCKOPT_OK }
-                guard transfer.connectionBegins() else { return CURL_SOCKOPT_ERROR }
-                transfer.multi?.begins(socket, for: transfer.id)
-                return transfer.opened(socket) ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK
+                unsafe TransferCallbacks.transfer(at: context)?.socketOpens(socket) ?? CURL_SOCKOPT_OK
             }, context)
         easy.note(socket, CURLOPT_SOCKOPTFUNCTION)
     }

@@ -15,11 +15,11 @@ enum TunnelTrailers {
     static func skip(on easy: EasyHandle) {
         let code = unsafe bb_curl_set_sockopt_callback(
             easy.pointer,
-            { context, _, _ in
+            { context, socket, _ in
                 guard let context = unsafe context else { return CURL_SOCKOPT_ERROR }
                 return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
                     $0.decodeTransferCodings(false)
-                    return $0.transfer?.connectionBegins() == false ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK
+                    return $0.transfer?.socketOpens(socket) ?? CURL_SOCKOPT_OK
                 }
             }, Unmanaged.passUnretained(easy).toOpaque())
         easy.note(code, CURLOPT_SOCKOPTFUNCTION)
