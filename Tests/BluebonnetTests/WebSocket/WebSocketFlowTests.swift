@@ -35,6 +35,26 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// What the system keeps looks sent, and a ping waits behind it.
+    @Test func `the system keeps few bytes for a server that does not read`() async throws {
+        var options = LocalServer.Options()
+        options.receiveBufferBytes = 64 * 1024
+        let mayRead = Gate()
+        let server = try await LocalServer(options: options) { router in
+            router.get("/socket") { .script(Fixture.accept($0), .wait { await mayRead.wait() }, .waitForClose) }
+        }
+        let session = TestHarness.session()
+        let task = Fixture.request(session, server).webSocketTask()
+        _ = try await task.response
+        let sender = Task { try await task.send(Data(count: 16 << 20)) }
+        let settled = try await StreamFixture.settled(session) { Int(task.request.uploadProgress.completed) }
+        #expect(settled < 1 << 20)
+        mayRead.open()
+        try await sender.value
+        task.request.cancel()
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `send waits for a server that does not read, and cancellation ends the wait`() async throws {
         var options = LocalServer.Options()
         options.receiveBufferBytes = 64 * 1024

@@ -66,6 +66,7 @@ extension TransferEngine {
             return finish(transfer, with: error(.connection(.lost), "the connection was closed", of: transfer))
         }
         let socket = easy.activeSocket
+        Self.limitUnsent(of: socket)
         upgrade.opened(socket, sending: head(of: transfer, upgrade))
         multi.handOver(socket)
         // The turn serves the socket: a call of the engine from here would check the isolation (900 instructions).
@@ -74,6 +75,17 @@ extension TransferEngine {
         }
         transfer.responseBuffer.lastActivity = shared.now
         sendUpgraded(transfer)
+    }
+
+    /// Limits the bytes that the system keeps for a peer that does not take them.
+    ///
+    /// Otherwise, these are megabytes. A ping waits behind them, and they look sent, so that the peer seems to be
+    /// silent while it takes them.
+    // Safety: the system reads the value only within the call.
+    private static func limitUnsent(of socket: Int32) {
+        var limit: Int32 = 128 << 10
+        _ = unsafe setsockopt(
+            socket, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &limit, socklen_t(MemoryLayout<Int32>.size))
     }
 
     /// Called when the transfer ends or is sent again: the loop no longer watches the socket, which libcurl closes.
