@@ -227,7 +227,7 @@ final class DownloadSink {
         let algorithm = try checksum?.expected(for: response).algorithm
         switch start {
         case .restart(let data):
-            if changes < Self.changeLimit, data?.validator != partial.resumeData?.validator {
+            if changes < Self.changeLimit, let old = partial.resumeData?.validator, data?.validator != old {
                 (changes, furthest) = (changes + 1, 0)
             }
             try partial.restart(data)

@@ -17,8 +17,6 @@ struct FileDownload {
 
     let plan: DownloadPlan
     private var sink: DownloadSink?
-    /// The place of the open file.
-    private var place: DownloadPlaces.Place?
     /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
@@ -40,14 +38,6 @@ struct FileDownload {
     }
 
     // MARK: An attempt
-
-    /// Whether the download must wait before it opens its file, because too many downloads have files open.
-    mutating func mustWait() -> Bool {
-        if place == nil { place = DownloadPlaces.shared.free() }
-        return place == nil
-    }
-
-    mutating func received(_ place: DownloadPlaces.Place) { self.place = place }
 
     /// Adds the fields that request the rest of the file.
     ///
@@ -76,7 +66,7 @@ struct FileDownload {
 
     func write(_ piece: Data) throws(RequestError) {
         try sink?.write(piece)
-        place?.progressed()
+        FilePlaces.shared.progressed()
     }
 
     /// Runs the validators on the complete file, and removes a refused file.

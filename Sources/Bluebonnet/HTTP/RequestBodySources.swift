@@ -264,6 +264,7 @@ package struct FileReader: BodyReader {
     }
 
     package mutating func next() throws(FileError) -> Data? {
+        FilePlaces.shared.progressed()
         guard offset < length else {
             if length == 0 { try checkEnd() }
             return nil
@@ -280,6 +281,7 @@ package struct FileReader: BodyReader {
     /// The method leaves the last piece to ``next()``, which checks for the end of the file. If the method returns 0,
     /// the caller continues with ``next()``, which may block.
     package mutating func readResident(into memory: inout MutableRawSpan) -> Int {
+        FilePlaces.shared.progressed()
         let limit = min(Int64(memory.byteCount), length - offset - Int64(Self.pieceSize))
         guard limit > 0 else { return 0 }
         let count = file.readResident(Int(limit), into: &memory, at: offset)

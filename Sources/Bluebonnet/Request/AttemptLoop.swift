@@ -23,6 +23,8 @@ struct AttemptLoop: ~Copyable {
     /// Whether the call that started the request has already sent the first attempt.
     private var isSent: Bool
     private var download: FileDownload?
+    /// The place of the file of the download or of the upload.
+    private var place: FilePlaces.Place?
     /// The redirects of the current attempt.
     private var redirects: RedirectFollower
     /// The error of the previous attempt.
@@ -82,7 +84,7 @@ struct AttemptLoop: ~Copyable {
         guard !isSent else { return nil }
         do throws(RequestError) {
             var request = try await adapt(try await convert())
-            try await prepareDownload(&request)
+            if download != nil || request.body?.usesFile == true { try await prepareFile(&request) }
             core.send(request)
             return nil
         } catch {
@@ -169,17 +171,17 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Adds the header fields of a download, such as the range of the missing part.
-    private mutating func prepareDownload(_ request: inout HTTPRequest) async throws(RequestError) {
+    /// Waits until the file of a download or of an upload may be open, and adds the header fields of a download.
+    private mutating func prepareFile(_ request: inout HTTPRequest) async throws(RequestError) {
+        if place == nil { place = FilePlaces.shared.free() }
+        if place == nil {
+            let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
+            place = try await core.interruptible(throwing: { () async throws(RequestError) in
+                try await FilePlaces.shared.next(timeouts)
+            })
+        }
         guard download != nil else { return }
         do throws(RequestError) {
-            if download?.mustWait() == true {
-                let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
-                let place = try await core.interruptible(throwing: { () async throws(RequestError) in
-                    try await DownloadPlaces.shared.next(timeouts)
-                })
-                download?.received(place)
-            }
             try download?.prepare(&request)
         } catch {
             let error = error.during(request, attempts: 0)

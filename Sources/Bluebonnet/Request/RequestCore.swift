@@ -227,6 +227,8 @@ final class RequestCore: Sendable {
     private func sendUnprepared(_ additions: RequestAdditions?) {
         do throws(RequestError) {
             let request = try converted(additions)
+            // The driver may have to wait before the file is opened.
+            guard request.body?.usesFile != true else { return perform(machine.withLock { $0.registered() }) }
             events?.emit(.didCreateInitialRequest(request))
             send(request)
         } catch {

@@ -72,6 +72,8 @@ extension Session {
         let path = try DownloadTarget.path(of: destination)
         _ = try DownloadTarget(.file(destination, options: options))
         let name = FileName.partial(of: FileSystem.name(of: path))
+        let place = try await FilePlaces.shared.next(configuration.timeouts)
+        defer { withExtendedLifetime(place) {} }
         guard let partial = try PartialFile.named(name, in: FileSystem.parent(of: path)) else {
             throw RequestError(
                 .download(.cannotCreateFile(path: path)),

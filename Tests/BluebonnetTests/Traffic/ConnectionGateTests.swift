@@ -85,28 +85,6 @@ import Testing
         #expect(queue.running == 1)
     }
 
-    /// The descriptor of a file that is sent takes a share, although the stream does not.
-    @Test func `an exchange that sends a file takes a share`() {
-        var queue = RequestQueue(perHost: 8, total: 1024)
-        _ = queue.enters(0, to: Self.host, urgency: 3, .unknown)
-        queue.sent(to: Self.host, isMultiplexed: true)
-        let full = RequestQueue.Room(isFree: false)
-        var runs = queue.enters(1, to: Self.host, urgency: 3, .unknown, full, usesFile: true)
-        #expect(!runs && queue.running == 1)
-        // A stream without a file would need no share, but has come later.
-        runs = queue.enters(2, to: Self.host, urgency: 3, .unknown, full)
-        #expect(!runs)
-        #expect(Self.started(&queue, full) == [])
-        #expect(Self.started(&queue) == [1, 2])
-        #expect(queue.running == 2)
-        for id: TransferID in 3...200 { _ = queue.enters(id, to: Self.host, urgency: 3, .unknown, usesFile: true) }
-        #expect(queue.running == 99)
-        queue.left(1, to: Self.host, wasSent: false, usesFile: true)
-        #expect(queue.running == 98)
-        queue.left(2, to: Self.host, wasSent: false)
-        #expect(queue.running == 98)
-    }
-
     /// The oldest exchange is first, whichever host it is for.
     @Test func `streams of open connections start in the order of their arrival`() {
         var queue = RequestQueue(perHost: 256, total: 2)
@@ -213,7 +191,7 @@ import Testing
         if isStarved { starved.insert(gate.id, shares: gate.shares) } else { starved.remove(gate.id) }
     }
 
-    /// One gate has all shares when the others begin to wait. Whoever returns a share looks first.
+    /// One gate has all shares when the others begin to wait, and the gate that returns a share looks first.
     @Test(arguments: [
         (10, [1000, 100, 100]), (7, [500, 40, 1, 100]), (256, [2000, 30, 30, 30]), (3, [300, 9, 9, 9, 9]),
     ])

@@ -34,7 +34,9 @@ struct CacheRequest: Sendable {
         key = CacheKey(request.url)
         policy = request.cachePolicy ?? settings.policy
         fields = request.headers
-        defaults = request.omitsSessionSecrets ? settings.openHeaders : settings.headers
+        let defaults = request.omitsSessionSecrets ? settings.openHeaders : settings.headers
+        self.defaults =
+            request.headers.contains("Range") ? HTTPHeaders(defaults.map(request.defaultField)) : defaults
         let names = ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"]
         isConditional = names.contains { request.headers.contains($0) }
         // The field applies to GET only (RFC 9110 §14.2).

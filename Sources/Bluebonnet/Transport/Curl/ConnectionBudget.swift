@@ -87,7 +87,12 @@ final class ConnectionBudget: Sendable {
     func changed(by count: Int) {
         guard count != 0 else { return }
         let change = shares.add(count, ordering: .sequentiallyConsistent)
-        if count < 0, change.oldValue >= limit || change.newValue < Self.guaranteed { feed() }
+        guard count < 0 else { return }
+        if change.newValue >= limit {
+            if change.newValue < limit + limit / 4 { offerReserve() }
+        } else if change.oldValue >= limit || change.newValue < Self.guaranteed {
+            feed()
+        }
     }
 
     func socketOpened() {
@@ -95,7 +100,8 @@ final class ConnectionBudget: Sendable {
     }
 
     func socketClosed() {
-        if sockets.subtract(1, ordering: .sequentiallyConsistent).oldValue == socketLimit { feed() }
+        let before = sockets.subtract(1, ordering: .sequentiallyConsistent).oldValue
+        if before == socketLimit { feed() } else if before == socketLimit + limit { offerReserve() }
     }
 
     // MARK: The engines
@@ -124,16 +130,25 @@ final class ConnectionBudget: Sendable {
     private func change(_ body: (inout StarvedGates) -> Void) {
         engines.withLock { engines in
             body(&engines.starved)
-            starvedCount.store(engines.starved.count, ordering: .relaxed)
+            // Ordered before the caller looks for room, and as in ``feed()`` after a share was returned. Otherwise,
+            // neither might see the other.
+            starvedCount.store(engines.starved.count, ordering: .sequentiallyConsistent)
         }
     }
 
     /// Tells one engine that there is room; when it has looked, the next engine is told.
     private func feed() {
-        guard starvedCount.load(ordering: .relaxed) > 0 else { return }
+        guard starvedCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
         activity.store(MonotonicClock.now(), ordering: .relaxed)
         let next = engines.withLock { engines in engines.starved.popFirst(of: limit).flatMap { engines.all[$0] } }
         next?.accept(.startQueued)
+    }
+
+    /// Tells all engines that hosts without a connection may have one.
+    private func offerReserve() {
+        guard starvedCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
+        let told = engines.withLock { engines in engines.starved.takeAll().compactMap { engines.all[$0] } }
+        for engine in told { engine.accept(.startQueued) }
     }
 
     /// Lets all engines close their unused connections, at most ten times a second.
@@ -172,6 +187,9 @@ struct StarvedGates {
         gates.remove(gate)
         untold.removeAll { $0.gate == gate }
     }
+
+    /// Takes the gates that were not told of room.
+    mutating func takeAll() -> [ObjectIdentifier] { exchange(&untold, with: []).map(\.gate) }
 
     /// Takes the first gate that may have one more share, to be told of room.
     mutating func popFirst(of limit: Int) -> ObjectIdentifier? {

@@ -34,12 +34,10 @@ struct ConnectionGate {
     var waitingCount: Int { queue.waitingCount }
 
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
-    mutating func enters(
-        _ id: TransferID, to host: Origin, urgency: Int, usesFile: Bool = false, now: Int64
-    ) -> Bool {
+    mutating func enters(_ id: TransferID, to host: Origin, urgency: Int, now: Int64) -> Bool {
         let multiplexing: RequestQueue.Multiplexing = host.scheme == "https" ? .unknown : .none
         let room = room
-        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, usesFile: usesFile, now: now) }
+        return change { $0.enters(id, to: host, urgency: urgency, multiplexing, room, now: now) }
     }
 
     /// Returns a waiting exchange that runs from now on; `nil` if no waiting exchange may run.
@@ -49,7 +47,7 @@ struct ConnectionGate {
         guard queue.waitingCount > 0 || isStarved else { return nil }
         let room = room
         if let id = change({ $0.next(room, now: now) }) { return id }
-        if queue.waitingCount > 0, !room.isFree {
+        if !room.isFree, queue.wantsShare() {
             isStarved = true
             budget.starves(engine, shares: queue.running)
         } else if exchange(&isStarved, with: false) {
@@ -66,8 +64,8 @@ struct ConnectionGate {
     }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool, usesFile: Bool = false) {
-        change { $0.left(id, to: host, wasSent: wasSent, usesFile: usesFile) }
+    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool) {
+        change { $0.left(id, to: host, wasSent: wasSent) }
     }
 
     /// Called when transfers have sent or received bytes.
@@ -95,10 +93,7 @@ extension TransferEngine {
         guard transfer.connectionPlace == .outside else { return transfer.connectionPlace != .waiting }
         guard countsExchanges || gate.waitingCount > 0 else { return true }
         let urgency = transfer.request.priority?.urgency ?? 3
-        let usesFile = transfer.request.body?.usesFile ?? false
-        if gate.enters(
-            transfer.id, to: transfer.countedOrigin, urgency: urgency, usesFile: usesFile, now: shared.now)
-        {
+        if gate.enters(transfer.id, to: transfer.countedOrigin, urgency: urgency, now: shared.now) {
             transfer.connectionPlace = .running
             return true
         }
@@ -112,8 +107,7 @@ extension TransferEngine {
         let place = exchange(&transfer.connectionPlace, with: .outside)
         guard place != .outside else { return }
         transfer.limits.leftGate(at: shared.now)
-        let usesFile = transfer.request.body?.usesFile ?? false
-        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, usesFile: usesFile)
+        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent)
     }
 
     /// Tells the gate the versions of the connections on which requests were sent in this turn.

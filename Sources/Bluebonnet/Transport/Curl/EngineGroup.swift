@@ -163,7 +163,7 @@ final class SharedVerdicts: Sendable {
     func verdict(on trust: ServerTrust, by evaluator: any ServerTrustEvaluating) async -> RequestError? {
         let key = TrustCache.Key(trust)
         let running: Task<RequestError?, Never>? = evaluations.withLock { evaluations in
-            // An evaluation may have ended since the handshake.
+            // An evaluation may have ended since the handshake. The result is in the cache before it is removed here.
             if evaluations[key] == nil, cache.hasAccepted(trust) { return nil }
             var evaluation =
                 evaluations[key]

@@ -12,16 +12,17 @@ struct RequestQueue {
     private struct Waiting {
         let host: Int
         let urgency: Int
-        let usesFile: Bool
         /// Whether the exchange is in ``ready``.
         var isReady = false
     }
 
     /// Waiting exchanges by urgency, oldest first; some of them may have ended.
     private struct UrgencyQueues {
-        private var queues = [ArraySlice<TransferID>](repeating: [], count: 8)
+        /// Empty until an exchange waits.
+        private var queues: [ArraySlice<TransferID>] = []
 
         mutating func insert(_ id: TransferID, urgency: Int) {
+            if queues.isEmpty { queues = Array(repeating: [], count: 8) }
             guard let last = queues[urgency].last, last > id else { return queues[urgency].append(id) }
             var (low, high) = (queues[urgency].startIndex, queues[urgency].endIndex)
             while low < high {
@@ -77,8 +78,6 @@ struct RequestQueue {
     private struct Host {
         let origin: Origin
         var running = 0
-        /// The number of running exchanges that send a file, whose descriptor takes a share as a connection does.
-        var files = 0
         var waiting = 0
         var multiplexing: Multiplexing
         /// The number of exchanges that run, but have not been sent.
@@ -87,9 +86,9 @@ struct RequestQueue {
         var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
-        var shares: Int { files + (running - files + streams - 1) / streams }
-        /// Whether one more exchange without a file needs no further share.
-        var hasRoom: Bool { !(running - files).isMultiple(of: streams) }
+        var shares: Int { (running + streams - 1) / streams }
+        /// Whether one more exchange needs no further share.
+        var hasRoom: Bool { !running.isMultiple(of: streams) }
         var isUsed: Bool { running > 0 || waiting > 0 }
         /// The exchanges of the host that wait.
         var queue = UrgencyQueues()
@@ -131,6 +130,8 @@ struct RequestQueue {
 
         mutating func remove(_ number: Int) {
             numbers[states[number].origin] = nil
+            // The memory of the queues is released.
+            states[number].queue = UrgencyQueues()
             unused.append(number)
         }
 
@@ -149,7 +150,8 @@ struct RequestQueue {
     /// The hosts whose connections have room for more streams.
     private var hostsWithRoom: Set<Int> = []
     private var waiting: [TransferID: Waiting] = [:]
-    /// The first waiting exchange of each host that is not busy, and others that were the first.
+    /// The first waiting exchange of each host that is not busy, and others that were the first, or whose hosts have
+    /// become busy since.
     private var ready = UrgencyQueues()
     /// An upper bound for the number of ended exchanges that are still in the queues.
     private var endedCount = 0
@@ -180,15 +182,15 @@ struct RequestQueue {
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(
         _ id: TransferID, to origin: Origin, urgency: Int, _ multiplexing: Multiplexing = .none, _ room: Room = Room(),
-        usesFile: Bool = false, now: Int64 = 0
+        now: Int64 = 0
     ) -> Bool {
         let host = hosts.number(of: origin) ?? hosts.add(origin, multiplexing)
         hosts.last = host
-        if mayStart(host, usesFile, room) {
-            start(host, usesFile, now)
+        if mayStart(host, room) {
+            start(host, now)
             return true
         }
-        waiting[id] = Waiting(host: host, urgency: urgency, usesFile: usesFile)
+        waiting[id] = Waiting(host: host, urgency: urgency)
         hosts[host].waiting += 1
         hosts[host].queue.insert(id, urgency: urgency)
         makeReady(host)
@@ -199,9 +201,9 @@ struct RequestQueue {
     mutating func close() { isClosed = true }
 
     /// Whether a new exchange of a host may start before those that wait.
-    private mutating func mayStart(_ host: Int, _ usesFile: Bool, _ room: Room) -> Bool {
+    private mutating func mayStart(_ host: Int, _ room: Room) -> Bool {
         guard !isClosed, !isBusy(host) else { return false }
-        if hosts[host].waiting == 0, hosts[host].hasRoom, !usesFile { return true }
+        if hosts[host].waiting == 0, hosts[host].hasRoom { return true }
         guard running < total, mayTakeShare(host, room) else { return false }
         guard !waiting.isEmpty, let first = ready.first(of: waiting) else { return true }
         // The reserve is not for the exchange that has waited longest, if its host has a connection.
@@ -230,10 +232,13 @@ struct RequestQueue {
         waiting[id] = nil
         hosts[entry.host].waiting -= 1
         hosts[entry.host].queue.removeFirst(urgency: entry.urgency)
-        start(entry.host, entry.usesFile, now)
+        start(entry.host, now)
         makeReady(entry.host)
         return id
     }
+
+    /// Whether an exchange waits for a share, and not for other exchanges.
+    mutating func wantsShare() -> Bool { running < total && ready.first(of: waiting) != nil }
 
     private func mayTakeShare(_ host: Int, _ room: Room) -> Bool {
         room.isFree || room.hasReserve && hosts[host].running == 0
@@ -243,7 +248,7 @@ struct RequestQueue {
     private mutating func firstStream() -> (id: TransferID, entry: Waiting)? {
         var result: (id: TransferID, entry: Waiting)?
         for host in hostsWithRoom where hosts[host].waiting > 0 && !isBusy(host) {
-            guard let first = hosts[host].queue.first(of: waiting), !first.entry.usesFile else { continue }
+            guard let first = hosts[host].queue.first(of: waiting) else { continue }
             if let result, (result.entry.urgency, result.id) < (first.entry.urgency, first.id) { continue }
             result = first
         }
@@ -253,7 +258,7 @@ struct RequestQueue {
     func isWaiting(_ id: TransferID) -> Bool { waiting[id] != nil }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to origin: Origin, wasSent: Bool = true, usesFile: Bool = false) {
+    mutating func left(_ id: TransferID, to origin: Origin, wasSent: Bool = true) {
         guard let host = hosts.number(of: origin) else { return }
         if !waiting.isEmpty, waiting.removeValue(forKey: id) != nil {
             hosts[host].waiting -= 1
@@ -263,7 +268,6 @@ struct RequestQueue {
             change(host) {
                 $0.running -= 1
                 if !wasSent { $0.unsent -= 1 }
-                if usesFile { $0.files -= 1 }
             }
         }
         makeReady(host)
@@ -302,11 +306,10 @@ struct RequestQueue {
 
     private func isBusy(_ host: Int) -> Bool { hosts[host].isBusy(perHost) }
 
-    private mutating func start(_ host: Int, _ usesFile: Bool, _ now: Int64) {
+    private mutating func start(_ host: Int, _ now: Int64) {
         lastActivity = now
         change(host) {
             $0.running += 1
-            if usesFile { $0.files += 1 }
             $0.unsent += 1
             $0.lastActivity = now
         }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Downloads that wait before they open their files.
-@Suite(.timeLimit(.minutes(1))) struct DownloadPlacesTests {
+/// Downloads and uploads that wait before they open their files.
+@Suite(.timeLimit(.minutes(1))) struct FilePlacesTests {
     /// A clock that a test moves, with sleepers that wake when it has moved far enough.
     private final class Clock: Sendable {
         private let state = Locked((now: Int64(0), sleepers: [(end: Int64, wake: CheckedContinuation<Void, Never>)]()))
@@ -33,8 +33,8 @@ import Testing
 
     private let clock = Clock()
 
-    private func places(_ limit: Int) -> DownloadPlaces {
-        DownloadPlaces(limit: limit, now: { [clock] in clock.now() }, sleep: { [clock] in await clock.sleep($0) })
+    private func places(_ limit: Int) -> FilePlaces {
+        FilePlaces(limit: limit, now: { [clock] in clock.now() }, sleep: { [clock] in await clock.sleep($0) })
     }
 
     private func timeouts(idle: Int? = nil, pool: Int? = nil) -> Timeouts {
@@ -93,6 +93,20 @@ import Testing
         }
     }
 
+    @Test func `a limit of zero ends the wait at once`() async throws {
+        let places = FilePlaces(limit: 1)
+        let taken = places.free()
+        for _ in 0..<300 {
+            await #expect {
+                _ = try await places.next(timeouts(pool: 0))
+            } throws: {
+                ($0 as? RequestError)?.kind == .timedOut(.pool)
+            }
+        }
+        #expect(places.waiting == 0)
+        withExtendedLifetime(taken) {}
+    }
+
     @Test(arguments: [(idle: 10, pool: nil as Int?), (idle: 10, pool: 4)])
     func `a wait has a limit`(idle: Int, pool: Int?) async throws {
         let places = places(1)
@@ -100,10 +114,10 @@ import Testing
         let task = Task { _ = try await places.next(timeouts(idle: idle, pool: pool)) }
         while places.waiting == 0 || clock.sleeperCount == 0 { await Task.yield() }
         clock.advance(by: .seconds(3))
-        taken.progressed()
+        places.progressed()
         clock.advance(by: .seconds(8))
         if pool == nil {
-            // A download has written after 3 s, so that 2 s are left.
+            // A file was written after 3 s, so that 2 s are left.
             while clock.sleeperCount == 0 { await Task.yield() }
             #expect(places.waiting == 1)
             clock.advance(by: .seconds(2))

@@ -1,29 +1,26 @@
 import Synchronization
 
-/// The downloads of the process that have a file open.
+/// The files that downloads and uploads of the process have open.
 ///
-/// Each file takes a descriptor. A quarter of the process's descriptors is for downloads; further downloads wait before
-/// they open their files, in the order of their arrival. They fail when none of the others has written for as long as
-/// their idle limit allows, because all of them may be suspended.
-final class DownloadPlaces: Sendable {
-    static let shared = DownloadPlaces(limit: ConnectionBudget.shared.limit)
+/// Each file takes a descriptor. A quarter of the process's descriptors is for them. Further downloads and uploads wait
+/// before they open their files, in the order of their arrival. They fail when no file has been read or written for as
+/// long as their idle limit allows, because all of the others may be suspended.
+final class FilePlaces: Sendable {
+    static let shared = FilePlaces(limit: ConnectionBudget.shared.limit)
 
     /// A place, which is returned when the object is released.
     final class Place: Sendable {
-        private let places: DownloadPlaces
+        private let places: FilePlaces
 
-        fileprivate init(_ places: DownloadPlaces) { self.places = places }
+        fileprivate init(_ places: FilePlaces) { self.places = places }
 
         deinit { places.left() }
-
-        /// Called when the download has written a part of its file.
-        func progressed() { places.progressed() }
     }
 
     private struct State {
         var taken = 0
         var lastNumber = 0
-        /// The downloads that wait, by number, and their numbers in the order of their arrival; some have ended.
+        /// The requests that wait, by number, and their numbers in the order of their arrival; some have ended.
         var waiting: [Int: Resumption<Result<Void, RequestError>>] = [:]
         var order: ArraySlice<Int> = []
 
@@ -35,7 +32,7 @@ final class DownloadPlaces: Sendable {
         }
     }
 
-    /// The number of downloads that may have a file open.
+    /// The number of files that may be open.
     let limit: Int
     private let now: @Sendable () -> Int64
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -52,7 +49,7 @@ final class DownloadPlaces: Sendable {
         self.sleep = sleep
     }
 
-    /// The number of downloads that wait.
+    /// The number of requests that wait.
     var waiting: Int { waitingCount.load(ordering: .relaxed) }
 
     /// Takes a place if one is free.
@@ -68,15 +65,16 @@ final class DownloadPlaces: Sendable {
     /// Waits for a place.
     ///
     /// - Parameter timeouts: The limits of the request: its pool limit or, without one, its idle limit for the time in
-    ///   which no download has written.
+    ///   which no file was read or written.
+    /// - Returns: The place.
     /// - Throws: `.timedOut(.pool)`, or `.cancelled` if the task is cancelled.
     func next(_ timeouts: Timeouts) async throws(RequestError) -> Place {
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let watch = Task { await self.watch(number, timeouts) }
-        defer { watch.cancel() }
+        let watch = Locked<Task<Void, Never>?>(nil)
+        defer { watch.withLock { $0.take() }?.cancel() }
         let result = await withTaskCancellationHandler {
             await withResumption { resumption in
                 let isFree = state.withLock { state in
@@ -89,7 +87,9 @@ final class DownloadPlaces: Sendable {
                     waitingCount.add(1, ordering: .relaxed)
                     return false
                 }
-                if isFree { resumption.resume(returning: .success(())) }
+                if isFree { return resumption.resume(returning: .success(())) }
+                // Begins when the wait can be ended.
+                watch.withLock { $0 = Task { await self.watch(number, timeouts) } }
                 // The handler has found nothing if the task was cancelled before.
                 if Task.isCancelled { end(number, RequestError(.cancelled)) }
             }
@@ -111,8 +111,8 @@ final class DownloadPlaces: Sendable {
         }
         let name = timeouts.pool == nil ? "idle" : "pool"
         let detail =
-            "no download ended or wrote to its file for \(limit), the \(name) limit; the process may have files of "
-            + "\(self.limit) downloads open"
+            "no file of another download or upload was read, written or closed for \(limit), the \(name) limit; the "
+            + "process may have \(self.limit) such files open"
         end(number, RequestError(.timedOut(.pool), detail: detail))
     }
 
@@ -129,7 +129,8 @@ final class DownloadPlaces: Sendable {
         waiting.resume(returning: .failure(error))
     }
 
-    private func progressed() {
+    /// Called when a part of a file was read or written.
+    func progressed() {
         if waitingCount.load(ordering: .relaxed) > 0 { lastActivity.store(now(), ordering: .relaxed) }
     }
 
