@@ -88,6 +88,11 @@ enum CurlErrorTable {
         }
     }
 
+    /// Whether a code is that of a connection that the peer may have ended with an alert.
+    static func mayHideAlert(_ code: CURLcode) -> Bool {
+        [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2].contains(code)
+    }
+
     /// The configuration's option that caused an error, if the code reveals it.
     static func option(for code: CURLcode) -> String? {
         switch code {

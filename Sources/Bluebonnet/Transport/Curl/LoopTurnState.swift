@@ -58,6 +58,7 @@ final class LoopTurnState {
     /// are multiplexed.
     var connected: [(Transfer, isMultiplexed: Bool)] = []
     var recentOrigin = RecentOrigin()
+    var alerts = PeerAlerts()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
 

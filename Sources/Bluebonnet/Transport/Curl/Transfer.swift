@@ -636,6 +636,7 @@ extension Transfer {
                 return false
             }
             guard unsafe store.attach(to: context) else { return false }
+            if isOwn { unsafe AlertRecorder(countedOrigin, turn).attach(to: context) }
         } catch {
             responseBuffer.fail(with: error)
             return false

@@ -154,6 +154,11 @@ extension TransferEngine {
         if let shortage = transfer.multi?.shortage(behind: code) {
             return error(.connection(.failed), shortage, of: transfer)
         }
+        if CurlErrorTable.mayHideAlert(code), transfer.responseBuffer.head == nil,
+            let alert = shared.alerts.last(from: transfer.countedOrigin, at: shared.now)
+        {
+            return error(.trust(alert.reason), "the server sent the alert \(alert.name)", of: transfer)
+        }
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let message = easy.errorMessage
         let context = CurlErrorTable.FailureContext(

@@ -1,0 +1,105 @@
+import COpenSSL
+
+/// An alert with which a peer has ended TLS (RFC 8446 §6.2).
+struct PeerAlert: Equatable {
+    let number: UInt8
+
+    /// The name of the alert, or its number if it has no name.
+    var name: String { Self.names[number] ?? "\(number)" }
+
+    var reason: RequestError.TrustReason {
+        switch number {
+        case 116: .clientCertificateRequired
+        case 42...46, 48, 49: .clientCertificateRefused
+        default: .handshake
+        }
+    }
+
+    /// Creates the alert; `nil` for alerts that are not errors: `close_notify`, `user_canceled` and
+    /// `no_renegotiation`.
+    init?(_ number: UInt8) {
+        guard number != 0, number != 90, number != 100 else { return nil }
+        self.number = number
+    }
+
+    private static let names: [UInt8: String] = [
+        10: "unexpected message", 20: "bad record mac", 21: "decryption failed", 22: "record overflow",
+        30: "decompression failure", 40: "handshake failure", 41: "no certificate", 42: "bad certificate",
+        43: "unsupported certificate", 44: "certificate revoked", 45: "certificate expired",
+        46: "certificate unknown", 47: "illegal parameter", 48: "unknown ca", 49: "access denied", 50: "decode error",
+        51: "decrypt error", 60: "export restriction", 70: "protocol version", 71: "insufficient security",
+        80: "internal error", 86: "inappropriate fallback", 109: "missing extension", 110: "unsupported extension",
+        111: "certificate unobtainable", 112: "unrecognized name", 113: "bad certificate status response",
+        114: "bad certificate hash value", 115: "unknown psk identity", 116: "certificate required",
+        120: "no application protocol", 121: "ech required",
+    ]
+}
+
+/// The alerts that peers have sent recently, which libcurl often does not report.
+///
+/// With TLS 1.3, a server refuses a client's certificate only after the client's handshake. If libcurl cannot send the
+/// request any more, it reports that instead of the alert, although OpenSSL has read the alert.
+///
+/// This is a value type without I/O and without a clock.
+struct PeerAlerts {
+    private struct Entry {
+        let origin: Origin
+        let alert: PeerAlert
+        let time: Int64
+    }
+
+    private var entries: [Entry] = []
+
+    /// The time for which an alert explains failures, in nanoseconds.
+    private static let lifetime: Int64 = 1_000_000_000
+    private static let limit = 64
+
+    mutating func received(_ alert: PeerAlert, from origin: Origin, at now: Int64) {
+        entries.removeAll { now - $0.time > Self.lifetime }
+        if entries.count == Self.limit { entries.removeFirst() }
+        entries.append(Entry(origin: origin, alert: alert, time: now))
+    }
+
+    /// The last alert on a connection for an origin.
+    func last(from origin: Origin, at now: Int64) -> PeerAlert? {
+        entries.last { $0.origin == origin && now - $0.time <= Self.lifetime }?.alert
+    }
+}
+
+/// Records the alerts on one connection, for OpenSSL's callback.
+///
+/// OpenSSL stores an instance in the connection's context for the context's lifetime. The instance never leaves the
+/// loop's thread.
+// Safety: OpenSSL's pointers are used within the callback that provides them.
+final class AlertRecorder {
+    private let origin: Origin
+    private let turn: LoopTurnState
+
+    init(_ origin: Origin, _ turn: LoopTurnState) {
+        self.origin = origin
+        self.turn = turn
+    }
+
+    /// The index under which OpenSSL's contexts store recorders.
+    private static let index = unsafe bb_ssl_context_index { context in
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<AlertRecorder>.fromOpaque(context).release()
+    }
+
+    /// Makes OpenSSL report the alerts on the connections of a context.
+    func attach(to context: OpaquePointer) {
+        let kept = unsafe Unmanaged.passRetained(self)
+        guard unsafe SSL_CTX_set_ex_data(context, Self.index, kept.toOpaque()) == 1 else {
+            return unsafe kept.release()
+        }
+        unsafe SSL_CTX_set_info_callback(context) { ssl, kind, value in
+            guard kind & SSL_CB_READ == SSL_CB_READ, kind & SSL_CB_ALERT == SSL_CB_ALERT,
+                let alert = PeerAlert(UInt8(truncatingIfNeeded: value)),
+                let kept = unsafe bb_ssl_context_argument(ssl, AlertRecorder.index)
+            else { return }
+            unsafe Unmanaged<AlertRecorder>.fromOpaque(kept)._withUnsafeGuaranteedRef { $0.received(alert) }
+        }
+    }
+
+    private func received(_ alert: PeerAlert) { turn.alerts.received(alert, from: origin, at: turn.now) }
+}
