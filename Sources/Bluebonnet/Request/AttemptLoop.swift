@@ -176,8 +176,8 @@ struct AttemptLoop: ~Copyable {
         if place == nil { place = FilePlaces.shared.free() }
         if place == nil {
             let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
-            place = try await core.interruptible(throwing: { () async throws(RequestError) in
-                try await FilePlaces.shared.next(timeouts)
+            place = try await core.interruptible(throwing: { [core] () async throws(RequestError) in
+                try await FilePlaces.shared.next(timeouts) { core.machine.withLock { $0.requestedState } == .suspended }
             })
         }
         guard download != nil else { return }

@@ -6,7 +6,7 @@ import Synchronization
 /// before they open their files, in the order of their arrival. They fail when no file has been read or written for as
 /// long as their idle limit allows, because all of the others may be suspended.
 final class FilePlaces: Sendable {
-    static let shared = FilePlaces(limit: ConnectionBudget.shared.limit)
+    static let shared = FilePlaces(limit: nil)
 
     /// A place, which is returned when the object is released.
     final class Place: Sendable {
@@ -33,7 +33,8 @@ final class FilePlaces: Sendable {
     }
 
     /// The number of files that may be open.
-    let limit: Int
+    var limit: Int { ownLimit ?? ConnectionBudget.shared.limit }
+    private let ownLimit: Int?
     private let now: @Sendable () -> Int64
     private let sleep: @Sendable (Duration) async throws -> Void
     private let state = Locked(State())
@@ -41,10 +42,10 @@ final class FilePlaces: Sendable {
     private let lastActivity = Atomic<Int64>(0)
 
     init(
-        limit: Int, now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
+        limit: Int?, now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
     ) {
-        self.limit = limit
+        ownLimit = limit
         self.now = now
         self.sleep = sleep
     }
@@ -64,11 +65,15 @@ final class FilePlaces: Sendable {
 
     /// Waits for a place.
     ///
-    /// - Parameter timeouts: The limits of the request: its pool limit or, without one, its idle limit for the time in
-    ///   which no file was read or written.
+    /// - Parameters:
+    ///   - timeouts: The limits of the request: its pool limit or, without one, its idle limit for the time in
+    ///     which no file was read or written.
+    ///   - isSuspended: Whether the request is suspended, in which case the time does not count.
     /// - Returns: The place.
     /// - Throws: `.timedOut(.pool)`, or `.cancelled` if the task is cancelled.
-    func next(_ timeouts: Timeouts) async throws(RequestError) -> Place {
+    func next(
+        _ timeouts: Timeouts, isSuspended: @escaping @Sendable () -> Bool = { false }
+    ) async throws(RequestError) -> Place {
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
@@ -89,7 +94,7 @@ final class FilePlaces: Sendable {
                 }
                 if isFree { return resumption.resume(returning: .success(())) }
                 // Begins when the wait can be ended.
-                watch.withLock { $0 = Task { await self.watch(number, timeouts) } }
+                watch.withLock { $0 = Task { await self.watch(number, timeouts, isSuspended) } }
                 // The handler has found nothing if the task was cancelled before.
                 if Task.isCancelled { end(number, RequestError(.cancelled)) }
             }
@@ -101,18 +106,20 @@ final class FilePlaces: Sendable {
     }
 
     /// Ends a wait that lasts too long.
-    private func watch(_ number: Int, _ timeouts: Timeouts) async {
+    private func watch(_ number: Int, _ timeouts: Timeouts, _ isSuspended: @Sendable () -> Bool) async {
         guard let limit = timeouts.pool ?? timeouts.idle else { return }
-        let start = now()
+        var start = now()
         while true {
+            if isSuspended() { start = now() }
             let since = timeouts.pool == nil ? max(start, lastActivity.load(ordering: .relaxed)) : start
             guard case let rest = since + limit.nanoseconds - now(), rest > 0 else { break }
             guard (try? await sleep(.nanoseconds(rest))) != nil else { return }
         }
-        let name = timeouts.pool == nil ? "idle" : "pool"
-        let detail =
-            "no file of another download or upload was read, written or closed for \(limit), the \(name) limit; the "
-            + "process may have \(self.limit) such files open"
+        let event =
+            timeouts.pool == nil
+            ? "none of the files of downloads and uploads was read, written or closed for \(limit), the idle limit"
+            : "no file of a download or an upload was closed within \(limit), the pool limit"
+        let detail = "\(event); the process may have \(self.limit) such files open"
         end(number, RequestError(.timedOut(.pool), detail: detail))
     }
 

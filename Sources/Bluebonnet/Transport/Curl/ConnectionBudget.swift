@@ -9,14 +9,18 @@ import Synchronization
 final class ConnectionBudget: Sendable {
     static let shared = ConnectionBudget(descriptors: descriptorLimit)
 
-    /// The number of connections that may be in use; a quarter of the descriptors.
+    /// The number of connections that may be in use; a quarter of the descriptors that the engines leave.
     ///
     /// As many connections may be unused, and a quarter is left for the files of downloads and uploads.
-    let limit: Int
+    var limit: Int { max(8, (descriptors - engineCount.load(ordering: .relaxed) * Self.descriptorsPerEngine) / 4) }
     /// The number of sockets above which unused connections are closed.
-    let socketLimit: Int
+    var socketLimit: Int { 2 * limit }
+    private let descriptors: Int
     /// The number of exchanges up to which none is counted, for sessions without limits of their own.
     private let uncounted: Int
+    /// The descriptors of an engine and its loop, with libcurl's own.
+    private static let descriptorsPerEngine = 4
+    private let engineCount = Atomic<Int>(0)
     /// The number of exchanges that may run however many sockets there are.
     private static let guaranteed = 16
 
@@ -36,9 +40,8 @@ final class ConnectionBudget: Sendable {
     }
 
     init(descriptors: Int) {
-        limit = max(8, descriptors / 4)
-        socketLimit = 2 * limit
-        uncounted = min(64, limit / 4)
+        self.descriptors = descriptors
+        uncounted = min(64, descriptors / 16)
     }
 
     // Safety: the system writes into the value only within the call.
@@ -99,6 +102,12 @@ final class ConnectionBudget: Sendable {
         if sockets.add(1, ordering: .sequentiallyConsistent).newValue >= socketLimit { trim() }
     }
 
+    /// Called when the system has refused a socket, because descriptors are used up.
+    func socketRefused() { trim() }
+
+    /// Whether a request may keep a further socket while it connects.
+    var hasRoomForAttempt: Bool { sockets.load(ordering: .relaxed) < socketLimit }
+
     func socketClosed() {
         let before = sockets.subtract(1, ordering: .sequentiallyConsistent).oldValue
         if before == socketLimit { feed() } else if before == socketLimit + limit { offerReserve() }
@@ -107,10 +116,15 @@ final class ConnectionBudget: Sendable {
     // MARK: The engines
 
     /// Called when an engine starts its first exchange, and when it has ended.
-    func add(_ engine: TransferEngine) { engines.withLock { $0.all[ObjectIdentifier(engine)] = engine } }
+    func add(_ engine: TransferEngine) {
+        engines.withLock { $0.all[ObjectIdentifier(engine)] = engine }
+        engineCount.add(1, ordering: .relaxed)
+    }
+
     func remove(_ engine: TransferEngine) {
-        satisfied(engine)
         engines.withLock { $0.all[ObjectIdentifier(engine)] = nil }
+        engineCount.subtract(1, ordering: .relaxed)
+        satisfied(engine)
     }
 
     /// Called when exchanges of an engine wait for the budget; the engine is told when there is room.

@@ -236,7 +236,10 @@ final class MultiHandle {
     }
 
     private func opened(_ socket: curl_socket_t) {
-        guard socket >= 0 else { return systemError = SystemError(errno) }
+        guard socket >= 0 else {
+            systemError = SystemError(errno)
+            return ConnectionBudget.shared.socketRefused()
+        }
         loop.unwatch(socket)
         forget(Int(socket))
         sockets.insert(Int(socket))

@@ -160,15 +160,21 @@ extension TransferEngine {
                 transfer.slowAddresses?.expires(attempt, isConnected: bb_socket_is_connected(attempt.socket) != 0)
                     == true
             else { continue }
-            let kept = fcntl(attempt.socket, F_DUPFD_CLOEXEC, 3)
-            guard kept >= 0 else { continue }
+            // If descriptors are scarce, the address is given up.
+            let hasRoom = ConnectionBudget.shared.hasRoomForAttempt
+            let kept = hasRoom ? fcntl(attempt.socket, F_DUPFD_CLOEXEC, 3) : -1
             guard multi.fail(attempt.socket) else {
-                close(kept)
+                if kept >= 0 { close(kept) }
+                // There is no descriptor for a socket that has failed, or libcurl no longer has the socket.
+                transfer.slowAddresses?.opened(attempt)
+                shared.freshAttempts.append(id, attempt, at: shared.now)
                 continue
             }
-            transfer.slowAddresses?.keeps(kept)
-            ConnectionBudget.shared.socketOpened()
-            loop.watch(kept, for: .writable) { [unowned self] _ in keptSocketEnded(kept, of: id) }
+            if kept >= 0 {
+                transfer.slowAddresses?.keeps(kept)
+                ConnectionBudget.shared.socketOpened()
+                loop.watch(kept, for: .writable) { [unowned self] _ in keptSocketEnded(kept, of: id) }
+            }
             multi.check(attempt.socket)
         }
     }
