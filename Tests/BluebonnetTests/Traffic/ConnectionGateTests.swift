@@ -208,12 +208,12 @@ import Testing
             let ending = try #require(gates.filter { $0.shares > 0 }.randomElement())
             (ending.shares, used) = (ending.shares - 1, used - 1)
             Self.look(ending, &starved, &used, limit: limit)
-            var told = 0
+            var looks = 0
             while used < limit, let next = starved.popFirst(of: limit) {
                 let gate = try #require(byID[next])
                 Self.look(gate, &starved, &used, limit: limit)
-                told += 1
-                try #require(told <= 2 * gates.count, "the gates tell each other without an end")
+                looks += 1
+                try #require(looks <= 2 * gates.count, "the gates notify each other without an end")
             }
             // No share stays unused while an exchange waits.
             #expect(used == limit || !gates.contains { $0.demand > 0 })

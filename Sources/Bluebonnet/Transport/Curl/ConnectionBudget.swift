@@ -127,7 +127,7 @@ final class ConnectionBudget: Sendable {
         satisfied(engine)
     }
 
-    /// Called when exchanges of an engine wait for the budget; the engine is told when there is room.
+    /// Called when exchanges of an engine wait for the budget; the engine is notified when there is room.
     func starves(_ engine: TransferEngine, shares: Int) {
         change { $0.insert(ObjectIdentifier(engine), shares: shares) }
         if sockets.load(ordering: .relaxed) >= socketLimit { trim() }
@@ -150,7 +150,7 @@ final class ConnectionBudget: Sendable {
         }
     }
 
-    /// Tells one engine that there is room; when it has looked, the next engine is told.
+    /// Notifies one engine that there is room; when it has looked, the next engine is notified.
     private func feed() {
         guard starvedCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
         activity.store(MonotonicClock.now(), ordering: .relaxed)
@@ -158,11 +158,11 @@ final class ConnectionBudget: Sendable {
         next?.accept(.startQueued)
     }
 
-    /// Tells all engines that hosts without a connection may have one.
+    /// Notifies all engines that hosts without a connection may have one.
     private func offerReserve() {
         guard starvedCount.load(ordering: .sequentiallyConsistent) > 0 else { return }
-        let told = engines.withLock { engines in engines.starved.takeAll().compactMap { engines.all[$0] } }
-        for engine in told { engine.accept(.startQueued) }
+        let notified = engines.withLock { engines in engines.starved.takeAll().compactMap { engines.all[$0] } }
+        for engine in notified { engine.accept(.startQueued) }
     }
 
     /// Lets all engines close their unused connections, at most ten times a second.
@@ -179,8 +179,8 @@ final class ConnectionBudget: Sendable {
 /// The gates whose exchanges wait for the budget, and which share it evenly.
 struct StarvedGates {
     private var gates: Set<ObjectIdentifier> = []
-    /// The gates that were not told of room since they last looked, in their order, with the shares that they have.
-    private var untold: [(gate: ObjectIdentifier, shares: Int)] = []
+    /// The gates that were not notified since they last looked, in their order, with the shares that they have.
+    private var unnotified: [(gate: ObjectIdentifier, shares: Int)] = []
 
     var count: Int { gates.count }
 
@@ -190,25 +190,25 @@ struct StarvedGates {
     /// Adds a gate that has looked and found no room.
     mutating func insert(_ gate: ObjectIdentifier, shares: Int) {
         gates.insert(gate)
-        if let index = untold.firstIndex(where: { $0.gate == gate }) {
-            untold[index].shares = shares
+        if let index = unnotified.firstIndex(where: { $0.gate == gate }) {
+            unnotified[index].shares = shares
         } else {
-            untold.append((gate, shares))
+            unnotified.append((gate, shares))
         }
     }
 
     mutating func remove(_ gate: ObjectIdentifier) {
         gates.remove(gate)
-        untold.removeAll { $0.gate == gate }
+        unnotified.removeAll { $0.gate == gate }
     }
 
-    /// Takes the gates that were not told of room.
-    mutating func takeAll() -> [ObjectIdentifier] { exchange(&untold, with: []).map(\.gate) }
+    /// Takes the gates that were not notified.
+    mutating func takeAll() -> [ObjectIdentifier] { exchange(&unnotified, with: []).map(\.gate) }
 
-    /// Takes the first gate that may have one more share, to be told of room.
+    /// Takes the first gate that may have one more share, so that it can be notified.
     mutating func popFirst(of limit: Int) -> ObjectIdentifier? {
         let part = Self.part(of: limit, gates: count)
-        guard let index = untold.firstIndex(where: { $0.shares < part }) else { return nil }
-        return untold.remove(at: index).gate
+        guard let index = unnotified.firstIndex(where: { $0.shares < part }) else { return nil }
+        return unnotified.remove(at: index).gate
     }
 }
