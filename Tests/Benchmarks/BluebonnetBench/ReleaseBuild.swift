@@ -7,7 +7,7 @@ enum ReleaseBuild {
     /// - Throws: ``BenchFailure`` if the build fails.
     static func program(_ name: String) throws -> String { try build(name, []) }
 
-    /// Builds a program as the README does for a quick start.
+    /// Builds a program as the article "Performance" does for a quick start.
     ///
     /// It contains what Swift brings, at a fixed address, so that
     /// the dynamic linker has only the C libraries left to do. It has no debug information, which valgrind cannot read.

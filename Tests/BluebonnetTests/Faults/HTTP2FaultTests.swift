@@ -236,6 +236,8 @@ import Testing
         _ path: String, _ timeouts: Timeouts
     ) async throws {
         let session = try TestHarness.trustingSession()
+        // The next requests share the connection, however slow the machine is.
+        _ = try await session.request(try TestServers.misbehavingHTTP2.url("/ok")).serializingData().value
         let echo = session.upload(
             .stream { AsyncStream<Data> { _ in } }, to: try TestServers.misbehavingHTTP2.url("/echo"))
         let other = echo.serializingData()

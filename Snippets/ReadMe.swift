@@ -1,0 +1,113 @@
+// The code of README.md, which `.ci/readme.py` compares with the parts of this file; runs some of it.
+
+// snippet.get
+import Bluebonnet
+// snippet.hide
+import BluebonnetTesting
+import FoundationEssentials
+// snippet.show
+
+struct User: Codable, Sendable {
+    let id: Int
+    let name: String
+}
+
+func user(_ id: Int, in session: Session = .default) async throws(RequestError) -> User {
+    try await session.request("https://example.com/users/\(id)").validate()
+        .serializingDecodable(User.self).value
+}
+// snippet.end
+
+// snippet.client
+func makeSession(token: String) -> Session {
+    var configuration = Session.Configuration()
+    configuration.baseURL = URL(string: "https://example.com/v1/")
+    configuration.headers["Authorization"] = "Bearer \(token)"
+    configuration.timeouts.total = .seconds(30)
+    return Session(configuration: configuration, interceptor: RetryPolicy())
+}
+
+func useAPI(_ api: Session) async throws {
+    let new = api.request("users", method: .post, parameters: ["name": "Ada"], encoder: .json) {
+        $0.headers["Idempotency-Key"] = "1843"
+    }
+    let response = await new.validate().serializingDecodable(User.self).response
+    let user = try response.result.get()
+    print(user, response.response?.statusCode ?? 0, response.response?.headers["Location"] ?? "")
+
+    let found = api.request("users", parameters: ["name": user.name, "sort": "id"])  // in the query
+    print(try await found.validate().serializingDecodable([User].self).value)
+
+    for try await page in api.pages(of: [User].self, from: "users") {  // by the Link field
+        print(page.count)
+    }
+}
+// snippet.end
+
+func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) async throws {
+    // snippet.stream
+    for try await line in session.streamRequest(url).validate().streamTask().lines {
+        print(line)  // or bytes, JSON values, events; a slow reader slows the server down
+    }
+    // snippet.end
+    // snippet.events
+    for try await event in session.eventSource(url) {  // reconnects after a lost connection
+        print(event.event, event.data)
+    }
+    // snippet.end
+    // snippet.upload
+    try await session.upload(fileURL, to: url, method: .put).validate().serializingNothing().value
+    try await session.upload(multipartFormData: { $0.append(fileURL, withName: "photo") }, to: url)
+        .validate().serializingNothing().value
+    // snippet.end
+    // snippet.download
+    let file = try await session.download(url, to: .file(fileURL, options: .automaticallyResume))
+        .validate().serializingURL().value
+    // snippet.end
+    print(file)
+    // snippet.socket
+    let socket = session.webSocket(socketURL).webSocketTask()
+    try await socket.send("hello")
+    for try await message in socket.messages { print(message) }
+    // snippet.end
+}
+
+func errors() async {
+    // snippet.errors
+    do {
+        print(try await user(1))
+    } catch {  // a RequestError
+        switch error.kind {
+        case .validation(.unacceptableStatusCode(404)): print("no such user")
+        case .timedOut(let stage): print("too slow: \(stage)")
+        default: print(error)  // the connection was lost (…) [GET https://example.com/users/1]
+        }
+    }
+    // snippet.end
+}
+
+func tests() async throws {
+    // snippet.test
+    let transport = StubTransport()
+    transport.stub(.get, "/users/1", .json(User(id: 1, name: "Ada")), .status(503))
+    let session = Session(transport: transport)
+    let ada = try await user(1, in: session)  // the next request gets 503
+    // snippet.end
+    print(ada)
+    await session.shutdown()
+}
+
+// The API of the example, on this machine.
+let server = try await LocalServer { router in
+    let ada = User(id: 1, name: "Ada")
+    router.get("/v1/users", .json([ada]))
+    router.post("/v1/users") { _ in .json(ada, status: 201, headers: ["Location": "/v1/users/1"]) }
+}
+var configuration = Session.Configuration()
+configuration.baseURL = server.url("/v1/")
+let api = Session(configuration: configuration)
+try await useAPI(api)
+try await tests()
+await api.shutdown()
+await server.stop()
+_ = makeSession(token: "token")
