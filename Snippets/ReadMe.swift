@@ -23,7 +23,8 @@ func makeSession(token: String) -> Session {
     var configuration = Session.Configuration()
     configuration.baseURL = URL(string: "https://example.com/v1/")
     configuration.headers["Authorization"] = "Bearer \(token)"
-    configuration.timeouts.total = .seconds(30)
+    configuration.timeouts.total = .seconds(30)  // for each attempt
+    // Idempotent requests are sent again after 503, lost connections and the like.
     return Session(configuration: configuration, interceptor: RetryPolicy())
 }
 
@@ -35,10 +36,10 @@ func useAPI(_ api: Session) async throws {
     let user = try response.result.get()
     print(user, response.response?.statusCode ?? 0, response.response?.headers["Location"] ?? "")
 
-    let found = api.request("users", parameters: ["name": user.name, "sort": "id"])  // in the query
+    let found = api.request("users", parameters: ["name": user.name, "sort": "id"])  // ?name=Ada&sort=id
     print(try await found.validate().serializingDecodable([User].self).value)
 
-    for try await page in api.pages(of: [User].self, from: "users") {  // by the Link field
+    for try await page in api.pages(of: [User].self, from: "users") {  // Link: …; rel="next"
         print(page.count)
     }
 }
@@ -47,7 +48,7 @@ func useAPI(_ api: Session) async throws {
 func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) async throws {
     // snippet.stream
     for try await line in session.streamRequest(url).validate().streamTask().lines {
-        print(line)  // or bytes, JSON values, events; a slow reader slows the server down
+        print(line)  // or bytes, decodables(of:), events; a slow reader slows the server down
     }
     // snippet.end
     // snippet.events
@@ -74,9 +75,9 @@ func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) a
 
 func errors() async {
     // snippet.errors
-    do {
+    do throws(RequestError) {
         print(try await user(1))
-    } catch {  // a RequestError
+    } catch {
         switch error.kind {
         case .validation(.unacceptableStatusCode(404)): print("no such user")
         case .timedOut(let stage): print("too slow: \(stage)")
@@ -91,7 +92,7 @@ func tests() async throws {
     let transport = StubTransport()
     transport.stub(.get, "/users/1", .json(User(id: 1, name: "Ada")), .status(503))
     let session = Session(transport: transport)
-    let ada = try await user(1, in: session)  // the next request gets 503
+    let ada = try await user(1, in: session)  // a second request would get 503
     // snippet.end
     print(ada)
     await session.shutdown()
