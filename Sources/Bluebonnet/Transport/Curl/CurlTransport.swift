@@ -89,7 +89,8 @@ public final class CurlTransport: Transport {
     private func upload(
         for request: HTTPRequest, _ id: TransferID, _ engine: TransferEngine
     ) throws(RequestError) -> UploadBody {
-        guard group.queue != nil || engine.countsExchanges, request.hasBody, request.body?.data == nil else {
+        // Files that wait for a connection are few; see ``FilePlaces``.
+        guard group.queue != nil, request.hasBody, request.body?.data == nil else {
             return try openedUpload(for: request, id, engine)
         }
         return .unopened { [self] () throws(RequestError) in try openedUpload(for: request, id, engine) }
