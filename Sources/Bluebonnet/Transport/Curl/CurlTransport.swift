@@ -164,6 +164,8 @@ enum EngineCommand: Sendable {
     /// Sends bytes on the transfer's upgraded connection.
     case send(TransferID, Data)
     case renewConnections
+    /// Lets libcurl notice that the flood guard has ended a connection.
+    case connectionCut(Int32)
     /// Closes the connections that no exchange uses.
     case closeUnused
     /// Starts the exchanges that no longer have to wait for connections.

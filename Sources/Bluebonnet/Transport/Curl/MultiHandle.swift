@@ -162,6 +162,11 @@ final class MultiHandle {
         return isReplaced
     }
 
+    /// Makes libcurl notice that a socket has ended, for which the loop gets no event.
+    func notice(endOf socket: curl_socket_t) {
+        if sockets.contains(Int(socket)) { act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR) }
+    }
+
     /// Makes libcurl check a socket that is connecting.
     func check(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 

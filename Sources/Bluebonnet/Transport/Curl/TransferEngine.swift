@@ -78,6 +78,7 @@ actor TransferEngine: EventLoopClient {
         options = TransferOptions(configuration: configuration, of: whole)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
+        shared.counts.onCut { [weak self] socket in self?.accept(.connectionCut(socket)) }
     }
 
     // MARK: Work from the transport
@@ -145,6 +146,9 @@ actor TransferEngine: EventLoopClient {
         case .startQueued: break
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
+        case .connectionCut(let socket):
+            multis.main?.notice(endOf: socket)
+            multis.unmultiplexed?.notice(endOf: socket)
         case .renewConnections:
             multis.main?.renewConnections()
             multis.unmultiplexed?.renewConnections()

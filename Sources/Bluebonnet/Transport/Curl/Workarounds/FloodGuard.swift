@@ -193,6 +193,12 @@ final class ReceiveCounts: Sendable {
     private let paused = Atomic<UInt64>(0)
     private let begunPauses = Atomic<UInt64>(0)
     private let cancelled = Atomic<UInt64>(0)
+    private let notifyCut = Locked<(@Sendable (Int32) -> Void)?>(nil)
+
+    /// Sets the closure that is called on the guard's thread after a connection was ended.
+    func onCut(_ notify: @escaping @Sendable (Int32) -> Void) { notifyCut.withLock { $0 = notify } }
+
+    fileprivate func wasCut(_ socket: Int32) { notifyCut.withLock { $0 }?(socket) }
 
     /// The number of response bytes that libcurl has passed to its callbacks, plus the request bytes that it has
     /// requested.
@@ -308,10 +314,12 @@ final class FloodMonitor: Sendable {
     }
 
     func cut(_ socket: Int32) {
-        _ = end(socket) {
+        let isCut = end(socket) {
             // This must happen before libcurl notices the replacement.
             if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
+        // Unless libcurl reads at this moment, nothing reports the end: the loop watched the replaced socket.
+        if isCut { counts.wasCut(socket) }
     }
 
     // MARK: On any thread
