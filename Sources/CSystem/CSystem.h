@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,6 +192,23 @@ static inline int bb_errno(void) { return errno; }
 // library declares accept4 for GNU programs only.
 static inline int bb_accept(int listener) {
     return (int)syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+// Returns a Unix domain socket that listens under an abstract name of five characters, which the system chooses (unix(7));
+// -1 if there is none.
+static inline int bb_listen_locally(char name[6]) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener < 0) return -1;
+    if (bind(listener, (struct sockaddr *)&address, sizeof address.sun_family) != 0 || listen(listener, 1) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0) {
+        close(listener);
+        return -1;
+    }
+    memcpy(name, address.sun_path + 1, 5);
+    name[5] = 0;
+    return listener;
 }
 
 // Puts another socket in the place of a descriptor's; returns whether it could.

@@ -38,12 +38,9 @@ import Testing
     /// Each attempt is sent twice.
     ///
     /// If the transport knows that the server has refused both sendings, there is one attempt.
-    /// Libcurl before 8.1.0 does not report that a request was not processed; 8.23 does not for a GOAWAY with an error
-    /// code.
-    private static let goAways: [Row] =
-        Libcurl.version < 0x08_01_00
-        ? [("/goaway-before", .connection(.http2), 2, 2), ("/goaway-before?code=11", .connection(.http2), 2, 2)]
-        : [("/goaway-before", .connection(.lost), 1, 2), ("/goaway-before?code=11", .connection(.lost), 1, 2)]
+    private static let goAways: [Row] = [
+        ("/goaway-before", .connection(.lost), 1, 2), ("/goaway-before?code=11", .connection(.lost), 1, 2),
+    ]
 
     private static let others: [Row] = [
         ("/reset", .invalidResponse(.http2Stream), 3, 1), ("/reset-in-body", .invalidResponse(.http2Stream), 3, 1),
@@ -121,23 +118,18 @@ import Testing
         #expect(try await requestCount() == 2)
     }
 
-    /// Earlier versions do not distinguish the refusal from a lost connection.
-    @Test(arguments: [(HTTPMethod.put, 2), (.post, RefusedStreams.areTraced ? 2 : 1)])
-    func `on a kept connection, the body of a refused stream is sent again`(
-        _ method: HTTPMethod, requests: Int
-    ) async throws {
-        let error = try await uploaded("/refused-once", method, isKept: true)
-        #expect(error?.kind == (requests == 2 ? nil : .connection(.lost)))
-        #expect(try await requestCount() == requests)
+    @Test(arguments: [HTTPMethod.put, .post])
+    func `on a kept connection, the body of a refused stream is sent again`(_ method: HTTPMethod) async throws {
+        #expect(try await uploaded("/refused-once", method, isKept: true) == nil)
+        #expect(try await requestCount() == 2)
     }
 
-    @Test func `with libcurl before 8_1_0, a POST after a GOAWAY may have been processed`() async throws {
+    @Test func `a POST that is refused by each GOAWAY is sent one more time`() async throws {
         let session = try session()
-        let request = try request("/goaway-before", in: session, method: .post)
-        let isOld = Libcurl.version < 0x08_01_00
-        let error = await request.serializingData().response.error
-        #expect(error?.kind == .connection(isOld ? .http2 : .lost))
-        #expect(try await requestCount() == (isOld ? 1 : 2))
+        let error = try await request("/goaway-before", in: session, method: .post).serializingData().response.error
+        #expect(error?.kind == .connection(.lost), "\(String(describing: error))")
+        #expect(error?.isSafeToRetry == true)
+        #expect(try await requestCount() == 2)
         await session.shutdown()
     }
 }

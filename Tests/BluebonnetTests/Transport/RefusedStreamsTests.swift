@@ -25,4 +25,33 @@ struct RefusedStreamsTests {
         let bytes = Array(line.utf8)
         #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.event(in: $0) } == event)
     }
+
+    // MARK: Before 8.3.0
+
+    @Test(arguments: [
+        ("Using Stream ID: 3 (easy handle 0x5581)\n", RefusedStreams.EarlyEvent.opened(stream: 3)),
+        ("recveived GOAWAY, error=0, last_stream=41\n", .goAway(.init(error: 0, lastStream: 41))),
+        ("received GOAWAY, error=13, last_stream=0", .goAway(.init(error: 13, lastStream: 0))),
+        ("HTTP/2 stream 3 was not closed cleanly: HTTP_1_1_REQUIRED (err 13)\n", .requiresHTTP1),
+        ("HTTP/2 stream 3 was not closed cleanly: INTERNAL_ERROR (err 2)\n", nil),
+        ("Connection died, retrying a fresh connect (retry count: 1)", .sendsAgain),
+        ("REFUSED_STREAM, retrying a fresh connect", .sendsAgain),
+        ("Issue another request to this URL: 'https://a.test/'", .sendsAgain),
+        ("recveived GOAWAY, error=", nil), ("Using Stream ID: ", nil), ("Using", nil), ("", nil),
+        // The text of a server, or of the request.
+        ("Server: recveived GOAWAY, error=0, last_stream=1", nil), ("Found bundle for host: Using Stream ID: 3", nil),
+    ])
+    func `a line of an earlier libcurl's trace`(_ line: String, event: RefusedStreams.EarlyEvent?) {
+        let bytes = Array(line.utf8)
+        #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.earlyEvent(in: $0) } == event)
+    }
+
+    @Test(arguments: [
+        (0, 3, ResendPolicy.Knowledge.refused), (2, 3, .refused), (13, 3, .requiresHTTP1), (0, 5, nil), (13, 7, nil),
+    ])
+    func `a GOAWAY frame tells which requests were not processed`(
+        error: Int, lastStream: Int, knowledge: ResendPolicy.Knowledge?
+    ) {
+        #expect(RefusedStreams.GoAway(error: error, lastStream: lastStream).knowledge(of: 5) == knowledge)
+    }
 }

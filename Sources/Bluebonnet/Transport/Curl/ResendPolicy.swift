@@ -49,6 +49,8 @@ struct ResendPolicy: Equatable {
         /// The request must be sent from its first byte, and perhaps on another connection than the one that libcurl
         /// has chosen.
         case restart(Way)
+        /// Whether the server has refused the request must be learned before the next decision, which `failed` returns.
+        case ask
         case stop(Reason)
     }
 
@@ -152,14 +154,18 @@ struct ResendPolicy: Equatable {
     /// - Parameters:
     ///   - previous: The connection of the previous sending.
     ///   - isAtStart: Whether the next byte of the body to send is the first one.
+    ///   - canAsk: Whether it can be learned later whether the server has refused the request.
     /// - Returns: Whether libcurl may continue.
-    mutating func nextSending(after previous: Connection, isAtStart: Bool) -> Decision {
+    mutating func nextSending(
+        after previous: Connection, isAtStart: Bool, canAsk: Bool = false
+    ) -> Decision {
         if sends >= Self.maximumSends { phase = .stopped(.endless) }
         switch phase {
         case .ready, .challenged: break
         // Libcurl would also repeat a request whose stream was reset after the response had begun.
         case .answered: return stop(.isAnswered)
         case .stopped(let reason): return .stop(reason)
+        case .sent(.unknown) where canAsk: return .ask
         case .sent(let knowledge):
             let decision = sendAgain(knowing: knowledge, after: previous)
             guard decision == .restart(.onAnyConnection) else { return decision }

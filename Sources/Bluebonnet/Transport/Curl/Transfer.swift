@@ -113,8 +113,14 @@ final class Transfer {
     /// Whether libcurl traces the sending, and whether a line of the trace has arrived since the request was sent.
     var isTraced = false
     var hasTrace = false
-    /// Whether libcurl's handle may be marked as one with a refused stream; see ``RefusedStreams``.
-    var hasStaleMark = false
+    /// The stream of the request, where libcurl reports it, and whether libcurl still uses it.
+    var stream: (id: Int, isCurrent: Bool)?
+    /// What is known about the mark for refused streams of libcurl's handle.
+    var refusalMark = RefusalMark.clear
+    /// Whether libcurl was stopped so that the mark can be read.
+    private(set) var needsMark = false
+    /// The metrics of an exchange whose handle was then used to read the mark.
+    var metricsAtEnd: TransferMetrics?
     /// Whether libcurl has reported that the server has ended the stream without an error.
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
@@ -223,7 +229,9 @@ final class Transfer {
         counts.add(Self.headEstimate)
         applyCookies()
         (isStreamClosed, hasTrace) = (false, false)
+        if refusalMark == .unread { refusalMark = .stale }
         if resends.sends > 0 { traceSending() }
+        traceConnection()
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
         noteConnection()
@@ -257,7 +265,7 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         counts.add(bytes.count)
         resends.answered()
-        if isTraced { endTrace() }
+        if isTraced { endTraceOfSending() }
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
@@ -442,20 +450,24 @@ extension Transfer {
     ///
     /// Libcurl also asks when it sends a request again by itself.
     private func maySend(isAtStart: Bool) -> Bool {
-        guard !needsResend else { return false }
+        guard !needsResend, !needsMark else { return false }
         if resends.isReady, isAtStart { return true }
-        judgeKnowledge()
+        judgeKnowledge(isResending: true)
         if resends.isUnanswered, let connection {
             multi?.idleConnections.connectionIsLost(connection)
             noteEnd(of: connection)
         }
-        switch resends.nextSending(after: lastConnection, isAtStart: isAtStart) {
+        switch resends.nextSending(after: lastConnection, isAtStart: isAtStart, canAsk: canReadMark) {
         case .send: return true
+        case .ask: needsMark = true
         case .restart(let way): needsResend = use(way)
         case .stop(let reason): responseBuffer.fail(with: error(for: reason))
         }
         return false
     }
+
+    /// Called when the transfer will use another handle, which has no mark.
+    func handleIsLeft() { (needsMark, refusalMark) = (false, .clear) }
 
     /// Called when libcurl needs the body from an offset on, which is always its first byte.
     ///
@@ -473,14 +485,14 @@ extension Transfer {
     /// - Returns: Whether the transfer was prepared to be sent again.
     func takeResend(after connection: ResendPolicy.Connection, isLost: Bool) -> Bool {
         guard responseBuffer.failure == nil, upload.failure == nil else { return false }
-        judgeKnowledge()
         guard let decision = resends.failed(on: connection, isLost: isLost) else { return false }
         switch decision {
         case .restart(let way): return use(way) && rewindBody()
         case .stop(let reason):
             // Otherwise, libcurl's error says more.
-            if case .exhausted(_, isRefused: true) = reason { responseBuffer.fail(with: error(for: reason)) }
-        case .send: break
+            let isRefused = if case .exhausted(_, isRefused: true) = reason { true } else { false }
+            if isRefused || needsMark { responseBuffer.fail(with: error(for: reason)) }
+        case .send, .ask: break
         }
         return false
     }

@@ -15,12 +15,14 @@ extension TransferEngine {
         if reported != CURLE_OK, let connection, !transfer.resends.isRefused {
             multi.idleConnections.requestFailed(on: connection, with: reported)
         }
+        transfer.judgeKnowledge(isResending: false)
         leaveMulti(transfer)
         if waitsForAddresses(transfer, code, multi) { return }
         if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
+        readMark(of: transfer, in: multi)
         if let easy = transfer.easy,
-            transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost)
+            transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost || transfer.needsMark)
         {
             return sendAgain(transfer, easy, multi)
         }
@@ -72,11 +74,12 @@ extension TransferEngine {
     /// Sends a request again, immediately or when it is no longer suspended.
     private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
         multi.remove(easy)
-        if transfer.mayHoldBytes {
-            // These bytes would be delivered before the bytes of the next response.
-            easy.freePausedBytes()
+        // The bytes would be delivered before the bytes of the next response.
+        if transfer.mayHoldBytes { easy.freePausedBytes() }
+        if transfer.mayHoldBytes || transfer.needsMark {
             easy.transfer = nil
             transfer.easy = nil
+            transfer.handleIsLeft()
         }
         guard !transfer.responseBuffer.state.isSuspended else {
             leaveGate(transfer)
@@ -113,7 +116,9 @@ extension TransferEngine {
         }
         // In a closure for `map`, the runtime would check the isolation (350 instructions).
         let metrics =
-            if let easy = transfer.easy {
+            if let metrics = transfer.metricsAtEnd {
+                metrics
+            } else if let easy = transfer.easy {
                 TransferMetrics(of: transfer, easy, now: shared.now)
             } else {
                 TransferMetrics(ofQueued: transfer, now: shared.now)
@@ -123,6 +128,7 @@ extension TransferEngine {
             error: isUnprocessed ? error?.safeToRetry(true) : error, metrics: metrics)
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
+            if transfer.isTraced { transfer.endTrace() }
             if transfer.mayHoldBytes { easy.freePausedBytes() }
             transfer.easy = nil
             transfer.multi = nil

@@ -63,6 +63,10 @@ struct IdleConnections {
         var isLost = false
         /// The number of requests that were to use another connection, because this one had served many; only for QUIC.
         var refusals = 0
+        /// Whether the requests on the connection are traced, and the latest frame of which libcurl has told them; see
+        /// ``RefusedStreams``.
+        var isTraced = false
+        var goAway: RefusedStreams.GoAway?
         lazy var isQUIC = QUICConnections.isQUIC(socket)
         fileprivate var needsInspection = false
         fileprivate(set) var isClosed = false

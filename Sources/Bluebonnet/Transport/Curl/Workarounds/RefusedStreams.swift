@@ -9,14 +9,16 @@ import CCurl
 ///   stream that was reset. The streams above the last stream of a GOAWAY frame are among them, because nghttp2 closes
 ///   them as refused (RFC 9113 §6.8). The trace is selected for the whole process, but libcurl only writes it for
 ///   handles that are verbose: here, those of requests for which a refusal decides whether they are sent again.
-/// - In earlier versions, libcurl sends a request on a new connection again only after a refusal, provided that no
-///   other request uses the connection. On other connections, a refusal cannot be recognized.
+/// - Earlier versions report the stream of a request, and GOAWAY frames to the one handle that happens to read them.
+///   The requests on a connection with such a request are therefore all traced. Libcurl sends a request on a new
+///   connection again only after a refusal, provided that no other request uses the connection. For the rest, libcurl's
+///   own mark is read; see ``RefusalMark``.
 ///
 /// Libcurl never clears its own mark for a refused stream if it sends the request again because the connection is old.
 /// Such a handle is therefore not used again.
 // Safety: libcurl's text is used within the callback that provides it.
 enum RefusedStreams {
-    /// Whether libcurl traces the streams that were opened and reset.
+    /// Whether libcurl traces the streams that were reset.
     static var areTraced: Bool { Libcurl.tracesStreams }
 
     /// The meaning of a line of the trace.
@@ -68,6 +70,47 @@ enum RefusedStreams {
     }
 
     private static let prefix = "[HTTP/"
+
+    // MARK: Before 8.3.0
+
+    /// A frame by which a server ends a connection (RFC 9113 §6.8).
+    struct GoAway: Equatable {
+        let error: Int
+        let lastStream: Int
+
+        /// What the frame says about a request; `nil` if the server may have processed it.
+        func knowledge(of stream: Int) -> ResendPolicy.Knowledge? {
+            guard stream > lastStream else { return nil }
+            return error == 13 ? .requiresHTTP1 : .refused
+        }
+    }
+
+    /// The meaning of a line of the trace before 8.3.0.
+    enum EarlyEvent: Equatable {
+        case opened(stream: Int)
+        case goAway(GoAway)
+        case requiresHTTP1
+        /// Libcurl will send the request again, perhaps on another connection.
+        case sendsAgain
+    }
+
+    /// Returns the meaning of a line of the trace; `nil` for most lines.
+    ///
+    /// For example: `Using Stream ID: 3 (easy handle 0x…)`, and `recveived GOAWAY, error=0, last_stream=1`.
+    static func earlyEvent(in line: UnsafeRawBufferPointer) -> EarlyEvent? {
+        guard let first = unsafe line.first, "UrHIRC".utf8.contains(first) else { return nil }
+        let text = unsafe String(decoding: line.prefix(80), as: UTF8.self)
+        let numbers = text.split { !$0.isASCII || !$0.isNumber }.compactMap { Int($0) }
+        if text.hasPrefix("Using Stream ID: ") { return numbers.first.map { .opened(stream: $0) } }
+        if text.hasPrefix("recveived GOAWAY, ") || text.hasPrefix("received GOAWAY, "), numbers.count == 2 {
+            return .goAway(GoAway(error: numbers[0], lastStream: numbers[1]))
+        }
+        if text.hasPrefix("HTTP/2 stream "), text.contains("not closed cleanly: HTTP_1_1_REQUIRED") {
+            return .requiresHTTP1
+        }
+        let isResend = ["Issue another request", "REFUSED_STREAM, ", "Connection died"].contains(where: text.hasPrefix)
+        return isResend ? .sendsAgain : nil
+    }
 }
 
 extension Transfer {
@@ -76,55 +119,74 @@ extension Transfer {
     ///
     /// This is the case if its method is not idempotent, if its body cannot be read again, and after a vain attempt.
     func traceSending() {
-        guard RefusedStreams.areTraced, isSecure || httpVersion == .http2PriorKnowledge,
+        guard isSecure || httpVersion == .http2PriorKnowledge,
             !request.method.isIdempotent || !upload.isReplayable || resends.wasResent
         else { return }
+        beginTrace()
+    }
+
+    private func beginTrace() {
         isTraced = true
         easy?.set(CURLOPT_VERBOSE, 1)
-        // The next request on the handle must not have this option.
-        easy?.profile = nil
+    }
+
+    /// Ends the trace; the next request on the handle must not be traced.
+    func endTrace() {
+        isTraced = false
+        easy?.set(CURLOPT_VERBOSE, 0)
+    }
+
+    /// Called when the request is about to be sent: where libcurl reports GOAWAY frames to any request on a connection,
+    /// all of them are traced if one is.
+    func traceConnection() {
+        stream = nil
+        guard !RefusedStreams.areTraced, let connection, connection.version == .multiplexed else { return }
+        if isTraced { connection.isTraced = true }
+        if connection.isTraced { beginTrace() }
     }
 
     /// Called when a response has begun to arrive, after which the trace is not needed.
     ///
     /// With HTTP/3, it also tells whether the response is complete; see ``CompleteResponses``.
-    func endTrace() {
-        guard !Libcurl.hasHTTP3 || connection.map({ !QUICConnections.isQUIC($0.socket) }) == true else { return }
-        isTraced = false
-        easy?.set(CURLOPT_VERBOSE, 0)
+    func endTraceOfSending() {
+        guard RefusedStreams.areTraced,
+            !Libcurl.hasHTTP3 || connection.map({ !QUICConnections.isQUIC($0.socket) }) == true
+        else { return }
+        endTrace()
     }
 
     /// Called with each line of libcurl's trace.
     func traced(_ line: UnsafeRawBufferPointer) {
         hasTrace = true
+        guard RefusedStreams.areTraced else { return unsafe tracedEarly(RefusedStreams.earlyEvent(in: line)) }
         switch unsafe RefusedStreams.event(in: line) {
         case nil: break
-        case .opened:
-            turn.reportsOpening = true
-            resends.opened()
+        case .opened: streamOpened()
         case .closed: isStreamClosed = true
         case .reset(let knowledge): resends.learned(knowledge)
         }
+    }
+
+    private func tracedEarly(_ event: RefusedStreams.EarlyEvent?) {
+        switch event {
+        case nil: break
+        case .opened(let stream):
+            self.stream = (stream, isCurrent: true)
+            streamOpened()
+        // From now on, the frames may be those of a connection that libcurl considers for the request.
+        case .sendsAgain: stream?.isCurrent = false
+        case .requiresHTTP1: resends.learned(.requiresHTTP1)
+        case .goAway(let frame): if stream?.isCurrent == true { connection?.goAway = frame }
+        }
+    }
+
+    private func streamOpened() {
+        turn.reportsOpening = true
+        resends.opened()
     }
 
     /// Whether libcurl reports when it opens a stream for the request.
     ///
     /// This is only assumed if libcurl has already done it.
     var reportsOpening: Bool { turn.reportsOpening && isTraced && connection?.version == .multiplexed }
-
-    /// Called before a decision about a second sending, when all that libcurl reveals has been received.
-    func judgeKnowledge() {
-        if resends.isUnopened, !hasTrace { resends.opened() }
-        guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
-        if resends.isOnNewConnection, connection?.requestCount == 1, !hasStaleMark {
-            resends.learned(.refused)
-        } else {
-            hasStaleMark = true
-        }
-    }
-
-    /// Whether libcurl's handle may be marked as one with a refused stream, so that it must not be used again.
-    func mayHaveStaleMark(after error: RequestError?) -> Bool {
-        resends.wasResent || hasStaleMark || (error != nil && !RefusedStreams.areTraced)
-    }
 }
