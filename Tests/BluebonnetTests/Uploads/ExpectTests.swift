@@ -103,11 +103,11 @@ import Testing
             }
         }
         let session = TestHarness.session {
-            if owner == "session" { $0.headers.add(name: "Expect", value: "100-continue") }
+            if owner == "session" { $0.headers.append(name: "Expect", value: "100-continue") }
         }
         let adapter = Adapter { request, _ in
             var request = request
-            if owner == "adapter" { request.headers.add(name: "expect", value: "100-continue") }
+            if owner == "adapter" { request.headers.append(name: "expect", value: "100-continue") }
             return request
         }
         for count in [10, Self.limit + 1000] {

@@ -42,7 +42,10 @@ final class HTTP2Driver: Driver {
         }
         if !place.isTame, random.chance(4) {
             switch random.below(5) {
-            case 0: extra.append(.goAway(last: 0, 0))
+            case 0:
+                extra.append(.goAway(last: 0, 0))
+                // The client may read it after it has sent a request, and then sends the request again.
+                goesAway = true
             case 1: extra.append(.windowUpdate(0, 0x7FFF_FFFF))
             case 2: extra = [HTTP2Frame(kind: .settings, stream: 1, payload: [1])]
             case 3: text = "HTTP/1.1 400 Bad Request\r\nX-Greeting: 1\r\nContent-Length: 0\r\n\r\n"
