@@ -1,4 +1,5 @@
-// Authenticates after a server's challenge, and sends credentials without a challenge.
+// Authenticates after a server's challenge, and sends credentials without a
+// challenge.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -10,8 +11,13 @@ enum BasicAndDigest {
             router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
                     let challenge =
-                        request.path == "/basic" ? "Basic" : "Digest nonce=once, qop=auth, algorithm=SHA-256,"
-                    return .text("Who?", status: 401, headers: ["WWW-Authenticate": "\(challenge) realm=here"])
+                        request.path == "/basic"
+                        ? "Basic"
+                        : "Digest nonce=once, qop=auth, algorithm=SHA-256,"
+                    return .text(
+                        "Who?", status: 401,
+                        headers: ["WWW-Authenticate": "\(challenge) realm=here"]
+                    )
                 }
                 return .text("Come in, with \(field.prefix { $0 != " " })")
             }
@@ -37,25 +43,32 @@ enum BasicAndDigest {
 
     static func choose(_ session: Session, _ url: URL) async throws {
         // snippet.schemes
-        let digestOnly = Credential(username: "me", password: "secret", schemes: .digest)
-        let response = await session.request(url).authenticate(using: digestOnly).serializingString().response
+        let digestOnly = Credential(
+            username: "me", password: "secret", schemes: .digest)
+        let response = await session.request(url)
+            .authenticate(using: digestOnly).serializingString().response
         // snippet.end
         print("Basic was asked for: \(response.response?.statusCode ?? 0)")
     }
 
     static func unasked(_ session: Session, _ url: URL) async throws {
         // snippet.unasked
-        let headers: HTTPHeaders = [.authorization(username: "me", password: "secret")]
-        let text = try await session.request(url, headers: headers).validate().serializingString().value
+        let headers: HTTPHeaders = [
+            .authorization(username: "me", password: "secret")
+        ]
+        let text = try await session.request(url, headers: headers)
+            .validate().serializingString().value
         // snippet.end
         print(text)
     }
 
     static func refused(_ session: Session, _ url: URL) async {
         // snippet.refused
-        let response = await session.request(url).validate().serializingString().response
+        let response = await session.request(url)
+            .validate().serializingString().response
         if response.error?.statusCode == 401 {
-            print("The server asks: \(response.response?.headers["WWW-Authenticate"] ?? "")")
+            let challenge = response.response?.headers["WWW-Authenticate"]
+            print("The server asks: \(challenge ?? "")")
         }
         // snippet.end
     }

@@ -10,8 +10,11 @@ struct OAuthCredential: AuthenticationCredential {
     let refreshToken: String
     let expiration: Date
 
-    // Refresh the token early, because a request takes time to reach the server.
-    var requiresRefresh: Bool { Date(timeIntervalSinceNow: 5 * 60) > expiration }
+    // Refresh the token early, because a request takes time to reach the
+    // server.
+    var requiresRefresh: Bool {
+        Date(timeIntervalSinceNow: 5 * 60) > expiration
+    }
 }
 // snippet.end
 
@@ -26,27 +29,42 @@ struct OAuthAuthenticator: Authenticator {
     }
 
     func apply(_ credential: OAuthCredential, to request: inout HTTPRequest) {
-        request.headers.update(.authorization(bearerToken: credential.accessToken))
+        request.headers.update(
+            .authorization(bearerToken: credential.accessToken))
     }
 
-    func refresh(_ credential: OAuthCredential, for session: Session) async throws -> OAuthCredential {
-        // This request can use the same session, because it does not wait for the current refresh.
-        let parameters = ["grant_type": "refresh_token", "refresh_token": credential.refreshToken]
-        let answer = try await session.request(tokenURL, method: .post, parameters: parameters)
-            .validate()
-            .serializingDecodable(Answer.self)
-            .value
+    func refresh(_ credential: OAuthCredential, for session: Session)
+        async throws
+        -> OAuthCredential
+    {
+        // This request can use the same session, because it does not wait for
+        // the current refresh.
+        let parameters = [
+            "grant_type": "refresh_token",
+            "refresh_token": credential.refreshToken,
+        ]
+        let answer = try await session.request(
+            tokenURL, method: .post, parameters: parameters
+        )
+        .validate()
+        .serializingDecodable(Answer.self)
+        .value
         return OAuthCredential(
             accessToken: answer.accessToken, refreshToken: answer.refreshToken,
             expiration: Date(timeIntervalSinceNow: answer.expiresIn))
     }
 
     func didRequest(
-        _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
+        _ request: HTTPRequest, with response: HTTPResponse,
+        failDueToAuthenticationError error: any Error
     ) -> Bool { response.statusCode == 401 }
 
-    func isRequest(_ request: HTTPRequest, authenticatedWith credential: OAuthCredential) -> Bool {
-        request.headers["Authorization"] == HTTPHeader.authorization(bearerToken: credential.accessToken).value
+    func isRequest(
+        _ request: HTTPRequest, authenticatedWith credential: OAuthCredential
+    ) -> Bool {
+        request.headers["Authorization"]
+            == HTTPHeader.authorization(bearerToken: credential.accessToken)
+            .value
     }
 }
 // snippet.end
@@ -55,11 +73,16 @@ enum BearerToken {
     static func run() async throws {
         let server = try await LocalServer { router in
             router.get("/me") { request in
-                request.headers["Authorization"] == "Bearer new" ? .text("Ada") : .status(401)
+                request.headers["Authorization"] == "Bearer new"
+                    ? .text("Ada") : .status(401)
             }
             router.post(
                 "/token",
-                .json(["accessToken": Value.text("new"), "refreshToken": .text("next"), "expiresIn": .number(3600)]))
+                .json([
+                    "accessToken": Value.text("new"),
+                    "refreshToken": .text("next"),
+                    "expiresIn": .number(3600),
+                ]))
         }
         let url = server.url("/me")
         let tokenURL = server.url("/token")
@@ -68,17 +91,24 @@ enum BearerToken {
         let interceptor = AuthenticationInterceptor(
             authenticator: OAuthAuthenticator(tokenURL: tokenURL),
             credential: OAuthCredential(
-                accessToken: "old", refreshToken: "stored", expiration: Date(timeIntervalSinceNow: 3600)))
+                accessToken: "old", refreshToken: "stored",
+                expiration: Date(timeIntervalSinceNow: 3600)))
         let session = Session(interceptor: interceptor)
 
-        // Call `validate()`, so that a 401 fails the request and reaches the interceptor.
-        let name = try await session.request(url).validate().serializingString().value
+        // Call `validate()`, so that a 401 fails the request and reaches the
+        // interceptor.
+        let name = try await session.request(url)
+            .validate().serializingString().value
         // snippet.end
         print("Hello, \(name).")
 
         let names = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 1...100 {
-                group.addTask { try await session.request(url).validate().serializingString().value }
+                group.addTask {
+                    try await session.request(url)
+                        .validate().serializingString()
+                        .value
+                }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }

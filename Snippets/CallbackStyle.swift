@@ -16,10 +16,13 @@ struct Tea: Codable, Sendable {
     func show(_ url: URL) async {
         await withCheckedContinuation { shown in
             // snippet.main
-            // Without a queue, a handler runs on the main queue and can use the state of the main actor.
+            // Without a queue, a handler runs on the main queue and can use the
+            // state of the main actor.
             AF.request(url)
                 .validate()
-                .downloadProgress { progress in print("\(progress.completedUnitCount) bytes") }
+                .downloadProgress { progress in
+                    print("\(progress.completedUnitCount) bytes")
+                }
                 .responseDecodable(of: Tea.self) { response in
                     self.title = response.value?.name ?? "no tea"
                     shown.resume()
@@ -45,7 +48,9 @@ enum CallbackStyle {
             // snippet.queue
             let queue = DispatchQueue(label: "tea")
             AF.request(url)
-                .responseString(queue: queue) { response in print("first:", response.value ?? "nothing") }
+                .responseString(queue: queue) { response in
+                    print("first:", response.value ?? "nothing")
+                }
                 .responseDecodable(of: Tea.self, queue: queue) { response in
                     print("then:", response.value?.minutes ?? 0, "minutes")
                     done.resume()
@@ -57,14 +62,16 @@ enum CallbackStyle {
     static func errors(_ url: URL) async {
         await withCheckedContinuation { done in
             // snippet.errors
-            AF.request(url).validate().responseData(queue: .global()) { response in
-                switch response.result {
-                case .success(let data): print(data.count)
-                case .failure(let error) where error.responseCode == 404: print("There is no such tea.")
-                case .failure(let error): print(error.localizedDescription)
+            AF.request(url)
+                .validate().responseData(queue: .global()) { response in
+                    switch response.result {
+                    case .success(let data): print(data.count)
+                    case .failure(let error) where error.responseCode == 404:
+                        print("There is no such tea.")
+                    case .failure(let error): print(error.localizedDescription)
+                    }
+                    done.resume()
                 }
-                done.resume()
-            }
             // snippet.end
         }
     }

@@ -1,4 +1,5 @@
-// Cancels requests in three ways: through their task, explicitly, and with a timeout. Also suspends a request.
+// Cancels requests in three ways: through their task, explicitly, and with a
+// timeout. Also suspends a request.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -30,9 +31,11 @@ enum Cancellation {
     static func byTask(_ session: Session, _ server: LocalServer) async throws {
         // snippet.task
         let task = Task {
-            try await session.request(server.url("/slow")).serializingString().value
+            try await session.request(server.url("/slow"))
+                .serializingString().value
         }
-        _ = try await server.nextRequest()  // the server has received the request
+        // The server has received the request.
+        _ = try await server.nextRequest()
         task.cancel()
         let result = await task.result
         // snippet.end
@@ -46,22 +49,31 @@ enum Cancellation {
         request.cancel()
         let error = await task.response.error
         // snippet.end
-        print("It was cancelled by hand:     \(error?.isCancellation == true), state \(request.state)")
+        print(
+            "It was cancelled by hand:     \(error?.isCancellation == true), state \(request.state)"
+        )
     }
 
     static func byTimeout(_ session: Session, _ server: LocalServer) async {
         // snippet.timeout
         let request = session.request(server.url("/slow")) { request in
-            request.timeouts = Timeouts(connect: .seconds(5), idle: .milliseconds(200), total: .seconds(10))
+            request.timeouts = Timeouts(
+                connect: .seconds(5), idle: .milliseconds(200),
+                total: .seconds(10))
         }
         let error = await request.serializingString().response.error
         // snippet.end
-        print("Nothing came for too long:    \(error?.isTimeout == true), \(error.map { "\($0.kind)" } ?? "no error")")
+        print(
+            "Nothing came for too long:    \(error?.isTimeout == true), \(error.map { "\($0.kind)" } ?? "no error")"
+        )
     }
 
-    static func withoutTheRequest(_ session: Session, _ server: LocalServer) async throws {
+    static func withoutTheRequest(_ session: Session, _ server: LocalServer)
+        async throws
+    {
         // snippet.shared
-        let shared = session.request(server.url("/quick")).serializingString(automaticallyCancelling: false)
+        let shared = session.request(server.url("/quick"))
+            .serializingString(automaticallyCancelling: false)
         let impatient = Task { await shared.result }
         impatient.cancel()
         let value = try await shared.value  // the request was not cancelled
@@ -69,10 +81,12 @@ enum Cancellation {
         print("Only one of two gave up:      \(value)")
     }
 
-    static func heldBack(_ session: Session, _ server: LocalServer) async throws {
+    static func heldBack(_ session: Session, _ server: LocalServer) async throws
+    {
         // snippet.suspend
         let request = session.request(server.url("/quick")).suspend()
-        let task = request.serializingString()  // does not start the request, because it is suspended
+        // This does not start the request, because it is suspended.
+        let task = request.serializingString()
         print("It was held back:             \(request.state)")
         request.resume()
         let value = try await task.value
@@ -82,22 +96,30 @@ enum Cancellation {
 
     static func all(_ session: Session, _ server: LocalServer) async throws {
         // snippet.all
-        let tasks = (1...3).map { _ in session.request(server.url("/slow")).serializingData() }
+        let tasks = (1...3).map { _ in
+            session.request(server.url("/slow")).serializingData()
+        }
         await session.cancelAllRequests()
         // snippet.end
         var ended = 0
-        for task in tasks where await task.response.error?.isCancellation == true { ended += 1 }
+        for task in tasks
+        where await task.response.error?.isCancellation == true {
+            ended += 1
+        }
         print("All were cancelled:           \(ended) of \(tasks.count)")
     }
 
     static func afterShutdown(_ session: Session, _ server: LocalServer) async {
-        let result = await session.request(server.url("/quick")).serializingString().result
+        let result = await session.request(server.url("/quick"))
+            .serializingString().result
         print("Its session was shut down:    \(result)")
     }
 
-    static func asAWhole(_ session: Session, _ server: LocalServer) async throws {
+    static func asAWhole(_ session: Session, _ server: LocalServer) async throws
+    {
         // snippet.whole
-        let request = session.request(server.url("/slow"), interceptor: RetryPolicy())
+        let request = session.request(
+            server.url("/slow"), interceptor: RetryPolicy())
         let limit = Task {
             try await Task.sleep(for: .milliseconds(200))
             request.cancel()
@@ -110,7 +132,8 @@ enum Cancellation {
 
     static func withDeadline(_ server: LocalServer) async {
         let session = Session()
-        let held = session.streamRequest(server.url("/slow")).streamTask().streamingData()
+        let held = session.streamRequest(server.url("/slow"))
+            .streamTask().streamingData()
         // snippet.deadline
         let deadline = Task {
             try await Task.sleep(for: .milliseconds(200))
@@ -119,7 +142,9 @@ enum Cancellation {
         await session.shutdown()
         deadline.cancel()
         // snippet.end
-        withExtendedLifetime(held) { print("The shutdown did not wait longer.") }
+        withExtendedLifetime(held) {
+            print("The shutdown did not wait longer.")
+        }
     }
 }
 

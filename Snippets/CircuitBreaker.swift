@@ -1,4 +1,5 @@
-// Stops sending requests to a server that fails, and sends slow requests a second time.
+// Stops sending requests to a server that fails, and sends slow requests a
+// second time.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -24,7 +25,9 @@ enum Resilience {
 
         let slow = try await LocalServer { router in
             router.get("/report") { request in
-                if request.sequence == 1 { try await Task.sleep(for: .seconds(30)) }
+                if request.sequence == 1 {
+                    try await Task.sleep(for: .seconds(30))
+                }
                 return .text("The report, by request \(request.sequence).")
             }
         }
@@ -37,31 +40,41 @@ enum Resilience {
         var policy = CircuitBreaker.Policy()
         policy.trip = .consecutiveFailures(3)
         policy.openDuration = .milliseconds(100)
-        let session = Session(transport: CircuitBreaker(CurlTransport(), policy: policy))
+        let session = Session(
+            transport: CircuitBreaker(CurlTransport(), policy: policy))
         // snippet.end
 
         let orders = server.url("/orders")
         // snippet.refused
         for _ in 1...4 {
-            let error = await session.request(orders).validate().serializingString().response.error
-            if case .circuitOpen = error?.kind { print("Refused without a request.") }
+            let error = await session.request(orders)
+                .validate().serializingString().response.error
+            if case .circuitOpen = error?.kind {
+                print("Refused without a request.")
+            }
         }
         // snippet.end
         print("The server received \(server.requestCount) requests.")
 
         try await Task.sleep(for: .milliseconds(150))
         // The circuit is half-open, and this request is the probe.
-        print(try await session.request(orders).validate().serializingString().value)
+        print(
+            try await session.request(orders)
+                .validate().serializingString().value)
         await session.shutdown()
     }
 
     static func keyed(_ server: LocalServer) async throws {
         // snippet.keyed
         var policy = CircuitBreaker.Policy()
-        policy.trip = .failureRate(0.5, window: .seconds(30), minimumRequests: 20)
+        policy.trip = .failureRate(
+            0.5, window: .seconds(30), minimumRequests: 20)
         policy.key = { request in request.tags[Backend.self] ?? "others" }
-        let session = Session(transport: CircuitBreaker(CurlTransport(), policy: policy))
-        let health = session.request(server.url("/health")).tag(Backend.self, "health").validate()
+        let session = Session(
+            transport: CircuitBreaker(CurlTransport(), policy: policy))
+        let health = session.request(server.url("/health")).tag(
+            Backend.self, "health"
+        ).validate()
         // snippet.end
         print(try await health.serializingString().value)
         await session.shutdown()
@@ -69,9 +82,12 @@ enum Resilience {
 
     static func hedging(_ server: LocalServer) async throws {
         // snippet.hedging
-        let hedging = HedgingTransport(CurlTransport(), policy: .init(delay: .milliseconds(100)))
+        let hedging = HedgingTransport(
+            CurlTransport(), policy: .init(delay: .milliseconds(100)))
         let session = Session(transport: CircuitBreaker(hedging))
-        print(try await session.request(server.url("/report")).serializingString().value)
+        print(
+            try await session.request(server.url("/report")).serializingString()
+                .value)
         // snippet.end
         await session.shutdown()
     }

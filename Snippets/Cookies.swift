@@ -1,4 +1,5 @@
-// Stores the cookies that servers set, reads and changes them, and loads them into another session.
+// Stores the cookies that servers set, reads and changes them, and loads them
+// into another session.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -8,13 +9,19 @@ enum Cookies {
     static func run() async throws {
         let server = try await LocalServer { router in
             router.post("/login") { _ in
-                .text("Welcome.", headers: ["Set-Cookie": "sid=4711; Path=/; Max-Age=3600; HttpOnly"])
+                .text(
+                    "Welcome.",
+                    headers: [
+                        "Set-Cookie": "sid=4711; Path=/; Max-Age=3600; HttpOnly"
+                    ])
             }
             router.get("/account") { request in
-                request.headers["Cookie"]?.contains("sid=4711") == true ? .text("Ada") : .status(403)
+                request.headers["Cookie"]?.contains("sid=4711") == true
+                    ? .text("Ada") : .status(403)
             }
         }
-        let file = FileManager.default.temporaryDirectory.appending(path: "Cookies-\(UInt64.random(in: 0 ... .max))")
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "Cookies-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         try await keep(server, in: file)
         try await takeAlong(server, from: file)
@@ -24,22 +31,28 @@ enum Cookies {
         let (login, account) = (server.url("/login"), server.url("/account"))
         // snippet.keep
         let session = Session()
-        _ = try await session.request(login, method: .post).validate().serializingData().value
+        _ = try await session.request(login, method: .post)
+            .validate().serializingData().value
         // The session sends the cookie automatically.
-        let name = try await session.request(account).validate().serializingString().value
+        let name = try await session.request(account)
+            .validate().serializingString().value
         // snippet.end
         print("Hello, \(name).")
 
         // snippet.read
         for cookie in try await session.cookies.cookies(for: account) {
-            print("\(cookie.name) for \(cookie.domain), \(cookie.isSessionCookie ? "for this session" : "for longer")")
+            let time =
+                cookie.isSessionCookie ? "for this session" : "for longer"
+            print("\(cookie.name) for \(cookie.domain), \(time)")
         }
         // snippet.end
 
         // snippet.change
-        try await session.cookies.set(Cookie(name: "theme", value: "dark", domain: "127.0.0.1"))
+        try await session.cookies.set(
+            Cookie(name: "theme", value: "dark", domain: "127.0.0.1"))
         try await session.cookies.set("lang=de; Max-Age=86400", for: account)
-        try await session.cookies.delete(Cookie(name: "theme", value: "", domain: "127.0.0.1"))
+        try await session.cookies.delete(
+            Cookie(name: "theme", value: "", domain: "127.0.0.1"))
         // snippet.end
 
         // snippet.save
@@ -55,7 +68,8 @@ enum Cookies {
         configuration.cookies.policy = .firstPartyOnly
         let session = Session(configuration: configuration)
         // snippet.end
-        let name = try await session.request(server.url("/account")).validate().serializingString().value
+        let name = try await session.request(server.url("/account"))
+            .validate().serializingString().value
         let names = try await session.cookies.all().map(\.name).sorted()
         print("Hello again, \(name), with \(names.joined(separator: " and ")).")
         await session.shutdown()

@@ -1,4 +1,5 @@
-// A program that polls a server until it receives SIGTERM or ^C, and then lets its requests finish for a time.
+// A program that polls a server until it receives SIGTERM or ^C, and then lets
+// its requests finish for a time.
 //
 // With a number as the argument, the program ends itself after as many polls.
 
@@ -11,19 +12,22 @@ import Glibc
 // snippet.signals
 /// The signals that ask a program to end.
 ///
-/// `@Sendable` matters in `main.swift`: a closure there otherwise belongs to the main actor, and traps on the queue of the
-/// signal source.
+/// `@Sendable` matters in `main.swift`: a closure there otherwise belongs to
+/// the main actor, and traps on the queue of the signal source.
 func terminations() -> AsyncStream<Int32> {
     AsyncStream { continuation in
         let sources = [SIGTERM, SIGINT].map { number in
             // Without this, the signal would end the program at once.
             signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            let source = DispatchSource.makeSignalSource(
+                signal: number, queue: .global())
             source.setEventHandler { @Sendable in continuation.yield(number) }
             source.resume()
             return source
         }
-        continuation.onTermination = { @Sendable _ in sources.forEach { $0.cancel() } }
+        continuation.onTermination = { @Sendable _ in
+            sources.forEach { $0.cancel() }
+        }
     }
 }
 // snippet.end
@@ -32,7 +36,8 @@ func terminations() -> AsyncStream<Int32> {
 /// Polls until its task is cancelled.
 func poll(_ session: Session, _ url: URL) async {
     while !Task.isCancelled {
-        let response = await session.request(url).validate().serializingString().response
+        let response = await session.request(url)
+            .validate().serializingString().response
         switch response.result {
         case .success(let text): print("the server is \(text)")
         case .failure(let error) where error.isCancellation: break

@@ -1,32 +1,46 @@
-// Receives server-sent events from a server that closes its connections, and reconnects each time.
+// Receives server-sent events from a server that closes its connections, and
+// reconnects each time.
 //
-// With a URL as the argument, the program prints the events of this URL until ^C.
+// With a URL as the argument, the program prints the events of this URL until
+// ^C.
 
 import Bluebonnet
 import BluebonnetTesting
 
 enum News {
     static func run() async throws {
-        if let address = CommandLine.arguments.dropFirst().first { return try await read(Session.default, address) }
+        if let address = CommandLine.arguments.dropFirst().first {
+            return try await read(Session.default, address)
+        }
         let server = try await LocalServer { router in
             router.get("/news") { request in
-                let last = request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0
+                let last =
+                    request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0
                 // 204 tells the client not to reconnect.
                 guard last < 6 else { return .status(204) }
-                return .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
+                return .stream(headers: ["Content-Type": "text/event-stream"]) {
+                    writer in
                     try await writer.write("retry: 50\n\n")
                     for number in last + 1...last + 2 {
-                        try await writer.write("id: \(number)\ndata: headline \(number)\n\n")
+                        try await writer.write(
+                            "id: \(number)\ndata: headline \(number)\n\n")
                     }
-                    // The third event is incomplete. The server sends it again on the next connection.
+                    // The third event is incomplete. The server sends it again
+                    // on the next connection.
                     try await writer.write("id: \(last + 3)\ndata: head")
                 }
             }
         }
         let session = Session()
         try await read(session, "\(server.url("/news"))")
-        print("\nThe server was asked \(server.requestCount) times, each time for what follows an event:")
-        for request in server.requests { print("    Last-Event-ID: \(request.headers["Last-Event-ID"] ?? "none")") }
+        print(
+            "\nThe server was asked \(server.requestCount) times, each time for what follows an event:"
+        )
+        for request in server.requests {
+            print(
+                "    Last-Event-ID: \(request.headers["Last-Event-ID"] ?? "none")"
+            )
+        }
         await session.shutdown()
     }
 

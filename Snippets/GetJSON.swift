@@ -1,4 +1,5 @@
-// Gets JSON from a URL and prints it. Without a URL, the program uses its own server.
+// Gets JSON from a URL and prints it. Without a URL, the program uses its own
+// server.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -17,7 +18,9 @@ enum GetJSON {
     }
 
     static func run() async throws {
-        guard CommandLine.arguments.count == 1 else { return try await get(CommandLine.arguments[1]) }
+        guard CommandLine.arguments.count == 1 else {
+            return try await get(CommandLine.arguments[1])
+        }
         let server = try await LocalServer { router in
             router.get("/planets", .json(["Mercury", "Venus", "Earth"]))
         }

@@ -18,8 +18,12 @@ enum HandlingErrors {
     static func run() async throws {
         let server = try await LocalServer { router in
             router.get("/people/1", .json(["name": "Ada"]))
-            router.get("/people/2", .json(Problem(code: "gone", message: "moved away"), status: 410))
-            router.get("/people/3", .text("<p>Ada</p>", contentType: "text/html"))
+            router.get(
+                "/people/2",
+                .json(Problem(code: "gone", message: "moved away"), status: 410)
+            )
+            router.get(
+                "/people/3", .text("<p>Ada</p>", contentType: "text/html"))
             router.get("/people/4", .json(["nickname": "Ada"]))
             router.get("/people/5", .script(.reset))
         }
@@ -36,10 +40,12 @@ enum HandlingErrors {
     static func tell(_ session: Session, _ url: any URLConvertible) async {
         // snippet.tell
         do {
-            let person = try await session.request(url, headers: [.accept("application/json")])
-                .validate()
-                .serializingDecodable(Person.self)
-                .value
+            let person = try await session.request(
+                url, headers: [.accept("application/json")]
+            )
+            .validate()
+            .serializingDecodable(Person.self)
+            .value
             print("a person named \(person.name)")
         } catch {
             switch error.kind {
@@ -67,7 +73,9 @@ enum HandlingErrors {
             }
             .serializingJSON()
             .response
-        if response.error?.underlying is NoName { print("refused by the program's own check") }
+        if response.error?.underlying is NoName {
+            print("refused by the program's own check")
+        }
         // snippet.end
     }
 }

@@ -5,11 +5,14 @@ import BluebonnetTesting
 import FoundationEssentials
 
 // snippet.monitor
-/// Counts responses by status code. A monitor can be an actor, a class or a structure.
+/// Counts responses by status code. A monitor can be an actor, a class or a
+/// structure.
 actor StatusCounter: EventMonitor {
     private(set) var counts: [Int: Int] = [:]
 
-    func request(_ request: any Request, didReceiveResponse response: HTTPResponse) {
+    func request(
+        _ request: any Request, didReceiveResponse response: HTTPResponse
+    ) {
         counts[response.statusCode, default: 0] += 1
     }
 }
@@ -18,7 +21,9 @@ actor StatusCounter: EventMonitor {
 enum Logging {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.get("/pages/1") { _ in .redirect(to: "/pages/first?token=secret") }
+            router.get("/pages/1") { _ in
+                .redirect(to: "/pages/first?token=secret")
+            }
             router.get("/pages/first") { _ in .text("Welcome") }
         }
 
@@ -29,13 +34,16 @@ enum Logging {
         // snippet.end
 
         for page in ["/pages/1", "/pages/2"] {
-            _ = await session.request(server.url(page)).validate().serializingString().response
+            _ = await session.request(server.url(page))
+                .validate().serializingString().response
         }
 
         // snippet.shutdown
         // When `shutdown()` returns, the monitors have received all events.
         await session.shutdown()
-        for (status, count) in await counter.counts.sorted(by: { $0.key < $1.key }) {
+        for (status, count) in await counter.counts.sorted(by: {
+            $0.key < $1.key
+        }) {
             print("\(status): \(count)")
         }
         // snippet.end
@@ -46,7 +54,8 @@ enum Logging {
         let monitor = ClosureEventMonitor()
         monitor.requestDidCompleteTaskWithError = { request, task, error in
             guard let metrics = task.metrics, error == nil else { return }
-            print("\(task.request) took \(metrics.total > .seconds(1) ? "long" : "no time")")
+            let isSlow = metrics.total > .seconds(1)
+            print("\(task.request) took \(isSlow ? "long" : "no time")")
         }
         return monitor
     }

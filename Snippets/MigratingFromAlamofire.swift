@@ -24,33 +24,48 @@ enum MigratingFromAlamofire {
 
     static func values(_ session: Session, _ url: String) async throws {
         // snippet.value
-        let plant = try await session.request(url).validate().serializingDecodable(Plant.self).value
+        let plant = try await session.request(url)
+            .validate().serializingDecodable(Plant.self).value
         // snippet.end
         // snippet.parameters
         let found = session.request(url, parameters: ["colour": "blue"])
-        let posted = session.request(url, method: .post, parameters: plant, encoder: .json)
-        let legacy = session.request(url, method: .post, parameters: ["name": "Alba"], encoding: JSONEncoding.default)
+        let posted = session.request(
+            url, method: .post, parameters: plant, encoder: .json)
+        let legacy = session.request(
+            url, method: .post, parameters: ["name": "Alba"],
+            encoding: JSONEncoding.default)
         // snippet.end
-        for request in [found, posted, legacy] { print(try await request.serializingString().value) }
+        for request in [found, posted, legacy] {
+            print(try await request.serializingString().value)
+        }
     }
 
     static func bodies(_ session: Session, _ url: String) async throws {
         // snippet.upload
         let data = session.upload(Data("seeds".utf8), to: url)
         let form = session.upload(
-            multipartFormData: { form in form.append(Data("Alba".utf8), withName: "name") }, to: url)
+            multipartFormData: { form in
+                form.append(Data("Alba".utf8), withName: "name")
+            }, to: url)
         // snippet.end
-        for request in [data, form] { _ = try await request.serializingData().value }
+        for request in [data, form] {
+            _ = try await request.serializingData().value
+        }
     }
 
     static func files(_ session: Session, _ url: String) async throws {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: directory) }
         // snippet.download
         let file = try await session.download(
             url,
             to: .custom { _, response in
-                (directory.appendingPathComponent("\(response.statusCode).json"), [.createIntermediateDirectories])
+                (
+                    directory.appendingPathComponent(
+                        "\(response.statusCode).json"),
+                    [.createIntermediateDirectories]
+                )
             }
         ).serializingURL().value
         // snippet.end
@@ -59,7 +74,9 @@ enum MigratingFromAlamofire {
 
     static func streams(_ session: Session, _ url: String) async throws {
         // snippet.stream
-        for try await plant in session.streamRequest(url).validate().streamTask().decodables(of: Plant.self) {
+        for try await plant in session.streamRequest(url)
+            .validate().streamTask().decodables(of: Plant.self)
+        {
             print(plant.name)
         }
         // snippet.end
@@ -69,7 +86,9 @@ enum MigratingFromAlamofire {
         // snippet.progress
         let request = session.request(url)
         let task = request.serializingData()
-        for await progress in request.downloadProgressUpdates() { print(progress.completed) }
+        for await progress in request.downloadProgressUpdates() {
+            print(progress.completed)
+        }
         // snippet.end
         print(try await task.value.count)
     }
@@ -80,7 +99,9 @@ enum MigratingFromAlamofire {
         configuration.timeouts.idle = .seconds(20)
         let session = Session(
             configuration: configuration, interceptor: .retryPolicy,
-            serverTrustManager: ServerTrustManager(evaluators: ["*.garden.test": PublicKeysTrustEvaluator(keys: [])]),
+            serverTrustManager: ServerTrustManager(evaluators: [
+                "*.garden.test": PublicKeysTrustEvaluator(keys: [])
+            ]),
             redirectHandler: .doNotFollow)
         // snippet.end
         print(session.configuration.timeouts.idle ?? .zero)
@@ -90,7 +111,9 @@ enum MigratingFromAlamofire {
             request.headers.update(.authorization(bearerToken: "secret"))
             return request
         }
-        let retrier = Retrier { request, _, _ in request.retryCount < 2 ? .retryWithDelay(.seconds(1)) : .doNotRetry }
+        let retrier = Retrier { request, _, _ in
+            request.retryCount < 2 ? .retryWithDelay(.seconds(1)) : .doNotRetry
+        }
         let interceptor = Interceptor(adapter: adapter, retrier: retrier)
         // snippet.end
         print(interceptor.adapters.count)

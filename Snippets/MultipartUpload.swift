@@ -1,6 +1,8 @@
-// Sends a form with fields and files, and prints the form that the server receives.
+// Sends a form with fields and files, and prints the form that the server
+// receives.
 //
-// With a URL as the argument, the program sends the form to this URL and prints the response.
+// With a URL as the argument, the program sends the form to this URL and prints
+// the response.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -10,7 +12,8 @@ enum MultipartUpload {
     static func run(_ arguments: [String]) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "Bluebonnet-\(UInt64.random(in: 0 ... .max))")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let photo = folder.appending(path: "bluebonnet.png")
         try Data(repeating: 0x89, count: 300_000).write(to: photo)
@@ -18,7 +21,8 @@ enum MultipartUpload {
         let server = try await LocalServer { router in
             router.post("/plants") { request in
                 let type = request.headers["Content-Type"] ?? ""
-                return request.bodyLength > 1_000_000 ? .ok : .text("\(type)\n\n\(excerpt(request.body))")
+                return request.bodyLength > 1_000_000
+                    ? .ok : .text("\(type)\n\n\(excerpt(request.body))")
             }
         }
         let url = arguments.first ?? "\(server.url("/plants"))"
@@ -29,38 +33,55 @@ enum MultipartUpload {
         await session.shutdown()
     }
 
-    static func plant(_ photo: URL, _ session: Session, _ url: String) async throws -> String {
+    static func plant(_ photo: URL, _ session: Session, _ url: String)
+        async throws
+        -> String
+    {
         // snippet.form
         let request = session.upload(
             multipartFormData: { form in
                 form.append("Texas bluebonnet", withName: "name")
-                form.append(Data(#"{"petals": 5}"#.utf8), withName: "facts", mimeType: "application/json")
-                form.append(photo, withName: "photo")  // uses the file's name and type
+                form.append(
+                    Data(#"{"petals": 5}"#.utf8), withName: "facts",
+                    mimeType: "application/json")
+                // Uses the file's name and type.
+                form.append(photo, withName: "photo")
             }, to: url)
         let answer = try await request.validate().serializingString().value
         // snippet.end
         return answer
     }
 
-    static func prepared(_ photo: URL, _ session: Session, _ url: String) async throws {
+    static func prepared(_ photo: URL, _ session: Session, _ url: String)
+        async throws
+    {
         // snippet.parts
         var form = MultipartFormData()
         form.append(
-            photo, withName: "photo", fileName: #"the "blue" one.png"#, mimeType: "image/png",
+            photo, withName: "photo", fileName: #"the "blue" one.png"#,
+            mimeType: "image/png",
             headers: ["Content-Language": "en"])
-        form.append(length: 5_000_000, withName: "log", fileName: "log.txt", mimeType: "text/plain") { Lines() }
-        print("\(form.contentLength ?? 0) bytes; it can be sent again: \(form.isReplayable)")
-        let request = session.upload(multipartFormData: form, to: url).validate()
-        let status = await request.serializingData().response.response?.statusCode
+        form.append(
+            length: 5_000_000, withName: "log", fileName: "log.txt",
+            mimeType: "text/plain"
+        ) { Lines() }
+        let length = form.contentLength ?? 0
+        print("\(length) bytes; it can be sent again: \(form.isReplayable)")
+        let request = session.upload(multipartFormData: form, to: url)
+            .validate()
+        let status = await request.serializingData()
+            .response.response?.statusCode
         // snippet.end
-        print("Sent \(request.uploadProgress.completed) of them: \(status ?? 0)")
+        print(
+            "Sent \(request.uploadProgress.completed) of them: \(status ?? 0)")
     }
 
     static func missing(_ file: URL, _ session: Session, _ url: String) async {
         // snippet.missing
         var form = MultipartFormData()
         form.append(file, withName: "photo")
-        let error = await session.upload(multipartFormData: form, to: url).serializingData().response.error
+        let error = await session.upload(multipartFormData: form, to: url)
+            .serializingData().response.error
         if case .multipartEncoding(.bodyPartFileNotReachable) = error?.kind {
             print("A file that is not there is an error, and nothing is sent.")
         }
@@ -69,7 +90,8 @@ enum MultipartUpload {
 
     /// Returns the lines of a form without the bytes of its files.
     static func excerpt(_ body: Data) -> String {
-        let lines = String(decoding: body, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
+        let lines = String(decoding: body, as: UTF8.self).split(
+            separator: "\r\n", omittingEmptySubsequences: false)
         return lines.map { line in
             "  | \(line.utf8.count < 200 ? String(line) : "… \(line.count) bytes …")"
         }.joined(separator: "\n")

@@ -1,4 +1,5 @@
-// Sends two requests at the same time, many requests at the same time, and many requests with at most eight at a time.
+// Sends two requests at the same time, many requests at the same time, and many
+// requests with at most eight at a time.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -14,7 +15,9 @@ enum ParallelRequests {
             router.get("/stations/:number") { request in
                 let number = Int(request.parameters["number"] ?? "") ?? 0
                 try await Task.sleep(for: .milliseconds(20))
-                return .json(Station(number: number, temperature: 10 + Double(number) / 10))
+                return .json(
+                    Station(
+                        number: number, temperature: 10 + Double(number) / 10))
             }
         }
         let session = Session()
@@ -27,8 +30,10 @@ enum ParallelRequests {
 
     static func two(_ session: Session, _ server: LocalServer) async throws {
         // snippet.two
-        async let first = session.request(server.url("/stations/1")).serializingDecodable(Station.self).value
-        async let second = session.request(server.url("/stations/2")).serializingDecodable(Station.self).value
+        async let first = session.request(server.url("/stations/1"))
+            .serializingDecodable(Station.self).value
+        async let second = session.request(server.url("/stations/2"))
+            .serializingDecodable(Station.self).value
         let stations = try await [first, second]
         // snippet.end
         show("Two", stations)
@@ -36,7 +41,8 @@ enum ParallelRequests {
 
     static func many(_ session: Session, _ server: LocalServer) async throws {
         // snippet.many
-        let stations = try await withThrowingTaskGroup(of: Station.self) { group in
+        let stations = try await withThrowingTaskGroup(of: Station.self) {
+            group in
             for number in 1...100 {
                 group.addTask {
                     try await session.request(server.url("/stations/\(number)"))
@@ -51,13 +57,19 @@ enum ParallelRequests {
         show("All at once", stations)
     }
 
-    static func fewAtOnce(_ session: Session, _ server: LocalServer) async throws {
+    static func fewAtOnce(_ session: Session, _ server: LocalServer)
+        async throws
+    {
         // snippet.few
-        let stations = try await withThrowingTaskGroup(of: Station.self) { group in
+        let stations = try await withThrowingTaskGroup(of: Station.self) {
+            group in
             var stations: [Station] = []
             for number in 1...100 {
-                // After the eighth request, a request starts only when another request has ended.
-                if number > 8, let station = try await group.next() { stations.append(station) }
+                // After the eighth request, a request starts only when another
+                // request has ended.
+                if number > 8, let station = try await group.next() {
+                    stations.append(station)
+                }
                 group.addTask {
                     try await session.request(server.url("/stations/\(number)"))
                         .validate()
@@ -72,13 +84,17 @@ enum ParallelRequests {
         show("Eight at once", stations)
     }
 
-    static func onTheLoop(_ session: Session, _ server: LocalServer) async throws {
+    static func onTheLoop(_ session: Session, _ server: LocalServer)
+        async throws
+    {
         // snippet.executor
         let stations = try await withTaskExecutorPreference(session.executor) {
             var stations: [Station] = []
             for number in 1...10 {
-                let request = session.request(server.url("/stations/\(number)")).validate()
-                stations.append(try await request.serializingDecodable(Station.self).value)
+                let request = session.request(server.url("/stations/\(number)"))
+                    .validate()
+                stations.append(
+                    try await request.serializingDecodable(Station.self).value)
             }
             return stations
         }
@@ -87,8 +103,11 @@ enum ParallelRequests {
     }
 
     static func show(_ title: String, _ stations: [Station]) {
-        let mean = stations.map(\.temperature).reduce(0, +) / Double(stations.count)
-        print("\(title): \(stations.count) stations, \((mean * 10).rounded() / 10)° on average")
+        let mean =
+            stations.map(\.temperature).reduce(0, +) / Double(stations.count)
+        print(
+            "\(title): \(stations.count) stations, \((mean * 10).rounded() / 10)° on average"
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-// Sends parameters as a form, as JSON and in a query, and prints the requests that the server receives.
+// Sends parameters as a form, as JSON and in a query, and prints the requests
+// that the server receives.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -18,8 +19,11 @@ enum PostForm {
         // The response shows the received request.
         let server = try await LocalServer { router in
             router.fallback { request in
-                let type = request.headers["Content-Type"].map { "\n\($0)" } ?? ""
-                return .text("\(request.method) \(request.target)\(type)\n\(request.text)")
+                let type =
+                    request.headers["Content-Type"].map { "\n\($0)" } ?? ""
+                return .text(
+                    "\(request.method) \(request.target)\(type)\n\(request.text)"
+                )
             }
         }
         let session = Session()
@@ -32,24 +36,33 @@ enum PostForm {
         await session.shutdown()
     }
 
-    static func form(_ session: Session, _ url: any URLConvertible) async throws {
+    static func form(_ session: Session, _ url: any URLConvertible) async throws
+    {
         // snippet.form
-        let answer = try await session.request(url, method: .post, parameters: Order())
-            .validate()
-            .serializingString()
-            .value
+        let answer = try await session.request(
+            url, method: .post, parameters: Order()
+        )
+        .validate()
+        .serializingString()
+        .value
         // snippet.end
         show("A form", answer)
     }
 
-    static func customForm(_ session: Session, _ url: any URLConvertible) async throws {
+    static func customForm(_ session: Session, _ url: any URLConvertible)
+        async throws
+    {
         // snippet.custom-form
         let encoder = URLEncodedFormEncoder(
-            arrayEncoding: .noBrackets, boolEncoding: .literal, keyEncoding: .convertToSnakeCase,
+            arrayEncoding: .noBrackets, boolEncoding: .literal,
+            keyEncoding: .convertToSnakeCase,
             spaceEncoding: .plusReplaced)
         let answer =
             try await session
-            .request(url, method: .post, parameters: Order(), encoder: .urlEncodedForm(encoder: encoder))
+            .request(
+                url, method: .post, parameters: Order(),
+                encoder: .urlEncodedForm(encoder: encoder)
+            )
             .validate()
             .serializingString()
             .value
@@ -57,39 +70,52 @@ enum PostForm {
         show("A form as another server wants it", answer)
     }
 
-    static func json(_ session: Session, _ url: any URLConvertible) async throws {
+    static func json(_ session: Session, _ url: any URLConvertible) async throws
+    {
         // snippet.json
-        let answer = try await session.request(url, method: .post, parameters: Order(), encoder: .json)
-            .validate()
-            .serializingString()
-            .value
+        let answer = try await session.request(
+            url, method: .post, parameters: Order(), encoder: .json
+        )
+        .validate()
+        .serializingString()
+        .value
         // snippet.end
         show("JSON", answer)
     }
 
-    static func query(_ session: Session, _ url: any URLConvertible) async throws {
+    static func query(_ session: Session, _ url: any URLConvertible)
+        async throws
+    {
         // snippet.query
-        let answer = try await session.request(url, parameters: ["sort": "price", "page": "2"])
-            .validate()
-            .serializingString()
-            .value
+        let answer = try await session.request(
+            url, parameters: ["sort": "price", "page": "2"]
+        )
+        .validate()
+        .serializingString()
+        .value
         // snippet.end
         show("A query", answer)
     }
 
-    static func ready(_ session: Session, _ url: any URLConvertible) async throws {
+    static func ready(_ session: Session, _ url: any URLConvertible)
+        async throws
+    {
         // snippet.request
-        var request = try HTTPRequest(url: url, method: .put, headers: [.contentType("text/plain")])
+        var request = try HTTPRequest(
+            url: url, method: .put, headers: [.contentType("text/plain")])
         request.body = .data(Data("two boxes, please".utf8))
         request.timeouts = Timeouts(connect: .seconds(5), total: .seconds(20))
-        let answer = try await session.request(request).validate().serializingString().value
+        let answer = try await session.request(request)
+            .validate().serializingString().value
         // snippet.end
         show("A request made by hand", answer)
     }
 
     static func show(_ title: String, _ answer: String) {
         print("\(title):")
-        for line in answer.split(whereSeparator: \.isNewline) { print("    \(line)") }
+        for line in answer.split(whereSeparator: \.isNewline) {
+            print("    \(line)")
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-// Trusts a private certificate authority instead of the system's authorities, in addition to them, or for one host
-// only.
+// Trusts a private certificate authority instead of the system's authorities,
+// in addition to them, or for one host only.
 
 import Bluebonnet
 import FoundationEssentials
@@ -13,11 +13,18 @@ enum PrivateCA {
         try await forOneHost(authority, url)
     }
 
-    /// A TLS server and the directory of its certificates, which `Snippets/run` starts for this program.
-    static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (url: URL, files: URL) {
+    /// A TLS server and the directory of its certificates, which `Snippets/run`
+    /// starts for this program.
+    static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (
+        url: URL, files: URL
+    ) {
         let environment = ProcessInfo.processInfo.environment
-        guard let url = environment[name], let files = environment["SNIPPET_TLS_FILES"] else {
-            throw RequestError(.invalidURL, detail: "start this with Snippets/run, which starts a server")
+        guard let url = environment[name],
+            let files = environment["SNIPPET_TLS_FILES"]
+        else {
+            throw RequestError(
+                .invalidURL,
+                detail: "start this with Snippets/run, which starts a server")
         }
         return (try url.asURL(), URL(filePath: files))
     }
@@ -34,7 +41,8 @@ enum PrivateCA {
     static func beside(_ file: URL, _ url: URL) async throws {
         // snippet.beside
         var configuration = Session.Configuration()
-        configuration.tls.caCertificates = try Certificate.all(inFile: file)  // or init(pem:), init(der:)
+        // Or `init(pem:)`, `init(der:)`.
+        configuration.tls.caCertificates = try Certificate.all(inFile: file)
         configuration.tls.includesSystemAuthorities = true
         let session = Session(configuration: configuration)
         // snippet.end

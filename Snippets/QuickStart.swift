@@ -1,6 +1,8 @@
-// Shows a GET, a POST, ten parallel requests, a 404 and a timeout, with the requests and their durations.
+// Shows a GET, a POST, ten parallel requests, a 404 and a timeout, with the
+// requests and their durations.
 //
-// With a URL as the argument, the program gets this URL once, and then ten times in parallel.
+// With a URL as the argument, the program gets this URL once, and then ten
+// times in parallel.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -20,7 +22,8 @@ struct Problem: Codable, Sendable {
 
 enum QuickStart {
     static func run(_ arguments: [String]) async -> Int32 {
-        Terminal.write("", Terminal.bold("Bluebonnet \(BluebonnetInfo.version)"))
+        Terminal.write(
+            "", Terminal.bold("Bluebonnet \(BluebonnetInfo.version)"))
         do {
             guard let address = arguments.first else {
                 try await tour()
@@ -37,10 +40,18 @@ enum QuickStart {
 
     static func tour() async throws {
         let server = try await LocalServer { router in
-            router.get("/people/1", .json(Person(id: 1, name: "Ada Lovelace", born: 1815)))
-            router.get("/people/99", .json(Problem(reason: "no person has the number 99"), status: 404))
+            router.get(
+                "/people/1",
+                .json(Person(id: 1, name: "Ada Lovelace", born: 1815)))
+            router.get(
+                "/people/99",
+                .json(
+                    Problem(reason: "no person has the number 99"), status: 404)
+            )
             router.post("/people") { request in
-                .json(try request.decode(Person.self), status: 201, headers: ["Location": "/people/2"])
+                .json(
+                    try request.decode(Person.self), status: 201,
+                    headers: ["Location": "/people/2"])
             }
             router.get("/letters/:number") { request in
                 let number = Int(request.parameters["number"] ?? "") ?? 0
@@ -53,7 +64,9 @@ enum QuickStart {
             }
         }
         let session = Session()
-        Terminal.write("A small JSON API of this program's own listens at \(Terminal.bold("\(server.url)")).")
+        Terminal.write(
+            "A small JSON API of this program's own listens at \(Terminal.bold("\(server.url)"))."
+        )
         await get(session, server)
         await post(session, server)
         await requestTen(session) { server.url("/letters/\($0)") }
@@ -61,7 +74,10 @@ enum QuickStart {
         await waitTooLong(session, server)
         await session.shutdown()
         await server.stop()
-        Terminal.write("", "Now with a server of yours: \(Terminal.bold("./Snippets/run QuickStart https://…"))", "")
+        Terminal.write(
+            "",
+            "Now with a server of yours: \(Terminal.bold("./Snippets/run QuickStart https://…"))",
+            "")
     }
 
     static func get(_ session: Session, _ server: LocalServer) async {
@@ -79,16 +95,20 @@ enum QuickStart {
         Terminal.title("A POST with parameters, encoded as JSON")
         // snippet.post
         let person = Person(id: 2, name: "Grace Hopper", born: 1906)
-        let response = await session.request(server.url("/people"), method: .post, parameters: person, encoder: .json)
-            .validate(statusCode: [201])
-            .serializingDecodable(Person.self)
-            .response
+        let response = await session.request(
+            server.url("/people"), method: .post, parameters: person,
+            encoder: .json
+        )
+        .validate(statusCode: [201])
+        .serializingDecodable(Person.self)
+        .response
         // snippet.end
         Report.show(response, body: server.requests.last?.text)
     }
 
     static func getNothing(_ session: Session, _ server: LocalServer) async {
-        Terminal.title("A 404: the error names the status, and holds the server's message")
+        Terminal.title(
+            "A 404: the error names the status, and holds the server's message")
         // snippet.not-found
         let response = await session.request(server.url("/people/99"))
             .validate()
@@ -130,14 +150,18 @@ enum QuickStart {
 
     // MARK: With and without an argument
 
-    static func requestTen(_ session: Session, _ address: @Sendable (Int) -> any URLConvertible) async {
+    static func requestTen(
+        _ session: Session, _ address: @Sendable (Int) -> any URLConvertible
+    ) async {
         Terminal.title("Ten at once")
         let begin = ContinuousClock.now
         var lines: [Report.Line] = []
         await withTaskGroup(of: Report.Line.self) { group in
             for number in 1...10 {
                 let task = session.request(address(number)).serializingData()
-                group.addTask { Report.Line(number, begin, await task.response) }
+                group.addTask {
+                    Report.Line(number, begin, await task.response)
+                }
             }
             for await line in group { lines.append(line) }
         }
@@ -149,7 +173,8 @@ enum QuickStart {
 
 /// Formats output for a terminal; prints plain text without a terminal.
 enum Terminal {
-    static let isTerminal = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == nil
+    static let isTerminal =
+        isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == nil
 
     static func write(_ lines: String...) {
         for line in lines { print(line.isEmpty ? "" : "  \(line)") }
@@ -169,26 +194,41 @@ enum Terminal {
     }
 
     /// Draws the time of a step as a part of the whole duration.
-    static func bar(_ part: Range<Duration>, of whole: Duration, width: Int = 40) -> String {
+    static func bar(
+        _ part: Range<Duration>, of whole: Duration, width: Int = 40
+    )
+        -> String
+    {
         let scale = Double(width) / max(whole / .milliseconds(1), 0.001)
-        let start = min(width - 1, Int(part.lowerBound / .milliseconds(1) * scale))
-        let end = min(width, max(start + 1, Int(part.upperBound / .milliseconds(1) * scale)))
+        let start = min(
+            width - 1, Int(part.lowerBound / .milliseconds(1) * scale))
+        let end = min(
+            width,
+            max(start + 1, Int(part.upperBound / .milliseconds(1) * scale)))
         let track = isTerminal ? "·" : "."
         return dim(String(repeating: track, count: start))
-            + green(String(repeating: isTerminal ? "━" : "=", count: end - start))
+            + green(
+                String(repeating: isTerminal ? "━" : "=", count: end - start))
             + dim(String(repeating: track, count: width - end))
     }
 
-    static func padded(_ text: String, _ width: Int, right: Bool = false, with character: String = " ") -> String {
-        let space = String(repeating: character, count: max(0, width - text.count))
+    static func padded(
+        _ text: String, _ width: Int, right: Bool = false,
+        with character: String = " "
+    ) -> String {
+        let space = String(
+            repeating: character, count: max(0, width - text.count))
         return right ? space + text : text + space
     }
 
     static func time(_ duration: Duration) -> String {
         let microseconds = Int(duration / .microseconds(1))
         switch microseconds {
-        case ..<1000: return "0.\(padded("\(microseconds / 10)", 2, right: true, with: "0")) ms"
-        case ..<10_000: return "\(microseconds / 1000).\(microseconds / 100 % 10) ms"
+        case ..<1000:
+            return
+                "0.\(padded("\(microseconds / 10)", 2, right: true, with: "0")) ms"
+        case ..<10_000:
+            return "\(microseconds / 1000).\(microseconds / 100 % 10) ms"
         case ..<10_000_000: return "\(microseconds / 1000) ms"
         default: return "\(microseconds / 1_000_000) s"
         }
@@ -197,22 +237,33 @@ enum Terminal {
 
 /// Prints exchanges.
 enum Report {
-    /// Prints the request, the response, the duration, and the value or the error.
+    /// Prints the request, the response, the duration, and the value or the
+    /// error.
     ///
     /// - Parameters:
     ///   - response: The response with its request and metrics.
     ///   - others: The header fields that the session added to the request's fields.
     ///   - body: The request body.
     static func show<Value>(
-        _ response: DataResponse<Value, RequestError>, others: HTTPHeaders = [:], body: String? = nil
+        _ response: DataResponse<Value, RequestError>,
+        others: HTTPHeaders = [:],
+        body: String? = nil
     ) {
         if let request = response.request { show(request, others, body ?? "") }
-        if let head = response.response { show(head, response.data?.count ?? 0) }
-        if let metrics = response.metrics, metrics.remoteAddress != nil { show(metrics) }
+        if let head = response.response {
+            show(head, response.data?.count ?? 0)
+        }
+        if let metrics = response.metrics, metrics.remoteAddress != nil {
+            show(metrics)
+        }
         switch response.result {
-        case .success(let value): excerpt("\(value)", of: response.response).forEach { Terminal.write("  " + $0) }
+        case .success(let value):
+            excerpt("\(value)", of: response.response).forEach {
+                Terminal.write("  " + $0)
+            }
         case .failure(let error):
-            Terminal.write("  " + Terminal.red("RequestError") + " \(error.kind)")
+            Terminal.write(
+                "  " + Terminal.red("RequestError") + " \(error.kind)")
             if let detail = error.detail { show("detail", detail) }
             if let code = error.statusCode { show("statusCode", "\(code)") }
             if error.isTimeout { show("isTimeout", "true") }
@@ -223,9 +274,14 @@ enum Report {
         Terminal.write("  " + Terminal.dim(Terminal.padded(name, 13)) + value)
     }
 
-    private static func show(_ request: HTTPRequest, _ others: HTTPHeaders, _ body: String) {
-        Terminal.write("\(arrow("→", "->")) \(Terminal.bold(request.description))")
-        for header in request.headers + others.filter({ !request.headers.contains($0.name) }) {
+    private static func show(
+        _ request: HTTPRequest, _ others: HTTPHeaders, _ body: String
+    ) {
+        Terminal.write(
+            "\(arrow("→", "->")) \(Terminal.bold(request.description))")
+        for header in request.headers
+            + others.filter({ !request.headers.contains($0.name) })
+        {
             Terminal.write("  " + Terminal.dim(header.description))
         }
         if !body.isEmpty { Terminal.write("  " + body) }
@@ -234,9 +290,14 @@ enum Report {
     private static func show(_ head: HTTPResponse, _ bytes: Int) {
         let status = "\(head.statusCode) \(head.reasonPhrase ?? "")"
         let isGood = head.statusCode < 400
-        let facts = [isGood ? Terminal.green(status) : Terminal.red(status), "\(head.httpVersion)", head.mimeType]
+        let facts = [
+            isGood ? Terminal.green(status) : Terminal.red(status),
+            "\(head.httpVersion)", head.mimeType,
+        ]
         let size = "\(bytes) \(bytes == 1 ? "byte" : "bytes")"
-        Terminal.write("\(arrow("←", "<-")) \((facts.compactMap { $0 } + [size]).joined(separator: ", "))")
+        Terminal.write(
+            "\(arrow("←", "<-")) \((facts.compactMap { $0 } + [size]).joined(separator: ", "))"
+        )
         guard let location = head.headers["Location"] else { return }
         Terminal.write("  " + Terminal.dim("Location: \(location)"))
     }
@@ -244,21 +305,33 @@ enum Report {
     private static func show(_ metrics: TransferMetrics) {
         let end = metrics.total
         let stages = [
-            ("name lookup", metrics.nameLookup), ("connect", metrics.connect), ("TLS", metrics.tlsHandshake),
+            ("name lookup", metrics.nameLookup), ("connect", metrics.connect),
+            ("TLS", metrics.tlsHandshake),
             ("send", metrics.requestStart), ("wait", metrics.firstByte),
-            (metrics.firstByte != nil ? "receive" : metrics.requestStart != nil ? "wait" : "until failed", end),
+            (
+                metrics.firstByte != nil
+                    ? "receive"
+                    : metrics.requestStart != nil ? "wait" : "until failed", end
+            ),
         ]
         Terminal.write("")
         var start = Duration.zero
         for case (let name, let moment?) in stages where moment > start {
             let stage = start..<moment
-            let time = Terminal.padded(Terminal.time(moment - start), 8, right: true)
-            Terminal.write("  \(Terminal.padded(name, 13))\(Terminal.bar(stage, of: end)) \(time)")
+            let time = Terminal.padded(
+                Terminal.time(moment - start), 8, right: true)
+            Terminal.write(
+                "  \(Terminal.padded(name, 13))\(Terminal.bar(stage, of: end)) \(time)"
+            )
             start = moment
         }
         let total = Terminal.padded(Terminal.time(end), 8, right: true)
-        let connection = metrics.isReusedConnection ? "a connection used before" : "a new connection"
-        Terminal.write("  \(Terminal.padded("in all", 13))\(Terminal.padded("on \(connection)", 40)) \(total)", "")
+        let connection =
+            metrics.isReusedConnection
+            ? "a connection used before" : "a new connection"
+        Terminal.write(
+            "  \(Terminal.padded("in all", 13))\(Terminal.padded("on \(connection)", 40)) \(total)",
+            "")
     }
 
     /// Prints one of several exchanges that ran at the same time.
@@ -268,42 +341,60 @@ enum Report {
         var outcome: String
         var isNewConnection: Bool
 
-        init(_ number: Int, _ begin: ContinuousClock.Instant, _ response: DataResponse<some Sendable, RequestError>) {
+        init(
+            _ number: Int, _ begin: ContinuousClock.Instant,
+            _ response: DataResponse<some Sendable, RequestError>
+        ) {
             self.number = number
             end = .now - begin
-            outcome = response.response.map { "\($0.statusCode), \($0.httpVersion)" } ?? "\(response.result)"
+            outcome =
+                response.response.map { "\($0.statusCode), \($0.httpVersion)" }
+                ?? "\(response.result)"
             isNewConnection = response.metrics?.isReusedConnection == false
         }
     }
 
     static func show(_ lines: [Line], duration: Duration) {
         for line in lines.sorted(by: { $0.number < $1.number }) {
-            let number = Terminal.padded(Terminal.padded("\(line.number)", 2, right: true), 13)
+            let number = Terminal.padded(
+                Terminal.padded("\(line.number)", 2, right: true), 13)
             let bar = Terminal.bar(.zero..<line.end, of: duration)
             let time = Terminal.padded(Terminal.time(line.end), 8, right: true)
             Terminal.write("  \(number)\(bar) \(time)  \(line.outcome)")
         }
         let connections = lines.count(where: \.isNewConnection)
         let waited = lines.map(\.end).reduce(.zero, +)
-        let sum = "\(Terminal.time(waited)) of waiting in \(Terminal.time(duration))"
-        Terminal.write("", "  \(sum), with \(connections) new connection\(connections == 1 ? "" : "s")")
+        let sum =
+            "\(Terminal.time(waited)) of waiting in \(Terminal.time(duration))"
+        Terminal.write(
+            "",
+            "  \(sum), with \(connections) new connection\(connections == 1 ? "" : "s")"
+        )
     }
 
     /// Returns the first lines of a body, with JSON formatted in lines.
-    private static func excerpt(_ text: String, of response: HTTPResponse?) -> [String] {
+    private static func excerpt(_ text: String, of response: HTTPResponse?)
+        -> [String]
+    {
         let isJSON = response?.mimeType?.hasSuffix("json") == true
         let json = isJSON ? try? JSONValue(parsing: text) : nil
-        let lines = (json?.prettyDescription ?? text).split(whereSeparator: \.isNewline)
-        // Remove control characters, because text from a server must not control the terminal.
+        let lines = (json?.prettyDescription ?? text).split(
+            whereSeparator: \.isNewline)
+        // Remove control characters, because text from a server must not
+        // control the terminal.
         let first = lines.prefix(10).map { line in
             let safe = String(line.map { isControl($0) ? " " : $0 })
             return safe.count > 76 ? safe.prefix(75) + "…" : safe
         }
-        return first + (lines.count > 10 ? [Terminal.dim("and \(lines.count - 10) lines more")] : [])
+        return first
+            + (lines.count > 10
+                ? [Terminal.dim("and \(lines.count - 10) lines more")] : [])
     }
 
     private static func isControl(_ character: Character) -> Bool {
-        character.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        character.unicodeScalars.contains {
+            $0.properties.generalCategory == .control
+        }
     }
 
     private static func arrow(_ symbol: String, _ plain: String) -> String {

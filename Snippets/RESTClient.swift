@@ -1,4 +1,5 @@
-// A small client of a REST API: a base URL, a token that is refreshed, pages, and errors that the server describes.
+// A small client of a REST API: a base URL, a token that is refreshed, pages,
+// and errors that the server describes.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -24,7 +25,9 @@ struct NotesClient {
     init(baseURL: URL, token: @escaping @Sendable () async throws -> String) {
         var configuration = Session.Configuration()
         configuration.baseURL = baseURL
-        configuration.defaultQueryItems = [URLQueryItem(name: "client", value: "snippet")]
+        configuration.defaultQueryItems = [
+            URLQueryItem(name: "client", value: "snippet")
+        ]
         configuration.timeouts.total = .seconds(30)
         session = Session(
             configuration: configuration,
@@ -32,37 +35,51 @@ struct NotesClient {
                 adapters: [
                     Adapter { request, _ in
                         var request = request
-                        try await request.headers.update(.authorization(bearerToken: token()))
+                        try await request.headers.update(
+                            .authorization(bearerToken: token()))
                         return request
                     }
                 ], retriers: [RetryPolicy()]))
     }
 
-    /// All notes, one page after the other; stop the loop to request no more pages.
-    func notes() -> Pages<[Note]> { session.pages(of: [Note].self, from: "notes") }
+    /// All notes, one page after the other; stop the loop to request no more
+    /// pages.
+    func notes() -> Pages<[Note]> {
+        session.pages(of: [Note].self, from: "notes")
+    }
 
     func note(_ id: Int) async throws(NotesError) -> Note {
-        try await value(of: session.request("notes/\(id)").validate().serializingDecodable(Note.self))
+        try await value(
+            of: session.request("notes/\(id)").validate().serializingDecodable(
+                Note.self))
     }
 
     func add(_ text: String) async throws(NotesError) -> Note {
         let request = session.request(
-            "notes", method: .post, parameters: Note(id: 0, text: text), encoder: .json)
-        return try await value(of: request.validate().serializingDecodable(Note.self))
+            "notes", method: .post, parameters: Note(id: 0, text: text),
+            encoder: .json)
+        return try await value(
+            of: request.validate().serializingDecodable(Note.self))
     }
 
     /// The server answers with 200 or 204, with or without a body.
     func remove(_ id: Int) async throws(NotesError) {
-        try await value(of: session.request("notes/\(id)", method: .delete).validate().serializingNothing())
+        try await value(
+            of: session.request("notes/\(id)", method: .delete).validate()
+                .serializingNothing())
     }
 
-    private func value<Value>(of task: DataTask<Value>) async throws(NotesError) -> Value {
+    private func value<Value>(of task: DataTask<Value>) async throws(NotesError)
+        -> Value
+    {
         let response = await task.response
         switch response.result {
         case .success(let value): return value
         case .failure(let error):
             guard let problem = response.problem else { throw .failed(error) }
-            throw .refused(status: response.response?.statusCode ?? 0, reason: problem.title ?? problem.type)
+            throw .refused(
+                status: response.response?.statusCode ?? 0,
+                reason: problem.title ?? problem.type)
         }
     }
 }
@@ -72,16 +89,24 @@ struct NotesClient {
 func makeServer() async throws -> LocalServer {
     try await LocalServer { router in
         router.get("/v1/notes") { request in
-            guard request.headers["Authorization"] == "Bearer token-1" else { return .status(401) }
+            guard request.headers["Authorization"] == "Bearer token-1" else {
+                return .status(401)
+            }
             let first = Int(request.query["after"] ?? "0") ?? 0
-            let page = (first + 1...min(first + 4, 10)).map { Note(id: $0, text: "note \($0)") }
-            let headers: HTTPHeaders = first + 4 < 10 ? ["Link": "<?after=\(first + 4)>; rel=\"next\""] : [:]
+            let page = (first + 1...min(first + 4, 10)).map {
+                Note(id: $0, text: "note \($0)")
+            }
+            let headers: HTTPHeaders =
+                first + 4 < 10
+                ? ["Link": "<?after=\(first + 4)>; rel=\"next\""] : [:]
             return .json(page, headers: headers)
         }
         router.get("/v1/notes/:id") { request in
             guard let id = Int(request.parameters["id"] ?? ""), id <= 10 else {
                 let body = #"{"title": "There is no such note", "status": 404}"#
-                return .text(body, status: 404, headers: ["Content-Type": "application/problem+json"])
+                return .text(
+                    body, status: 404,
+                    headers: ["Content-Type": "application/problem+json"])
             }
             return .json(Note(id: id, text: "note \(id)"))
         }
@@ -106,7 +131,8 @@ do {
     _ = try await client.note(99)
 } catch {
     switch error {
-    case .refused(let status, let reason): print("refused: \(status), \(reason)")
+    case .refused(let status, let reason):
+        print("refused: \(status), \(reason)")
     case .failed(let error): print("failed: \(error)")
     }
 }

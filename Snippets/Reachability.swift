@@ -1,4 +1,5 @@
-// Observes whether there is a network, retries requests when the network returns, and explains failures to people.
+// Observes whether there is a network, retries requests when the network
+// returns, and explains failures to people.
 
 import Bluebonnet
 import BluebonnetReachability
@@ -14,10 +15,13 @@ enum Reachability {
 
     static func watch() async throws {
         // snippet.statuses
-        guard let manager = NetworkReachabilityManager(host: "localhost") else { return }
+        guard let manager = NetworkReachabilityManager(host: "localhost") else {
+            return
+        }
         for await status in manager.statuses {
             switch status {
-            case .reachable(.cellular): print("There is a way, over a mobile network.")
+            case .reachable(.cellular):
+                print("There is a way, over a mobile network.")
             case .reachable(.ethernetOrWiFi): print("There is a way.")
             case .notReachable: print("There is no way.")
             case .unknown: print("The system does not say.")
@@ -32,10 +36,13 @@ enum Reachability {
     static func handle() async throws {
         let (heard, continuation) = AsyncStream<Void>.makeStream()
         // snippet.handler
-        // Keep the manager as long as its handler is needed. The handler runs on the global executor.
+        // Keep the manager as long as its handler is needed. The handler runs
+        // on the global executor.
         let manager = NetworkReachabilityManager()
         manager?.startListening { status in
-            print(status == .notReachable ? "Offline: what you write is kept." : "Online.")
+            print(
+                status == .notReachable
+                    ? "Offline: what you write is kept." : "Online.")
             // snippet.hide
             continuation.finish()
             // snippet.show
@@ -61,23 +68,33 @@ enum Reachability {
     }
 
     static func retry() async throws {
-        let server = try await LocalServer { router in router.get("/news", .text("Rain at last.")) }
+        let server = try await LocalServer { router in
+            router.get("/news", .text("Rain at last."))
+        }
         let url = server.url("/news")
 
         // snippet.retrier
-        // If a request fails without a network, the retrier waits for a network for at most 30 seconds, and retries the
-        // request. If the request fails again, for example because names cannot be resolved yet, the retry policy
-        // retries it after a delay.
+        // If a request fails without a network, the retrier waits for a network
+        // for at most 30 seconds, and retries the request. If the request fails
+        // again, for example because names cannot be resolved yet, the retry
+        // policy retries it after a delay.
         let session = Session(
-            interceptor: Interceptor(retriers: [OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
+            interceptor: Interceptor(retriers: [
+                OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy,
+            ]))
         // snippet.end
 
         // snippet.explain
         do {
-            print(try await session.request(url).validate().serializingString().value)
+            print(
+                try await session.request(url)
+                    .validate().serializingString().value)
         } catch let error where error.isConnectionFailure {
-            let isOffline = NetworkReachabilityManager.default?.status == .notReachable
-            print(isOffline ? "You are offline." : "The server cannot be reached.")
+            let isOffline =
+                NetworkReachabilityManager.default?.status == .notReachable
+            print(
+                isOffline ? "You are offline." : "The server cannot be reached."
+            )
         }
         // snippet.end
         await session.shutdown()

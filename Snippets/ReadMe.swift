@@ -1,4 +1,7 @@
-// The code of README.md, which `.ci/readme.py` compares with the parts of this file; runs some of it.
+// The code of README.md, which `.ci/code_blocks.py` compares with the parts of this file; runs some of it.
+//
+// Its lines are as wide as a code host shows them.
+// swift-format-ignore-file
 
 // snippet.get
 import Bluebonnet
@@ -12,7 +15,9 @@ struct User: Codable, Sendable {
     let name: String
 }
 
-func user(_ id: Int, in session: Session = .default) async throws(RequestError) -> User {
+func user(
+    _ id: Int, in session: Session = .default
+) async throws(RequestError) -> User {
     try await session.request("https://example.com/users/\(id)").validate()
         .serializingDecodable(User.self).value
 }

@@ -8,9 +8,14 @@ enum ResponseHeadFirst {
     static func run() async throws {
         let server = try await LocalServer { router in
             router.get("/readme", .text("Read me.\n"))
-            router.get("/photo", .data(Data(count: 2_000_000), contentType: "image/png"))
+            router.get(
+                "/photo",
+                .data(Data(count: 2_000_000), contentType: "image/png"))
             router.get("/film") { _ in
-                .stream(headers: ["Content-Type": "video/mp4"], length: 4_000_000_000) { writer in
+                .stream(
+                    headers: ["Content-Type": "video/mp4"],
+                    length: 4_000_000_000
+                ) { writer in
                     while true { try await writer.write(Data(count: 100_000)) }
                 }
             }
@@ -45,12 +50,16 @@ enum ResponseHeadFirst {
 
     static func limited(_ session: Session, _ server: LocalServer) async {
         // snippet.handler
-        let request = session.request(server.url("/film")).onHTTPResponse { response in
-            response.expectedContentLength ?? 0 > 10_000_000 ? .cancel : .allow
-        }
+        let request = session.request(server.url("/film"))
+            .onHTTPResponse { response in
+                response.expectedContentLength ?? 0 > 10_000_000
+                    ? .cancel : .allow
+            }
         let error = await request.serializingData().response.error
         // snippet.end
-        print("A request that collects its body, with a limit of its own: \(error.map { "\($0.kind)" } ?? "no error")")
+        print(
+            "A request that collects its body, with a limit of its own: \(error.map { "\($0.kind)" } ?? "no error")"
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-// Retries requests after temporary failures, with the server's delay and a limit.
+// Retries requests after temporary failures, with the server's delay and a
+// limit.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -24,7 +25,8 @@ enum Retries {
         // snippet.session
         let session = Session(interceptor: RetryPolicy())
 
-        // Call `validate()`, so that a 503 fails the request and reaches the policy.
+        // Call `validate()`, so that a 503 fails the request and reaches the
+        // policy.
         let request = session.request(url).validate()
         let report = try await request.serializingString().value
         print("\(report) It took \(request.retryCount) retries.")
@@ -38,30 +40,43 @@ enum Retries {
     }
 
     static func notTwice(_ session: Session, _ orders: URL) async {
-        // A POST is not retried by default, because the server may have accepted the order despite the error.
+        // A POST is not retried by default, because the server may have
+        // accepted the order despite the error.
         let order = session.request(orders, method: .post).validate()
         let error = await order.serializingData().response.error
-        print("The order: status \(error?.statusCode ?? 0) after \(order.retryCount) retries.")
+        print(
+            "The order: status \(error?.statusCode ?? 0) after \(order.retryCount) retries."
+        )
     }
 
     static func once(_ orders: URL) async {
         let session = Session()
         // snippet.request
-        // The server identifies an order by its key and accepts the order only once. The request can therefore be
-        // retried.
-        let order = session.request(orders, method: .post, headers: ["Idempotency-Key": "4711"]).validate()
-            .retry(using: RetryPolicy(retryLimit: 1, retryableHTTPMethods: [.post], maximumDelay: .seconds(5)))
+        // The server identifies an order by its key and accepts the order only
+        // once. The request can therefore be retried.
+        let order = session.request(
+            orders, method: .post, headers: ["Idempotency-Key": "4711"]
+        ).validate()
+            .retry(
+                using: RetryPolicy(
+                    retryLimit: 1, retryableHTTPMethods: [.post],
+                    maximumDelay: .seconds(5)))
         // snippet.end
         let error = await order.serializingData().response.error
-        print("The same with a key: status \(error?.statusCode ?? 0) after \(order.retryCount) retry.")
+        print(
+            "The same with a key: status \(error?.statusCode ?? 0) after \(order.retryCount) retry."
+        )
         await session.shutdown()
     }
 
     static func storm(url: URL) async {
         // snippet.budget
-        // Each request adds a tenth of a retry to the budget. The budget contains at most three retries.
+        // Each request adds a tenth of a retry to the budget. The budget
+        // contains at most three retries.
         let budget = RetryBudget(ratio: 0.1, reserve: 3)
-        let session = Session(interceptor: RetryPolicy(exponentialBackoffScale: 0.01, budget: budget))
+        let session = Session(
+            interceptor: RetryPolicy(
+                exponentialBackoffScale: 0.01, budget: budget))
         // snippet.end
         var retries = 0
         for _ in 1...50 {

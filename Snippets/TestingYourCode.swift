@@ -15,10 +15,12 @@ struct WeatherClient: Sendable {
     }
 
     func report(for city: String) async throws(RequestError) -> Report {
-        try await session.request("https://weather.example/reports", parameters: ["city": city])
-            .validate()
-            .serializingDecodable(Report.self)
-            .value
+        try await session.request(
+            "https://weather.example/reports", parameters: ["city": city]
+        )
+        .validate()
+        .serializingDecodable(Report.self)
+        .value
     }
 }
 // snippet.end
@@ -36,7 +38,9 @@ enum TestingYourCode {
     static func answers() async throws {
         // snippet.stub
         let transport = StubTransport()
-        transport.stub(.get, "/reports", .json(WeatherClient.Report(city: "Turku", celsius: -4)))
+        transport.stub(
+            .get, "/reports",
+            .json(WeatherClient.Report(city: "Turku", celsius: -4)))
         let client = WeatherClient(session: Session(transport: transport))
         let report = try await client.report(for: "Turku")
         expect(report.celsius == -4)
@@ -47,7 +51,8 @@ enum TestingYourCode {
     static func failures() async {
         // snippet.failure
         let transport = StubTransport { request in
-            request.url.query() == "city=Atlantis" ? .status(404) : .failure(RequestError(.timedOut(.idle)))
+            request.url.query() == "city=Atlantis"
+                ? .status(404) : .failure(RequestError(.timedOut(.idle)))
         }
         let client = WeatherClient(session: Session(transport: transport))
         do {
@@ -66,7 +71,9 @@ enum TestingYourCode {
     static func sequences() async throws {
         // snippet.sequence
         let transport = StubTransport()
-        transport.stub(.get, "/reports", .status(503), .json(WeatherClient.Report(city: "Turku", celsius: 3)))
+        transport.stub(
+            .get, "/reports", .status(503),
+            .json(WeatherClient.Report(city: "Turku", celsius: 3)))
         let client = WeatherClient(session: Session(transport: transport))
         let first = try? await client.report(for: "Turku")
         let second = try await client.report(for: "Turku")
@@ -90,12 +97,15 @@ enum TestingYourCode {
         // snippet.server
         let server = try await LocalServer { router in
             router.get("/reports", .json(["city": "Turku"]))
-            let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this much"
+            let beginning =
+                "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this much"
             router.get("/torn", .script(.text(beginning), .reset))
         }
         let session = Session()
-        let whole = await session.request(server.url("/reports")).serializingJSON().response
-        let torn = await session.request(server.url("/torn")).serializingData().response
+        let whole = await session.request(server.url("/reports"))
+            .serializingJSON().response
+        let torn = await session.request(server.url("/torn"))
+            .serializingData().response
         expect(whole.value?["city"] == "Turku")
         expect(torn.error?.kind == .connection(.lost))
         expect(server.requests.map(\.path) == ["/reports", "/torn"])
@@ -111,7 +121,9 @@ func expect(_ isRight: Bool, line: Int = #line) {
 }
 
 extension Result {
-    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+    var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
 }
 
 try await TestingYourCode.run()

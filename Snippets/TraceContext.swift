@@ -1,4 +1,5 @@
-// Follows a request through three services, with a span for each attempt and each redirect.
+// Follows a request through three services, with a span for each attempt and
+// each redirect.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -11,16 +12,24 @@ enum Traces {
         // snippet.end
 
         let stock = try await LocalServer { router in
-            router.get("/tea") { request in .text(TraceContext(headers: request.headers)?.traceID ?? "no trace") }
+            router.get("/tea") { request in
+                .text(
+                    TraceContext(headers: request.headers)?.traceID
+                        ?? "no trace")
+            }
         }
         let shop = try await LocalServer { router in
             router.get("/order", .redirect(to: "/orders"))
             // snippet.service
             router.get("/orders") { request in
-                // All requests in the closure belong to the trace of the received request.
-                let context = TraceContext(headers: request.headers) ?? .newTrace()
+                // All requests in the closure belong to the trace of the
+                // received request.
+                let context =
+                    TraceContext(headers: request.headers) ?? .newTrace()
                 return try await TraceContext.$current.withValue(context) {
-                    .text(try await session.request(stock.url("/tea")).serializingString().value)
+                    .text(
+                        try await session.request(stock.url("/tea"))
+                            .serializingString().value)
                 }
             }
             // snippet.end
@@ -29,10 +38,13 @@ enum Traces {
         // snippet.current
         let trace = TraceContext.newTrace()
         let seen = try await TraceContext.$current.withValue(trace) {
-            try await session.request(shop.url("/order")).serializingString().value
+            try await session.request(shop.url("/order"))
+                .serializingString().value
         }
         // snippet.end
-        print(seen == trace.traceID ? "One trace through all services." : "Another trace: \(seen)")
+        print(
+            seen == trace.traceID
+                ? "One trace through all services." : "Another trace: \(seen)")
         await session.shutdown()
 
         try await spans(shop.url("/order"))
@@ -45,9 +57,12 @@ enum Traces {
         let tracing = TraceInterceptor { request, parent in
             let (span, start) = (parent.child(), ContinuousClock.now)
             return TraceSpan(context: span) { outcome in
-                let result = outcome.response.map { "\($0.statusCode)" } ?? "failed"
+                let result =
+                    outcome.response.map { "\($0.statusCode)" } ?? "failed"
                 let isRecent = ContinuousClock.now - start < .seconds(10)
-                print("\(request.method) \(request.url.path): \(result)\(isRecent ? "" : ", slow")")
+                print(
+                    "\(request.method) \(request.url.path):",
+                    "\(result)\(isRecent ? "" : ", slow")")
             }
         }
         let session = Session(interceptor: tracing)

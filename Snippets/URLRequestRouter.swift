@@ -1,4 +1,5 @@
-// Uses code that was written for URLRequest: an enum with the routes of an API, and Foundation streams.
+// Uses code that was written for URLRequest: an enum with the routes of an API,
+// and Foundation streams.
 
 import Bluebonnet
 import BluebonnetFoundation
@@ -34,14 +35,20 @@ enum Route: URLRequestConvertible {
     }
 
     func asURLRequest() throws -> URLRequest {
-        guard let url = Self.base?.appendingPathComponent(path) else { throw URLError(.badURL) }
+        guard let url = Self.base?.appendingPathComponent(path) else {
+            throw URLError(.badURL)
+        }
         var request = URLRequest(url: url)
         request.method = method
         request.timeoutInterval = 10
         switch self {
-        case .list(let tag): return try URLEncoding.default.encode(request, with: ["tag": tag])
-        case .create(let parameters): return try JSONEncoding.default.encode(request, with: parameters)
-        case .update(_, let text): return try JSONParameterEncoder.default.encode(["text": text], into: request)
+        case .list(let tag):
+            return try URLEncoding.default.encode(request, with: ["tag": tag])
+        case .create(let parameters):
+            return try JSONEncoding.default.encode(request, with: parameters)
+        case .update(_, let text):
+            return try JSONParameterEncoder.default.encode(
+                ["text": text], into: request)
         case .remove: return request
         }
     }
@@ -51,26 +58,36 @@ enum Route: URLRequestConvertible {
 enum URLRequestRouter {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.fallback { request in .text("\(request.method) \(request.target) \(request.text)") }
+            router.fallback { request in
+                .text("\(request.method) \(request.target) \(request.text)")
+            }
         }
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.dns.connectTo = ["notes.example:80": "127.0.0.1:\(server.port)"]
+        configuration.dns.connectTo = [
+            "notes.example:80": "127.0.0.1:\(server.port)"
+        ]
         let session = Session(configuration: configuration)
 
-        let parameters: Parameters = ["text": "Buy tea", "tags": ["home", "urgent"]]
+        let parameters: Parameters = [
+            "text": "Buy tea", "tags": ["home", "urgent"],
+        ]
         let routes: [Route] = [
-            .list(tag: "home"), .create(parameters), .update(id: 1, text: "Bought"), .remove(id: 1),
+            .list(tag: "home"), .create(parameters),
+            .update(id: 1, text: "Bought"),
+            .remove(id: 1),
         ]
         for route in routes {
             // snippet.request
-            let text = try await session.request(route).validate().serializingString().value
+            let text = try await session.request(route)
+                .validate().serializingString().value
             // snippet.end
             print(text)
         }
 
         // snippet.response
-        let response = await session.request(Route.list(tag: "home")).serializingData().response
+        let response = await session.request(Route.list(tag: "home"))
+            .serializingData().response
         let urlResponse: HTTPURLResponse? = response.urlResponse
         // snippet.end
         print(urlResponse?.statusCode ?? 0)
@@ -81,7 +98,10 @@ enum URLRequestRouter {
     static func streams(_ session: Session) async throws {
         // snippet.streams
         let stream = InputStream(data: Data("from a stream".utf8))
-        let text = try await session.upload(stream, to: "http://notes.example/file").serializingString().value
+        let text = try await session.upload(
+            stream, to: "http://notes.example/file"
+        )
+        .serializingString().value
         // snippet.end
         print(text)
     }

@@ -17,7 +17,8 @@ enum UntrustedServers {
     static func limits(_ url: URL) async throws {
         // snippet.configuration
         var configuration = Session.Configuration()
-        configuration.timeouts = Timeouts(connect: .seconds(10), idle: .seconds(15), total: .seconds(60))
+        configuration.timeouts = Timeouts(
+            connect: .seconds(10), idle: .seconds(15), total: .seconds(60))
         configuration.maximumResponseBytes = 512 * 1024
         configuration.maximumResponseHeadBytes = 64 * 1024
         configuration.bodyHighWatermark = 256 * 1024
@@ -27,13 +28,19 @@ enum UntrustedServers {
         configuration.connectionLimits.idle = 256
         configuration.redirects.maximum = 5
         configuration.cookies.policy = .never
-        configuration.httpVersion = .http1_1  // HTTP/2 may buffer up to 32 MiB more for each stream
-        configuration.decodesContent = false  // decoders for brotli and zstd may use 80 MiB
+        // HTTP/2 may buffer up to 32 MiB more for each stream.
+        configuration.httpVersion = .http1_1
+        // Decoders for brotli and zstd may use 80 MiB.
+        configuration.decodesContent = false
         let session = Session(configuration: configuration)
         // snippet.end
         for path in ["small", "large"] {
-            let response = await session.request(url.appending(path: path)).serializingData().response
-            print(path, response.error.map { "\($0.kind)" } ?? "\(response.value?.count ?? 0) bytes")
+            let response = await session.request(url.appending(path: path))
+                .serializingData().response
+            print(
+                path,
+                response.error.map { "\($0.kind)" }
+                    ?? "\(response.value?.count ?? 0) bytes")
         }
         await session.shutdown()
     }

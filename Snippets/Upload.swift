@@ -1,7 +1,8 @@
-// Uploads bytes, a file and a sequence with progress, and a body that the server refuses.
+// Uploads bytes, a file and a sequence with progress, and a body that the
+// server refuses.
 //
-// The arguments are a URL and a file, which is sent to the URL with PUT. Without arguments, the program uses its own
-// server.
+// The arguments are a URL and a file, which is sent to the URL with PUT.
+// Without arguments, the program uses its own server.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -17,13 +18,22 @@ struct Receipt: Codable, Sendable {
 enum Upload {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.streaming("/notes/:name", method: .put, continue: .whenRead) { request, body in
+            router.streaming("/notes/:name", method: .put, continue: .whenRead)
+            {
+                request, body in
                 var count = 0
                 for try await piece in body { count += piece.count }
-                return .json(Receipt(bytes: count, isChunked: request.headers.contains("Transfer-Encoding")))
+                return .json(
+                    Receipt(
+                        bytes: count,
+                        isChunked: request.headers.contains("Transfer-Encoding")
+                    ))
             }
-            router.streaming("/full", method: .put, continue: .whenRead) { _, _ in
-                .text("there is no room", status: 413, headers: ["Connection": "close"])
+            router.streaming("/full", method: .put, continue: .whenRead) {
+                _, _ in
+                .text(
+                    "there is no room", status: 413,
+                    headers: ["Connection": "close"])
             }
         }
         let session = Session()
@@ -40,7 +50,8 @@ enum Upload {
         let receipt =
             try await session
             .upload(
-                Data("a short note".utf8), to: server.url("/notes/1"), method: .put,
+                Data("a short note".utf8), to: server.url("/notes/1"),
+                method: .put,
                 headers: [.contentType("text/plain")]
             )
             .validate()
@@ -51,11 +62,15 @@ enum Upload {
     }
 
     static func file(_ session: Session, _ server: LocalServer) async throws {
-        let file = FileManager.default.temporaryDirectory.appending(path: "Bluebonnet-\(UInt64.random(in: 0 ... .max))")
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "Bluebonnet-\(UInt64.random(in: 0 ... .max))")
         try Data(repeating: 0x2e, count: 40_000_000).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         // snippet.file
-        let request = session.upload(file, to: server.url("/notes/2"), method: .put).validate()
+        let request = session.upload(
+            file, to: server.url("/notes/2"), method: .put
+        )
+        .validate()
         let task = request.serializingDecodable(Receipt.self)
         for await progress in request.uploadProgressUpdates() {
             Progress.draw(progress)
@@ -66,11 +81,15 @@ enum Upload {
         show("A file", receipt)
     }
 
-    static func sequence(_ session: Session, _ server: LocalServer) async throws {
+    static func sequence(_ session: Session, _ server: LocalServer) async throws
+    {
         // snippet.sequence
         let (readings, continuation) = AsyncStream.makeStream(of: Data.self)
-        let request = session.upload(readings, to: server.url("/notes/3"), method: .put).validate()
-        let task = request.serializingDecodable(Receipt.self)  // starts the request
+        let request = session.upload(
+            readings, to: server.url("/notes/3"), method: .put
+        ).validate()
+        // Starts the request.
+        let task = request.serializingDecodable(Receipt.self)
         for number in 1...1000 {
             continuation.yield(Data("reading \(number)\n".utf8))
         }
@@ -80,14 +99,20 @@ enum Upload {
         show("A sequence", receipt)
     }
 
-    static func sequenceAnew(_ session: Session, _ server: LocalServer) async throws {
+    static func sequenceAnew(_ session: Session, _ server: LocalServer)
+        async throws
+    {
         // snippet.replayable
-        let body = RequestBody.stream(length: 8_000_000) { Zeros(count: 8_000_000) }
+        let body = RequestBody.stream(length: 8_000_000) {
+            Zeros(count: 8_000_000)
+        }
         print("It can be sent again:    \(body.isReplayable)")
-        let receipt = try await session.upload(body, to: server.url("/notes/4"), method: .put)
-            .validate()
-            .serializingDecodable(Receipt.self)
-            .value
+        let receipt = try await session.upload(
+            body, to: server.url("/notes/4"), method: .put
+        )
+        .validate()
+        .serializingDecodable(Receipt.self)
+        .value
         // snippet.end
         show("Known length", receipt)
     }
@@ -95,19 +120,27 @@ enum Upload {
     static func refused(_ session: Session, _ server: LocalServer) async {
         let film = Data(count: 20_000_000)
         // snippet.refused
-        let request = session.upload(film, to: server.url("/full"), method: .put).validate()
+        let request = session.upload(
+            film, to: server.url("/full"), method: .put
+        )
+        .validate()
         let response = await request.serializingData().response
         print(
-            "Refused:                 \(response.error?.statusCode ?? 0), \(request.uploadProgress.completed) bytes sent"
-        )
+            "Refused:                 \(response.error?.statusCode ?? 0),",
+            "\(request.uploadProgress.completed) bytes sent")
         // snippet.end
     }
 
     static func put(_ path: String, to address: String) async -> Int32 {
         let session = Session()
-        let request = session.upload(URL(filePath: path), to: address, method: .put).validate()
+        let request = session.upload(
+            URL(filePath: path), to: address, method: .put
+        )
+        .validate()
         let task = request.serializingString(emptyResponseCodes: Set(200..<300))
-        for await progress in request.uploadProgressUpdates() { Progress.draw(progress) }
+        for await progress in request.uploadProgressUpdates() {
+            Progress.draw(progress)
+        }
         Progress.end()
         let response = await task.response
         print("\(response.result)")
@@ -116,9 +149,12 @@ enum Upload {
     }
 
     static func show(_ title: String, _ receipt: Receipt) {
-        let title = title + ":" + String(repeating: " ", count: max(1, 24 - title.count))
+        let title =
+            title + ":"
+            + String(repeating: " ", count: max(1, 24 - title.count))
         print(
-            "\(title)\(receipt.bytes) bytes\(receipt.isChunked ? ", in chunks, since their number was not known" : "")")
+            "\(title)\(receipt.bytes) bytes\(receipt.isChunked ? ", in chunks, since their number was not known" : "")"
+        )
     }
 }
 
@@ -144,15 +180,21 @@ struct Zeros: AsyncSequence, Sendable {
 
 // snippet.hide
 
-/// Shows the progress of a body in a line that is updated, if the output is a terminal.
+/// Shows the progress of a body in a line that is updated, if the output is a
+/// terminal.
 enum Progress {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
     static func draw(_ progress: TransferProgress) {
         guard isTerminal else { return }
-        let part = progress.fractionCompleted.map { ", \(Int($0 * 100)) %" } ?? ""
-        let rate = progress.bytesPerSecond.map { ", \(Int($0 / 1_000_000)) MB/s" } ?? ""
-        print("\rsent \(progress.completed) bytes\(part)\(rate)\u{1B}[K", terminator: "")
+        let part =
+            progress.fractionCompleted.map { ", \(Int($0 * 100)) %" } ?? ""
+        let rate =
+            progress.bytesPerSecond.map { ", \(Int($0 / 1_000_000)) MB/s" }
+            ?? ""
+        print(
+            "\rsent \(progress.completed) bytes\(part)\(rate)\u{1B}[K",
+            terminator: "")
         fflush(nil)
     }
 

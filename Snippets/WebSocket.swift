@@ -1,7 +1,8 @@
 // Chats over a WebSocket with a server that sends each line back.
 //
-// The program sends the lines of its standard input until it ends (^D). With a URL as the argument, it chats with this
-// server; without an argument, with a server of its own.
+// The program sends the lines of its standard input until it ends (^D). With a
+// URL as the argument, it chats with this server; without an argument, with a
+// server of its own.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -37,17 +38,24 @@ enum Chat {
     }
 
     // The main actor waits for lines, and the messages are printed elsewhere.
-    @MainActor static func talk(_ session: Session, _ url: String) async throws {
+    @MainActor static func talk(_ session: Session, _ url: String) async throws
+    {
         // snippet.chat
-        let task = session.webSocket(url, configuration: .init(pingInterval: .seconds(30))).webSocketTask()
+        let task = session.webSocket(
+            url, configuration: .init(pingInterval: .seconds(30))
+        ).webSocketTask()
         let reader = Task { @concurrent in
             for try await message in task.messages {
                 if case .text(let text) = message { print("<", text) }
             }
-            print("closed with", task.closeCode?.rawValue ?? 0, task.closeReason ?? "")
+            print(
+                "closed with", task.closeCode?.rawValue ?? 0,
+                task.closeReason ?? ""
+            )
         }
         let latency = try await task.ping()
-        print("connected, a ping takes \(latency); enter lines, and ^D to leave")
+        print(
+            "connected, a ping takes \(latency); enter lines, and ^D to leave")
         while let line = readLine() { try await task.send(line) }
         try await task.close(reason: "good night")
         try await reader.value

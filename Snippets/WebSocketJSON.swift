@@ -1,4 +1,5 @@
-// Sends and receives JSON values over a WebSocket, and tests the code without a network.
+// Sends and receives JSON values over a WebSocket, and tests the code without a
+// network.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -15,10 +16,14 @@ struct Quote: Codable, Sendable {
 
 // snippet.values
 /// Returns the first price of a symbol that is at least as high as a limit.
-func price(of symbol: String, reaching limit: Double, from url: String, _ session: Session) async throws -> Double? {
+func price(
+    of symbol: String, reaching limit: Double, from url: String,
+    _ session: Session
+) async throws -> Double? {
     let task = session.webSocket(url, protocols: ["quotes.v1"]).webSocketTask()
     try await task.send(json: Subscription(symbol: symbol))
-    for try await quote in task.decodables(of: Quote.self) where quote.symbol == symbol && quote.price >= limit {
+    for try await quote in task.decodables(of: Quote.self)
+    where quote.symbol == symbol && quote.price >= limit {
         return quote.price
     }
     return nil
@@ -34,16 +39,28 @@ enum Market {
     static func askServer() async throws {
         // snippet.server
         let server = try await LocalServer { router in
-            router.webSocket("/quotes", protocols: ["quotes.v1"], first: [.text(#"{"symbol":"-","price":0}"#)]) {
+            router.webSocket(
+                "/quotes", protocols: ["quotes.v1"],
+                first: [.text(#"{"symbol":"-","price":0}"#)]
+            ) {
                 message in
-                guard case .text(let text) = message else { return [.close(.unsupportedData)] }
-                let symbol = try JSONDecoder().decode(Subscription.self, from: Data(text.utf8)).symbol
-                return (1...5).map { .text(#"{"symbol":"\#(symbol)","price":\#($0)}"#) }
+                guard case .text(let text) = message else {
+                    return [.close(.unsupportedData)]
+                }
+                let symbol = try JSONDecoder().decode(
+                    Subscription.self, from: Data(text.utf8)
+                ).symbol
+                return (1...5).map {
+                    .text(#"{"symbol":"\#(symbol)","price":\#($0)}"#)
+                }
             }
         }
         // snippet.end
         let session = Session()
-        let found = try await price(of: "TEA", reaching: 3, from: "ws://127.0.0.1:\(server.port)/quotes", session)
+        let found = try await price(
+            of: "TEA", reaching: 3,
+            from: "ws://127.0.0.1:\(server.port)/quotes",
+            session)
         print("server:", found ?? "none")
         await session.shutdown()
     }
@@ -54,10 +71,15 @@ enum Market {
         transport.stub(
             .get, "/quotes",
             .webSocket { _ in
-                [.text(#"{"symbol":"TEA","price":1}"#), .close(.goingAway, reason: "the market is closed")]
+                [
+                    .text(#"{"symbol":"TEA","price":1}"#),
+                    .close(.goingAway, reason: "the market is closed"),
+                ]
             })
         let session = Session(transport: transport)
-        let found = try await price(of: "TEA", reaching: 3, from: "wss://market.example/quotes", session)
+        let found = try await price(
+            of: "TEA", reaching: 3, from: "wss://market.example/quotes", session
+        )
         // snippet.end
         print("stub:", found ?? "none")
         await session.shutdown()

@@ -1,4 +1,5 @@
-// Follows a feed over a WebSocket that reconnects, and sends a large message in pieces.
+// Follows a feed over a WebSocket that reconnects, and sends a large message in
+// pieces.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -16,7 +17,9 @@ enum Feed {
                     }
             }
             router.webSocket("/backup") { message in
-                guard case .binary(let data) = message else { return [.close(.unsupportedData)] }
+                guard case .binary(let data) = message else {
+                    return [.close(.unsupportedData)]
+                }
                 return [.text("\(data.count) bytes"), .binary(data)]
             }
         }
@@ -32,18 +35,23 @@ enum Feed {
         var last = "nothing"
         let feed = session.reconnectingWebSocket(
             url, configuration: .init(pingInterval: .seconds(20)),
-            reconnection: WebSocketReconnection(reconnectionTime: .milliseconds(100), maximumAttempts: 10))
+            reconnection: WebSocketReconnection(
+                reconnectionTime: .milliseconds(100), maximumAttempts: 10))
         for try await event in feed.events {
             switch event {
             case .opened(let task):
-                // Messages are not repeated. The server of this feed is asked for those that were missed.
-                // If this fails, the connection was lost again, and the next event is `.disconnected`.
+                // Messages are not repeated. The server of this feed is asked
+                // for those that were missed. If this fails, the connection was
+                // lost again, and the next event is `.disconnected`.
                 if last != "nothing" { try? await task.send("since \(last)") }
             case .message(.text(let text)):
                 print("received", text)
                 last = text
             case .message: break
-            case .disconnected(let error, _): print("lost:", error?.kind == .webSocket(.closed(.abnormalClosure)))
+            case .disconnected(let error, _):
+                print(
+                    "lost:",
+                    error?.kind == .webSocket(.closed(.abnormalClosure)))
             }
         }
         // snippet.end
@@ -52,7 +60,9 @@ enum Feed {
     static func backUp(_ session: Session, _ url: String) async throws {
         // snippet.pieces
         let parts = AsyncStream { continuation in
-            for byte in UInt8(1)...4 { continuation.yield(Data(repeating: byte, count: 100_000)) }
+            for byte in UInt8(1)...4 {
+                continuation.yield(Data(repeating: byte, count: 100_000))
+            }
             continuation.finish()
         }
         let task = session.webSocket(url).webSocketTask()
