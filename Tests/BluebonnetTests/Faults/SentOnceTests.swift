@@ -8,7 +8,8 @@ import Testing
 /// Whether a request is sent again: by what ended it, where it was then, its method, its body and its connection.
 ///
 /// The server counts the requests that it has received, those that it may have processed, and the sums of their bodies.
-/// Without ``RefusedStreams``, a POST that was refused on a kept connection fails. Without ``ResendPolicy``, a POST on
+/// Without ``RefusedStreams``, a POST that was refused on a kept connection fails, and before libcurl 8.3.0 also
+/// without ``RefusalMark``. Without ``ResendPolicy``, a POST on
 /// a new connection is processed twice, and one without a body on any connection.
 @Suite(.timeLimit(.minutes(3))) struct SentOnceTests {
     enum End: String, CaseIterable, Sendable {
@@ -167,6 +168,41 @@ import Testing
             #expect(counts.processed == 0, "\(cell): \(counts)")
         }
         await session.shutdown()
+    }
+
+    /// With libcurl before 8.3.0, a mark of the first sending stays in the handle.
+    @Test(arguments: [End.goAwayBelow, .refused], [End.fin, .rst, .closeNotify])
+    func `what was refused once, and then may have been processed, is not sent again`(
+        _ end: End, then: End
+    ) async throws {
+        let server = TestServers.misbehavingHTTP2
+        for count in [1, 4] {
+            let session = try TestHarness.trustingSession { $0.eventLoops = 1 }
+            _ = try await session.request(try server.url("/ok")).serializingData().value
+            // Streams stay open on the connection, so that the refused requests notice their refusal.
+            let other = session.streamRequest(try server.url("/echo"), method: .put) {
+                $0.body = .stream { AsyncStream<Data> { _ in } }
+            }
+            _ = try await other.streamTask().response
+            let keys = (0..<count).map { _ in UUID().uuidString }
+            let tasks = try keys.map { key in
+                session.request(
+                    try server.url("/fate?key=\(key)&at=all&by=\(end.rawValue)&then=\(then.rawValue)"), method: .post
+                ) { $0.body = .data(Self.bytes) }.validate().serializingString(automaticallyCancelling: false)
+            }
+            for task in tasks { task.resume() }
+            for (key, task) in zip(keys, tasks) {
+                let answer = await task.response
+                let counts = try await counts(of: key, in: try TestHarness.trustingSession())
+                #expect(counts.processed <= 1, "\(count): \(answer), \(counts)")
+                // A connection may have ended before a request was refused on it.
+                #expect(counts.requests <= 2 + (count > 1 ? 2 : 0), "\(count): \(counts)")
+                #expect(answer.error?.isSafeToRetry != true || counts.processed == 0, "\(answer), \(counts)")
+                if count == 1 { #expect(answer.error?.kind == .connection(.lost) && counts.requests == 2, "\(answer)") }
+            }
+            other.cancel()
+            await session.shutdown()
+        }
     }
 
     // MARK: HTTP/1.1

@@ -75,6 +75,31 @@ import Testing
         await session.shutdown()
     }
 
+    /// Libcurl before 8.3.0 chooses connections whose tunnels are not open yet, and then fails.
+    @Test func `many requests at once wait for the tunnels of HTTP/2 connections`() async throws {
+        let session = try ProxyFixture.session(.url(try TestServers.proxy.proxyURL()))
+        for round in 0..<5 {
+            _ = try await ProxyFixture.echo(try ProxyFixture.request(.httpbinHTTP2), in: session)
+            session.renewConnections()
+            let failures = await withTaskGroup(of: RequestError?.self) { group in
+                for number in 0..<40 {
+                    group.addTask {
+                        guard var request = try? ProxyFixture.request(.httpbinHTTP2) else {
+                            return RequestError(.internal)
+                        }
+                        if number % 2 == 0 {
+                            (request.method, request.body) = (.post, .data(Data(repeating: 0x61, count: 100)))
+                        }
+                        return await session.request(request).serializingData().response.error
+                    }
+                }
+                return await group.reduce(into: [RequestError]()) { if let error = $1 { $0.append(error) } }
+            }
+            #expect(failures.isEmpty, "\(round): \(failures.count), \(failures.first.map { "\($0)" } ?? "")")
+        }
+        await session.shutdown()
+    }
+
     @Test(arguments: [["127.0.0.1"], ["example.com", "127.0.0.0/8"], ["*"], ["*", "example.com"]])
     func `excluded hosts are reached without the proxy`(_ excluded: [String]) async throws {
         let dead = "http://127.0.0.1:\(try DeadPort.refusing())"

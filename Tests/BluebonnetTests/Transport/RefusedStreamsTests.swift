@@ -34,9 +34,10 @@ struct RefusedStreamsTests {
         ("received GOAWAY, error=13, last_stream=0", .goAway(.init(error: 13, lastStream: 0))),
         ("HTTP/2 stream 3 was not closed cleanly: HTTP_1_1_REQUIRED (err 13)\n", .requiresHTTP1),
         ("HTTP/2 stream 3 was not closed cleanly: INTERNAL_ERROR (err 2)\n", nil),
-        ("Connection died, retrying a fresh connect (retry count: 1)", .sendsAgain),
-        ("REFUSED_STREAM, retrying a fresh connect", .sendsAgain),
-        ("Issue another request to this URL: 'https://a.test/'", .sendsAgain),
+        ("Connection died, retrying a fresh connect (retry count: 1)", .sendsAgain(removesMark: false)),
+        ("REFUSED_STREAM, retrying a fresh connect", .sendsAgain(removesMark: true)),
+        ("Issue another request to this URL: 'https://a.test/'", .sendsAgain(removesMark: false)),
+        ("Failed receiving HTTP2 data\n", .lost),
         ("recveived GOAWAY, error=", nil), ("Using Stream ID: ", nil), ("Using", nil), ("", nil),
         // The text of a server, or of the request.
         ("Server: recveived GOAWAY, error=0, last_stream=1", nil), ("Found bundle for host: Using Stream ID: 3", nil),
@@ -44,6 +45,42 @@ struct RefusedStreamsTests {
     func `a line of an earlier libcurl's trace`(_ line: String, event: RefusedStreams.EarlyEvent?) {
         let bytes = Array(line.utf8)
         #expect(unsafe bytes.withUnsafeBytes { unsafe RefusedStreams.earlyEvent(in: $0) } == event)
+    }
+
+    private enum MarkEvent {
+        case begins
+        case ends
+        /// Libcurl reports that it has removed the mark, and whether this means that the server has refused the request.
+        case removed(isRefusal: Bool)
+    }
+
+    /// The events of a handle, and whether its mark can be read then.
+    private static let marks: [([MarkEvent], RefusalMark, isReadable: Bool)] = [
+        ([.begins], .clear, false), ([.begins, .ends], .unread, true), ([.begins, .ends, .ends], .unread, true),
+        // The mark may be the one of the first sending, such as one that a GOAWAY frame has refused.
+        ([.begins, .ends, .begins], .stale, false), ([.begins, .ends, .begins, .ends], .stale, false),
+        ([.begins, .ends, .begins, .removed(isRefusal: false)], .removed, false),
+        ([.begins, .removed(isRefusal: true)], .removed, false),
+        ([.begins, .removed(isRefusal: true), .ends], .removed, false),
+        ([.begins, .removed(isRefusal: true), .ends, .begins, .ends], .unread, true),
+        (
+            [.begins, .ends, .begins, .removed(isRefusal: false), .ends, .begins, .removed(isRefusal: true)], .removed,
+            false
+        ),
+    ]
+
+    @Test func `a mark of an earlier sending does not tell about the latest`() {
+        for (events, state, isReadable) in Self.marks {
+            var mark = RefusalMark.clear
+            for event in events {
+                switch event {
+                case .begins: mark.sendingBegins()
+                case .ends: mark.sendingEnded()
+                case .removed(let isRefusal): #expect(mark.wasRemoved() == isRefusal, "\(events)")
+                }
+            }
+            #expect(mark == state && mark.isReadable == isReadable, "\(events)")
+        }
     }
 
     @Test(arguments: [

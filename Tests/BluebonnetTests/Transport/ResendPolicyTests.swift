@@ -62,6 +62,11 @@ struct ResendPolicyTests {
             false
         ),
         (false, [refused(new), Sending(connection: new, knowledge: .requiresHTTP1)], .restart(.withHTTP1), false),
+        (false, [Sending(connection: kept, knowledge: .unconnected)], .restart(.onOwnConnection), false),
+        (
+            true, [Sending](repeating: Sending(connection: kept, knowledge: .unconnected), count: 5), exhausted(5),
+            false
+        ),
     ]
 
     /// Compares a result of a mutating method, which `#expect` does not take.
@@ -115,6 +120,21 @@ struct ResendPolicyTests {
             let decision = policy.nextSending(after: Self.kept, isAtStart: true)
             #expect(decision == (isOpened ? Self.perhaps : .send))
         }
+    }
+
+    @Test func `what can be learned is learned before the decision`() {
+        for knowledge in [ResendPolicy.Knowledge.unknown, .refused] {
+            var policy = ResendPolicy(isIdempotent: false)
+            policy.began(connections: 0)
+            for _ in 1...2 { expect(policy.nextSending(after: Self.kept, isAtStart: true, canAsk: true), .ask) }
+            policy.learned(knowledge)
+            let decision = policy.failed(on: Self.kept, isLost: true)
+            #expect(decision == (knowledge == .refused ? Self.again : Self.perhaps))
+        }
+        var refused = ResendPolicy(isIdempotent: false)
+        refused.began(connections: 0)
+        refused.learned(.refused)
+        expect(refused.nextSending(after: Self.kept, isAtStart: true, canAsk: true), .send)
     }
 
     @Test func `a failure of another kind is no reason to send a request again`() {

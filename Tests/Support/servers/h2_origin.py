@@ -28,7 +28,7 @@ curl 7.88's command line with `-m 2`.
     /too-large?reset=no    the same without RST_STREAM; what still comes is dropped            0
     /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
     /goaway-once?key=K     the same the first time for each K, then like /ok                   16
-    /fate?key=K&at=A&by=B  ends the first request for each K: see `fate`. /counts also has how       -
+    /fate?key=K&at=A&by=B  ends the first request for each K, and with then=B the second: see `fate`. /counts also has how       -
                            many were "processed", and the "sums" (CRC-32) of their bodies
     /misdirected?key=K     421 the first time for each K and connection 1, then like /fate       0
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
@@ -533,7 +533,11 @@ async def process(stream):
 @path("/fate")
 async def fate(stream):
     """Ends the first request `by` something, `at` a moment: opened, part (of the body), all (of it) or head."""
-    key, at, by = (stream.query.get(name) for name in ("key", "at", "by"))
+    key, at, by, then = (stream.query.get(name) for name in ("key", "at", "by", "then"))
+    if request_counts[key] == 2 and then:
+        await stream.ended.wait()
+        processed_counts[key] += 1
+        return await end(stream, then)
     if request_counts[key] > 1:
         return await process(stream)
     if at == "part":

@@ -38,7 +38,7 @@ enum CurlErrorTable {
         case .brokenQUICStream: .invalidResponse(.http3Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
-        case .noTunnel: .connection(.proxy)
+        case .noTunnel, .unconnected: .connection(.proxy)
         case .unusableKey: .trust(.configuration)
         // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)

@@ -61,6 +61,8 @@ final class LoopTurnState {
     var alerts = PeerAlerts()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
+    /// Whether all requests on new connections are traced; see ``RefusedStreams``.
+    var tracesConnections = false
 
     /// Creates the shared state.
     ///

@@ -18,6 +18,8 @@ struct ResendPolicy: Equatable {
         case unknown
         /// No stream was opened for the request.
         case unopened
+        /// Nothing was sent, because the connection was not open yet.
+        case unconnected
         /// The server has not processed the request: it refused the stream, or named an earlier stream as the last one
         /// (RFC 9113 §6.8, §8.7).
         case refused
@@ -116,8 +118,13 @@ struct ResendPolicy: Equatable {
     /// Whether no stream was opened for the request.
     var isUnopened: Bool { phase == .sent(.unopened) }
 
-    /// Whether the server has refused the request.
-    var isRefused: Bool { phase == .sent(.refused) || phase == .sent(.requiresHTTP1) }
+    /// Whether the server has refused the request, or has not received it.
+    var isRefused: Bool {
+        switch phase {
+        case .sent(.refused), .sent(.requiresHTTP1), .sent(.unconnected): true
+        default: false
+        }
+    }
 
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
@@ -233,6 +240,12 @@ struct ResendPolicy: Equatable {
             guard !requiredHTTP1 else { return stop(.exhausted(sends: sends, isRefused: isRefused)) }
             requiredHTTP1 = true
             way = .withHTTP1
+        } else if knowledge == .unconnected {
+            guard resendsAmongOthers <= Self.limitAmongOthers else {
+                return stop(.exhausted(sends: sends, isRefused: isRefused))
+            }
+            way = .onOwnConnection
+            resendsAmongOthers += 1
         } else if connection.isShared || (!isRefused && !connection.isNew) {
             guard resendsAmongOthers <= Self.limitAmongOthers else {
                 return stop(.exhausted(sends: sends, isRefused: isRefused))

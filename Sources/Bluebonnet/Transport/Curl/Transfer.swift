@@ -113,14 +113,16 @@ final class Transfer {
     /// Whether libcurl traces the sending, and whether a line of the trace has arrived since the request was sent.
     var isTraced = false
     var hasTrace = false
-    /// The stream of the request, where libcurl reports it, and whether libcurl still uses it.
+    /// The stream of the latest sending, where libcurl reports it, and whether libcurl still uses it.
     var stream: (id: Int, isCurrent: Bool)?
+    /// Whether libcurl has reported that the connection has failed; only before 8.3.0.
+    var isLost = false
     /// What is known about the mark for refused streams of libcurl's handle.
     var refusalMark = RefusalMark.clear
     /// Whether libcurl was stopped so that the mark can be read.
     private(set) var needsMark = false
-    /// The metrics of an exchange whose handle was then used to read the mark.
-    var metricsAtEnd: TransferMetrics?
+    /// Returns the metrics of an exchange whose handle was then used to read the mark.
+    var metricsAtEnd: (() -> TransferMetrics)?
     /// Whether libcurl has reported that the server has ended the stream without an error.
     var isStreamClosed = false
     /// Whether HTTP/1.1 is used because the server requires it.
@@ -229,9 +231,8 @@ final class Transfer {
         counts.add(Self.headEstimate)
         applyCookies()
         (isStreamClosed, hasTrace) = (false, false)
-        if refusalMark == .unread { refusalMark = .stale }
-        if resends.sends > 0 { traceSending() }
-        traceConnection()
+        refusalMark.sendingBegins()
+        traceSending()
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
         turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
         noteConnection()
@@ -255,6 +256,7 @@ final class Transfer {
     /// whether to continue.
     func connectionBegins() -> Bool {
         guard maySend(isAtStart: true) else { return false }
+        if isTraced { endTrace() }
         turn.waiting?.connectionBegins(&waitingMembership)
         guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
@@ -452,13 +454,16 @@ extension Transfer {
     private func maySend(isAtStart: Bool) -> Bool {
         guard !needsResend, !needsMark else { return false }
         if resends.isReady, isAtStart { return true }
-        judgeKnowledge(isResending: true)
+        judgeKnowledge()
         if resends.isUnanswered, let connection {
             multi?.idleConnections.connectionIsLost(connection)
             noteEnd(of: connection)
         }
         switch resends.nextSending(after: lastConnection, isAtStart: isAtStart, canAsk: canReadMark) {
-        case .send: return true
+        case .send:
+            guard refusalMark.isReadable, dependsOnRefusal else { return true }
+            // A second refusal could not be read from the mark of this handle.
+            needsResend = true
         case .ask: needsMark = true
         case .restart(let way): needsResend = use(way)
         case .stop(let reason): responseBuffer.fail(with: error(for: reason))
@@ -467,7 +472,7 @@ extension Transfer {
     }
 
     /// Called when the transfer will use another handle, which has no mark.
-    func handleIsLeft() { (needsMark, refusalMark) = (false, .clear) }
+    func handleIsLeft() { (needsMark, refusalMark, metricsAtEnd) = (false, .clear, nil) }
 
     /// Called when libcurl needs the body from an offset on, which is always its first byte.
     ///

@@ -11,11 +11,12 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let (connection, lastConnection) = (transfer.connection, transfer.lastConnection)
         let version = connection?.version
+        if reported != CURLE_OK { transfer.noteFailure() }
+        if transfer.isUnconnected(code) { transfer.resends.learned(.unconnected) }
         let isLost = isCutOff || (code != CURLE_OK && isLost(code, transfer))
         if reported != CURLE_OK, let connection, !transfer.resends.isRefused {
             multi.idleConnections.requestFailed(on: connection, with: reported)
         }
-        transfer.judgeKnowledge(isResending: false)
         leaveMulti(transfer)
         if waitsForAddresses(transfer, code, multi) { return }
         if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
@@ -76,7 +77,7 @@ extension TransferEngine {
         multi.remove(easy)
         // The bytes would be delivered before the bytes of the next response.
         if transfer.mayHoldBytes { easy.freePausedBytes() }
-        if transfer.mayHoldBytes || transfer.needsMark {
+        if transfer.mayHoldBytes || transfer.refusalMark == .unread || transfer.refusalMark == .stale {
             easy.transfer = nil
             transfer.easy = nil
             transfer.handleIsLeft()
@@ -117,7 +118,7 @@ extension TransferEngine {
         // In a closure for `map`, the runtime would check the isolation (350 instructions).
         let metrics =
             if let metrics = transfer.metricsAtEnd {
-                metrics
+                metrics()
             } else if let easy = transfer.easy {
                 TransferMetrics(of: transfer, easy, now: shared.now)
             } else {

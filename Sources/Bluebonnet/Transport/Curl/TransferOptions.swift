@@ -99,7 +99,9 @@ final class TransferOptions {
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, omitsExpectation: transfer.expectation == .omitted, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
-        if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent || SlowAddresses.areGuarded {
+        if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent
+            || !transfer.upload.isReplayable || SlowAddresses.areGuarded
+        {
             TransferCallbacks.installConnectionBegin(on: easy)
         }
         applyConnectLimit(timeouts(of: request), to: easy)
@@ -113,7 +115,7 @@ final class TransferOptions {
         apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy)
-        transfer.traceSending()
+        transfer.isTraced = false
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile
             return nil

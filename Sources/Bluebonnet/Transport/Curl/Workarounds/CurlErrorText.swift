@@ -31,6 +31,8 @@ enum CurlErrorText: Equatable {
     /// The peer has ended TLS with the alert "certificate expired".
     case expiredAlert
     case undecodable
+    /// The tunnel of the connection, which libcurl has chosen for the request, is not open yet; nothing was sent.
+    case unconnected
     /// Libcurl has sent the request several times without success, always on another connection.
     case resendsExhausted
 
@@ -91,6 +93,9 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
             versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(
+            meaning: .unconnected, text: "no filter connected", codes: [CURLE_FAILED_INIT],
+            versions: 0..<0x08_03_00),
         MessagePattern(meaning: .undecodable, text: "unencoding", codes: [CURLE_WRITE_ERROR]),
         MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]

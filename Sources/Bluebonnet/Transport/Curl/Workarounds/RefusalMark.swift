@@ -2,22 +2,45 @@ import BluebonnetLibc
 import CCurl
 import CSystem
 
-/// What libcurl's own mark for a refused stream says, in versions that do not trace refusals; see ``RefusedStreams``.
+/// What is known about libcurl's own mark for a refused stream, before 8.3.0; see ``RefusedStreams``.
 ///
-/// Libcurl marks the handle whose stream was refused. It sends a request again on a new connection only with this mark,
-/// and then removes it. But if a connection was used before, libcurl does not look at the mark, and keeps it. So the
-/// mark can be read later: the handle sends a request on a local connection that ends without a response. If libcurl
-/// opens a second connection, the handle was marked.
+/// Libcurl marks the handle whose stream was refused. On a connection that was not used before, libcurl sends the
+/// request again only with this mark; it then removes the mark, and reports it. On other connections, libcurl always
+/// sends the request again, and keeps the mark. So the mark can be read later: the handle sends a request on a local
+/// connection that ends without a response. If libcurl opens a second connection, the handle was marked.
 ///
 /// This is done only where a request would fail otherwise. The handle is not used again.
 // Safety: the server outlives libcurl's call, which alone uses it.
-enum RefusalMark {
-    /// Libcurl has not marked the handle.
+enum RefusalMark: Equatable {
+    /// The handle was not marked before the latest sending.
     case clear
-    /// Libcurl may have marked the handle in the latest sending.
+    /// The handle is not marked after the latest sending.
+    case removed
+    /// The latest sending may have marked the handle.
     case unread
-    /// Libcurl may have marked the handle in an earlier sending.
+    /// An earlier sending may have marked the handle.
     case stale
+
+    /// Whether the handle can tell whether the latest sending was refused.
+    var isReadable: Bool { self == .unread }
+
+    /// Called when the request is about to be sent.
+    mutating func sendingBegins() {
+        switch self {
+        case .clear, .stale: break
+        case .removed: self = .clear
+        case .unread: self = .stale
+        }
+    }
+
+    /// Called when a sending has ended.
+    mutating func sendingEnded() { if self == .clear { self = .unread } }
+
+    /// Called when libcurl reports that it has removed the mark; returns whether the latest sending was refused.
+    mutating func wasRemoved() -> Bool {
+        defer { self = .removed }
+        return self == .clear
+    }
 
     /// A local server that ends its connection without a response.
     private struct Server {
@@ -40,7 +63,7 @@ enum RefusalMark {
             unsafe bb_curl_set_string(handle, CURLOPT_ABSTRACT_UNIX_SOCKET, name)
             unsafe bb_curl_set_long(handle, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
             unsafe bb_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
-            // Libcurl would write a body to the standard output.
+            // Without bodies, libcurl does not call its own functions, which use the standard input and output.
             unsafe bb_curl_set_long(handle, CURLOPT_NOBODY, 1)
             // The loop waits, should another program find the server.
             unsafe bb_curl_set_long(handle, CURLOPT_TIMEOUT_MS, 100)
@@ -49,18 +72,21 @@ enum RefusalMark {
                 { server, _, address in
                     guard let server = unsafe server?.assumingMemoryBound(to: Server.self) else { return -1 }
                     unsafe server.pointee.count += 1
-                    guard unsafe server.pointee.count == 1, let address = unsafe address else { return -1 }
-                    return unsafe socket(
-                        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), 0)
+                    guard unsafe server.pointee.count == 1, unsafe address?.pointee.family == AF_UNIX else {
+                        return -1
+                    }
+                    return socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
                 }, server)
             unsafe bb_curl_set_prereq_callback(
                 handle,
                 { server, _, _, _, _ in
-                    guard let server = unsafe server?.assumingMemoryBound(to: Server.self) else { return 0 }
-                    // Libcurl can still send its request.
+                    guard let server = unsafe server?.assumingMemoryBound(to: Server.self) else {
+                        return CURL_PREREQFUNC_ABORT
+                    }
                     unsafe server.pointee.connection = bb_accept(server.pointee.listener)
-                    unsafe shutdown(server.pointee.connection, Int32(SHUT_WR))
-                    return CURL_PREREQFUNC_OK
+                    // Libcurl can still send its request.
+                    let isEnded = unsafe shutdown(server.pointee.connection, Int32(SHUT_WR)) == 0
+                    return isEnded ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
                 }, server)
             unsafe curl_easy_perform(handle)
             return unsafe server.pointee.count > 1
@@ -70,25 +96,29 @@ enum RefusalMark {
 
 extension Transfer {
     /// Called before a decision about a second sending, when all that libcurl reveals has been received.
-    ///
-    /// - Parameter isResending: Whether libcurl sends the request again by itself.
-    func judgeKnowledge(isResending: Bool) {
+    func judgeKnowledge() {
         if resends.isUnopened, !hasTrace { resends.opened() }
         guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
         if let stream, let knowledge = connection?.goAway?.knowledge(of: stream.id) {
             resends.learned(knowledge)
-        } else if isResending, resends.isOnNewConnection, connection?.requestCount == 1, refusalMark == .clear {
-            resends.learned(.refused)
-        } else if refusalMark == .clear {
-            refusalMark = .unread
         }
+        refusalMark.sendingEnded()
     }
 
-    /// Whether the handle can tell whether the server has refused the request, once libcurl was stopped, and whether
+    /// Whether the handle can tell, once libcurl was stopped, whether the server has refused the request, and whether
     /// this matters.
     var canReadMark: Bool {
-        refusalMark == .unread && connection?.version == .multiplexed
-            && (!request.method.isIdempotent || !upload.isReplayable)
+        refusalMark.isReadable && !isLost && connection?.version == .multiplexed
+            && (!request.method.isIdempotent || !upload.isReplayable && uploadOffset > 0)
+    }
+
+    /// Whether it depends on a refusal whether the request is sent again.
+    var dependsOnRefusal: Bool { !request.method.isIdempotent || !upload.isReplayable }
+
+    /// Called when libcurl has failed; its code may be ignored, because the response is complete.
+    func noteFailure() {
+        judgeKnowledge()
+        if !RefusedStreams.areTraced { refusalMark.sendingEnded() }
     }
 
     /// Whether libcurl's handle may be marked as one with a refused stream, so that it must not be used again.
@@ -102,11 +132,9 @@ extension TransferEngine {
     func readMark(of transfer: Transfer, in multi: MultiHandle) {
         guard transfer.needsMark, let easy = transfer.easy else { return }
         multi.remove(easy)
+        // Afterwards, the handle has the metrics of another request.
         let metrics = TransferMetrics(of: transfer, easy, now: shared.now)
-        if unsafe RefusalMark.isSet(on: easy.pointer) {
-            transfer.resends.learned(.refused)
-        } else {
-            transfer.metricsAtEnd = metrics
-        }
+        transfer.metricsAtEnd = { metrics }
+        if unsafe RefusalMark.isSet(on: easy.pointer) { transfer.resends.learned(.refused) }
     }
 }

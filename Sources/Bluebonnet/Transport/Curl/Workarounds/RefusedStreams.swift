@@ -10,9 +10,8 @@ import CCurl
 ///   them as refused (RFC 9113 §6.8). The trace is selected for the whole process, but libcurl only writes it for
 ///   handles that are verbose: here, those of requests for which a refusal decides whether they are sent again.
 /// - Earlier versions report the stream of a request, and GOAWAY frames to the one handle that happens to read them.
-///   The requests on a connection with such a request are therefore all traced. Libcurl sends a request on a new
-///   connection again only after a refusal, provided that no other request uses the connection. For the rest, libcurl's
-///   own mark is read; see ``RefusalMark``.
+///   After such a request, all requests on its connection and on new connections are therefore traced. For the rest,
+///   libcurl's own mark is read; see ``RefusalMark``.
 ///
 /// Libcurl never clears its own mark for a refused stream if it sends the request again because the connection is old.
 /// Such a handle is therefore not used again.
@@ -90,15 +89,17 @@ enum RefusedStreams {
         case opened(stream: Int)
         case goAway(GoAway)
         case requiresHTTP1
-        /// Libcurl will send the request again, perhaps on another connection.
-        case sendsAgain
+        /// The connection has failed.
+        case lost
+        /// Libcurl will send the request again, perhaps on another connection; it has perhaps removed its mark.
+        case sendsAgain(removesMark: Bool)
     }
 
     /// Returns the meaning of a line of the trace; `nil` for most lines.
     ///
     /// For example: `Using Stream ID: 3 (easy handle 0x…)`, and `recveived GOAWAY, error=0, last_stream=1`.
     static func earlyEvent(in line: UnsafeRawBufferPointer) -> EarlyEvent? {
-        guard let first = unsafe line.first, "UrHIRC".utf8.contains(first) else { return nil }
+        guard let first = unsafe line.first, "UrHIRCF".utf8.contains(first) else { return nil }
         let text = unsafe String(decoding: line.prefix(80), as: UTF8.self)
         let numbers = text.split { !$0.isASCII || !$0.isNumber }.compactMap { Int($0) }
         if text.hasPrefix("Using Stream ID: ") { return numbers.first.map { .opened(stream: $0) } }
@@ -108,8 +109,10 @@ enum RefusedStreams {
         if text.hasPrefix("HTTP/2 stream "), text.contains("not closed cleanly: HTTP_1_1_REQUIRED") {
             return .requiresHTTP1
         }
-        let isResend = ["Issue another request", "REFUSED_STREAM, ", "Connection died"].contains(where: text.hasPrefix)
-        return isResend ? .sendsAgain : nil
+        if text.hasPrefix("Failed receiving HTTP2 data") { return .lost }
+        if text.hasPrefix("REFUSED_STREAM, ") { return .sendsAgain(removesMark: true) }
+        let isResend = ["Issue another request", "Connection died"].contains(where: text.hasPrefix)
+        return isResend ? .sendsAgain(removesMark: false) : nil
     }
 }
 
@@ -118,11 +121,18 @@ extension Transfer {
     /// for which it fails.
     ///
     /// This is the case if its method is not idempotent, if its body cannot be read again, and after a vain attempt.
+    ///
+    /// Libcurl's own lookups over HTTPS would be traced, too, so the trace begins after them.
     func traceSending() {
-        guard isSecure || httpVersion == .http2PriorKnowledge,
-            !request.method.isIdempotent || !upload.isReplayable || resends.wasResent
-        else { return }
-        beginTrace()
+        stream = nil
+        isLost = false
+        guard isSecure || httpVersion == .http2PriorKnowledge else { return }
+        if dependsOnRefusal || resends.wasResent { beginTrace() }
+        // Libcurl reports a GOAWAY frame to any request on its connection.
+        guard !RefusedStreams.areTraced, let connection, connection.version == .multiplexed else { return }
+        if dependsOnRefusal { (connection.isTraced, turn.tracesConnections) = (true, true) }
+        if turn.tracesConnections, connection.requestCount == 1 { connection.isTraced = true }
+        if connection.isTraced { beginTrace() }
     }
 
     private func beginTrace() {
@@ -134,15 +144,6 @@ extension Transfer {
     func endTrace() {
         isTraced = false
         easy?.set(CURLOPT_VERBOSE, 0)
-    }
-
-    /// Called when the request is about to be sent: where libcurl reports GOAWAY frames to any request on a connection,
-    /// all of them are traced if one is.
-    func traceConnection() {
-        stream = nil
-        guard !RefusedStreams.areTraced, let connection, connection.version == .multiplexed else { return }
-        if isTraced { connection.isTraced = true }
-        if connection.isTraced { beginTrace() }
     }
 
     /// Called when a response has begun to arrive, after which the trace is not needed.
@@ -174,7 +175,10 @@ extension Transfer {
             self.stream = (stream, isCurrent: true)
             streamOpened()
         // From now on, the frames may be those of a connection that libcurl considers for the request.
-        case .sendsAgain: stream?.isCurrent = false
+        case .sendsAgain(let removesMark):
+            stream?.isCurrent = false
+            if removesMark, refusalMark.wasRemoved() { resends.learned(.refused) }
+        case .lost: isLost = true
         case .requiresHTTP1: resends.learned(.requiresHTTP1)
         case .goAway(let frame): if stream?.isCurrent == true { connection?.goAway = frame }
         }
@@ -183,6 +187,12 @@ extension Transfer {
     private func streamOpened() {
         turn.reportsOpening = true
         resends.opened()
+    }
+
+    /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
+    func isUnconnected(_ code: CURLcode) -> Bool {
+        code == CURLE_FAILED_INIT && stream == nil
+            && CurlErrorText(of: code, saying: easy?.errorMessage ?? "") == .unconnected
     }
 
     /// Whether libcurl reports when it opens a stream for the request.
