@@ -14,8 +14,9 @@ public import FoundationEssentials
 /// - the session's ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` and
 ///   ``Session/Configuration/dns``.
 ///
-/// The cache does not compare the cookies in the session's cookie storage. If the session may send cookies from this
-/// storage, the cache does not store or use responses whose `Vary` field contains `Cookie`.
+/// The cookies in the session's cookie storage are compared only if the `Vary` field contains `Cookie`. If the session
+/// has your own transport, which may store cookies itself, such responses are neither stored nor used. A response that
+/// changes the cookies that its request had is not stored either.
 ///
 /// ```swift
 /// var configuration = Session.Configuration()

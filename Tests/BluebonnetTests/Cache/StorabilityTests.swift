@@ -114,7 +114,7 @@ struct StorabilityTests {
 
     @Test func `a response that depends on unknown cookies is not stored`() throws {
         var settings = CachingTransport.Settings()
-        settings.hasCookies = true
+        settings.hasHiddenCookies = true
         let hidden = try CacheFixtures.request(settings: settings)
         let known = try CacheFixtures.request(settings: settings) { $0.handlesCookies = false }
         #expect(!Storability.allows(statusCode: 200, headers: ["Vary": "Cookie"], for: hidden))

@@ -12,8 +12,10 @@ final class CachingTransport: Transport {
         var headers = HTTPHeaders()
         /// The session's default header fields without secrets, for requests after a redirect to another origin.
         var openHeaders = HTTPHeaders()
-        /// Whether the transport may send cookies that are not in the request's header fields.
-        var hasCookies = false
+        /// The cookies that the transport sends, if they are known.
+        var cookies: SessionCookies?
+        /// Whether the transport may send other cookies than those of the request's header fields.
+        var hasHiddenCookies = false
         /// Whether bodies keep their content coding.
         var keepsCoding = false
         /// The settings that determine the resource of a URL and the coding of its body, as text; empty for default
@@ -40,11 +42,14 @@ final class CachingTransport: Transport {
         self.inner = inner
         self.cache = cache
         let headers = configuration.effectiveHeaders
+        let cookies = inner.cookieStorage as? SessionCookies
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
+            cookies: cookies,
             // A transport without `cookieStorage` may wrap another transport that stores cookies.
-            hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
+            hasHiddenCookies: cookies == nil
+                && (configuration.cookies.policy != .never || inner.cookieStorage != nil),
             keepsCoding: !configuration.decodesContent, view: configuration.view,
             totalLimit: configuration.timeouts.total)
     }

@@ -20,8 +20,10 @@ struct CacheRequest: Sendable {
     private let identity: String?
     /// The `Host` field of the request, and its other fields with secrets than `Authorization` and `Cookie`.
     private let personal: (host: String?, secrets: String)
-    /// Whether libcurl may add cookies that are not in the request's header fields.
+    /// Whether the transport may add cookies that are neither in the request's header fields nor in ``cookies``.
     private let hasHiddenCookies: Bool
+    /// The session's cookies for the request, and where they are stored; `nil` if the session sends none with it.
+    private let cookies: (field: [UInt8], storage: SessionCookies)?
     /// The session's settings that determine the resource of the URL and the coding of its body.
     private let view: String
     let keepsCoding: Bool
@@ -49,7 +51,9 @@ struct CacheRequest: Sendable {
             ?? request.url.userInfo
         let hasDefaultSecrets = defaults.count != settings.openHeaders.count
         personal = Self.personal(fields, defaults, secretsOf: hasDefaultSecrets ? [fields, defaults] : [fields])
-        hasHiddenCookies = request.handlesCookies && settings.hasCookies
+        hasHiddenCookies = request.handlesCookies && settings.hasHiddenCookies
+        let url = request.url
+        cookies = settings.cookies.flatMap { $0.areUsed(by: request) ? (Self.cookies(for: url, in: $0), $0) : nil }
         view = settings.view
         keepsCoding = settings.keepsCoding
         removedCodings = request.removedCodings
@@ -103,6 +107,24 @@ struct CacheRequest: Sendable {
     /// Whether the request's values of the fields that select a response are known.
     func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
+    /// Whether the values are still those with which the request was sent.
+    ///
+    /// The session's cookies may have changed since then, for example by the response itself.
+    func wasSelected(by varyFields: VaryFields) -> Bool {
+        guard selects(by: varyFields) else { return false }
+        guard varyFields.variesByCookie, let cookies else { return true }
+        return Self.cookies(for: url, in: cookies.storage) == cookies.field
+    }
+
+    /// The cookies for a URL, which may be sent over TLS although it does not say so (RFC 6797 §8.3).
+    private static func cookies(for url: URL, in storage: SessionCookies) -> [UInt8] {
+        let field = storage.field(for: url)
+        guard url.scheme?.lowercased() == "http", var secure = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        else { return field }
+        secure.scheme = "https"
+        return field + (secure.url.map(storage.field) ?? [])
+    }
+
     /// Returns bytes that identify the request's values of the fields that select a response.
     ///
     /// The values may be secrets, so only their digest is stored. It also includes the settings that determine the
@@ -121,6 +143,10 @@ struct CacheRequest: Sendable {
                 // If the request has its own `Authorization` field, no other credential is used.
                 hasValues = true
                 text += "~\(identity)"
+            }
+            if name == "cookie", varyFields.variesByCookie, let cookies, !cookies.field.isEmpty {
+                hasValues = true
+                text += "+\(String(decoding: cookies.field, as: UTF8.self))"
             }
             text += "\u{0}"
         }

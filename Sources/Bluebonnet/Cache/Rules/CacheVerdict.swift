@@ -128,7 +128,7 @@ enum Storability {
         } else if control.noStore {
             return false
         }
-        guard let varyFields = VaryFields(headers, control), request.selects(by: varyFields) else { return false }
+        guard let varyFields = VaryFields(headers, control), request.wasSelected(by: varyFields) else { return false }
         return control.isPublic || control.isPrivate || isExplicit || isHeuristicallyCacheable(statusCode)
     }
 
