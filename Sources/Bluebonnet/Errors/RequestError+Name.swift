@@ -1,3 +1,10 @@
+extension RequestError {
+    /// The name of the error's kind, such as `timed_out.total` or `connection.refused`, for logs and metrics.
+    ///
+    /// There are few names, and later versions keep them. A name contains no values of the request.
+    public var code: String { kind.name }
+}
+
 extension RequestError.Kind {
     /// The name of the kind for metrics and log records, such as `trust` or `connection.refused`.
     ///

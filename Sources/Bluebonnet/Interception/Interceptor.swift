@@ -124,6 +124,23 @@ public struct Adapter: RequestInterceptor {
         closure = adapt
     }
 
+    /// Creates an adapter that changes requests in place.
+    ///
+    /// ```swift
+    /// Adapter { request, _ in request.headers["X-Trace"] = "1" }
+    /// ```
+    ///
+    /// - Parameter change: Changes a request. It also receives its state. Runs on the global executor.
+    // A closure that only throws is one that returns a request.
+    @_disfavoredOverload
+    public init(_ change: @escaping @Sendable (inout HTTPRequest, RequestAdapterState) async throws -> Void) {
+        closure = { request, state in
+            var request = request
+            try await change(&request, state)
+            return request
+        }
+    }
+
     /// Calls the closure.
     ///
     /// - Parameters:

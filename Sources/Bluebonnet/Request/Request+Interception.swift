@@ -38,6 +38,21 @@ extension Request {
         _ adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
     ) -> Self { interceptor(Adapter(adapt)) }
 
+    /// Adds a closure that changes the request before it is sent.
+    ///
+    /// The closure runs after the session's interceptors, and after interceptors that were added to the request
+    /// earlier. Call this method before the request starts.
+    ///
+    /// - Parameter change: A closure that changes the request. It also receives its ``RequestAdapterState``. It runs on
+    ///   the global executor, once for the first attempt and once for each retry.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    // A closure that only throws is one that returns a request.
+    @_disfavoredOverload
+    public nonisolated func adapt(
+        _ change: @escaping @Sendable (inout HTTPRequest, RequestAdapterState) async throws -> Void
+    ) -> Self { interceptor(Adapter(change)) }
+
     /// Adds a retrier, which decides whether the request is retried when it fails.
     ///
     /// The retrier runs in the order that ``interceptor(_:)`` describes. Call this method before the request starts.
@@ -60,6 +75,29 @@ extension Request {
     public nonisolated func retry(
         _ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Self { interceptor(Retrier(retry)) }
+
+    /// Retries the request with a ``RetryPolicy``.
+    ///
+    /// - Parameter limit: The maximum number of retries.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    public nonisolated func retry(_ limit: Int) -> Self { retry(using: RetryPolicy(retryLimit: UInt(max(0, limit)))) }
+
+    /// Changes the time limits of the request.
+    ///
+    /// Limits that the closure does not set are those of the session. Call this method before the request starts.
+    ///
+    /// ```swift
+    /// session.request(url).timeouts { $0.total = .seconds(5) }
+    /// ```
+    ///
+    /// - Parameter change: A closure that changes the limits. It runs on the global executor, once for the first
+    ///   attempt and once for each retry.
+    /// - Returns: This request, for chaining.
+    @discardableResult
+    public nonisolated func timeouts(_ change: @escaping @Sendable (inout Timeouts) -> Void) -> Self {
+        adapt { request, _ in change(&request.timeouts) }
+    }
 
     // MARK: Observation
 

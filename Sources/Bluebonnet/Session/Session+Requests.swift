@@ -68,6 +68,53 @@ extension Session {
                 encode: encoding(parameters, by: encoder)), interceptor: interceptor)
     }
 
+    /// Creates a request with header fields from a dictionary.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
+    ///   - method: The method; GET by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
+    ///     closure runs on the global executor, once for the first attempt and once for each retry.
+    /// - Returns: A request that collects the response body in memory.
+    // A literal becomes `HTTPHeaders`.
+    @_disfavoredOverload
+    public nonisolated func request(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: [String: String],
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        request(
+            convertible, method: method, headers: HTTPHeaders(headers), interceptor: interceptor,
+            requestModifier: requestModifier)
+    }
+
+    /// Creates a request with parameters of several types, such as `["name": "Ada", "age": 36]`.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
+    ///   - method: The method; GET by default.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
+    ///   - encoder: The parameter encoder; the session's encoder by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
+    ///     after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
+    ///     the global executor, once for the first attempt and once for each retry.
+    /// - Returns: A request that collects the response body in memory.
+    // A literal whose values have one type becomes a dictionary of this type.
+    @_disfavoredOverload
+    public nonisolated func request(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: JSONValue],
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        request(
+            convertible, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers,
+            interceptor: interceptor, requestModifier: requestModifier)
+    }
+
     /// Creates a request from an ``HTTPRequest`` or your own request type.
     ///
     /// By default, the request starts when you call its first `serializing…` method.

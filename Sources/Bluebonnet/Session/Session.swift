@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Creates requests, and holds the settings and the connections that they share.
 ///
 /// Create one session for each set of common settings, and keep the session. Connections are reused only within a
@@ -57,6 +59,43 @@ public actor Session {
             refusal: Self.refusal(of: transport, evaluatingWith: serverTrustManager),
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
+    }
+
+    /// Creates a session for an API.
+    ///
+    /// ```swift
+    /// let api = Session(baseURL: URL(string: "https://api.example/v1"), headers: ["X-Client": "7"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - baseURL: The URL against which relative URLs are resolved; see ``Configuration/baseURL``.
+    ///   - headers: Header fields, which replace the default fields of the same name.
+    ///   - timeouts: The time limits; ``Timeouts/default`` by default.
+    ///   - interceptors: Interceptors that adapt all requests and decide about retries, in this order; none by default.
+    public init(
+        baseURL: URL?, headers: HTTPHeaders = [:], timeouts: Timeouts = .default,
+        interceptors: [any RequestInterceptor] = []
+    ) {
+        var configuration = Configuration()
+        configuration.baseURL = baseURL
+        for field in headers { configuration.headers.update(field) }
+        configuration.timeouts = timeouts
+        self.init(configuration: configuration, interceptors: interceptors)
+    }
+
+    /// Creates a session with several interceptors.
+    ///
+    /// - Parameters:
+    ///   - configuration: The settings for requests and connections.
+    ///   - interceptors: Interceptors that adapt all requests and decide about retries, in this order.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl.
+    public init(
+        configuration: Configuration = .default, interceptors: [any RequestInterceptor],
+        transport: (any Transport)? = nil
+    ) {
+        self.init(
+            configuration: configuration,
+            interceptor: interceptors.isEmpty ? nil : Interceptor(interceptors: interceptors), transport: transport)
     }
 
     /// The error of every request if the transport does not support the manager.

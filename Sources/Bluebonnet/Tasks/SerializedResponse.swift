@@ -20,6 +20,15 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The head of the response, or `nil` if no response was received.
     public var response: HTTPResponse? { attempt.response }
 
+    /// The status code of the response, or `nil` if no response was received.
+    public var statusCode: Int? { response?.statusCode }
+
+    /// The header fields of the response; empty if no response was received.
+    public var headers: HTTPHeaders { response?.headers ?? [:] }
+
+    /// The URL of the response, after redirects, or `nil` if no response was received.
+    public var url: URL? { response?.url }
+
     /// The metrics of the last HTTP request and its response, or `nil` if they were not measured.
     ///
     /// For example, there are no metrics if the cache provides the response without a request to the server.

@@ -23,7 +23,7 @@ import Testing
         Row(url: "users?a=b%2Fc#d", result: "https://api.test/v1/users?a=b%2Fc#d"),
         Row(url: "//other.test/a", result: "https://other.test/a"),
         Row(url: "http://other.test/a", result: "http://other.test/a"),
-        Row(base: "https://api.test/v1", url: "users", result: "https://api.test/users"),
+        Row(base: "https://api.test/v1", url: "users", result: "https://api.test/v1/users"),
         Row(base: "https://api.test", url: "users", result: "https://api.test/users"),
         Row(base: "https://api.test:8080/a/?k=1", url: "b", result: "https://api.test:8080/a/b"),
         Row(

@@ -4,6 +4,7 @@ extension Session.Configuration {
     /// The defaults that complete the URLs of requests.
     struct URLDefaults: Sendable {
         var baseURL: URL?
+        var replacesLastSegment = false
         var query: [URLQueryItem] = []
 
         var isEmpty: Bool { baseURL == nil && query.isEmpty }
@@ -23,6 +24,16 @@ extension Session.Configuration {
             return !isPort && !rest.starts(with: "//".utf8) && !Self.schemes.contains(scheme)
         }
 
+        /// The base URL; ends with a slash if the reference is a path below it.
+        private func base(for reference: String) -> URL? {
+            guard !replacesLastSegment, let baseURL, let first = reference.utf8.first, !"/?#".utf8.contains(first),
+                var components = URLComponents(url: baseURL, resolvingAgainstBaseURL: true),
+                !components.percentEncodedPath.hasSuffix("/")
+            else { return baseURL }
+            components.percentEncodedPath += "/"
+            return components.url ?? baseURL
+        }
+
         /// Completes the URL of a request.
         ///
         /// The session's secrets belong to the origin of the base URL. A relative URL such as `//other.example/` leads
@@ -39,7 +50,7 @@ extension Session.Configuration {
                 }
                 let text = request.url.relativeString
                 let reference = request.url.scheme == nil ? text : "./" + text
-                guard let url = URL(string: reference, relativeTo: baseURL)?.absoluteURL else {
+                guard let url = URL(string: reference, relativeTo: base(for: reference))?.absoluteURL else {
                     throw RequestError.invalidURL(request.url.redactedDescription, detail: "it cannot be resolved")
                 }
                 request.url = url
