@@ -131,8 +131,7 @@ public struct Adapter: RequestInterceptor {
     /// ```
     ///
     /// - Parameter change: Changes a request. It also receives its state. Runs on the global executor.
-    // A closure that only throws is one that returns a request.
-    @_disfavoredOverload
+    @_disfavoredOverload  // a closure that only throws is one that returns a request
     public init(_ change: @escaping @Sendable (inout HTTPRequest, RequestAdapterState) async throws -> Void) {
         closure = { request, state in
             var request = request

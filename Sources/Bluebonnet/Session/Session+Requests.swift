@@ -79,8 +79,7 @@ extension Session {
     ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. The
     ///     closure runs on the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
-    // A literal becomes `HTTPHeaders`.
-    @_disfavoredOverload
+    @_disfavoredOverload  // a literal becomes `HTTPHeaders`
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: [String: String],
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
@@ -103,8 +102,7 @@ extension Session {
     ///   - requestModifier: A closure that changes the request before the parameters are encoded. The closure runs on
     ///     the global executor, once for the first attempt and once for each retry.
     /// - Returns: A request that collects the response body in memory.
-    // A literal whose values have one type becomes a dictionary of this type.
-    @_disfavoredOverload
+    @_disfavoredOverload  // a literal whose values have one type becomes a dictionary of this type
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: JSONValue],
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders? = nil,

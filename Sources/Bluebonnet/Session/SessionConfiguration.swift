@@ -6,9 +6,9 @@ extension Session {
         /// The URL against which relative URLs of requests are resolved (RFC 3986 §5.2); `nil` by default.
         ///
         /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
-        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. The base
-        /// URL may end with a slash or not; see ``baseURLReplacesLastSegment``. Absolute URLs are not changed. If the
-        /// base URL is not an `http` or `https` URL, requests with relative URLs fail with
+        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. The
+        /// base URL may end with a slash or not; see ``baseURLReplacesLastSegment``. Absolute URLs are not changed. If
+        /// the base URL is not an `http` or `https` URL, requests with relative URLs fail with
         /// `.invalidRequest(.configuration)`. Request modifiers and parameter encoders receive the relative URL, and
         /// adapters receive the absolute URL.
         ///
@@ -20,8 +20,8 @@ extension Session {
             set { urlDefaults.baseURL = newValue }
         }
 
-        /// Whether the last segment of the base URL's path is replaced if it does not end with a slash, as RFC 3986 §5.2
-        /// prescribes; `false` by default.
+        /// Whether the last segment of the base URL's path is replaced if it does not end with a slash, as RFC 3986
+        /// §5.2 prescribes; `false` by default.
         ///
         /// With the base URL `https://api.example/v1`, a request for `users/1` goes to
         /// `https://api.example/v1/users/1`. If the property is `true`, it goes to `https://api.example/users/1`.

@@ -116,7 +116,7 @@ struct CacheRequest: Sendable {
         return Self.cookies(for: url, in: cookies.storage) == cookies.field
     }
 
-    /// The cookies for a URL, which may be sent over TLS although it does not say so (RFC 6797 §8.3).
+    /// The cookies for a URL, which may be sent over TLS although its scheme is `http` (RFC 6797 §8.3).
     private static func cookies(for url: URL, in storage: SessionCookies) -> [UInt8] {
         let field = storage.field(for: url)
         guard url.scheme?.lowercased() == "http", var secure = URLComponents(url: url, resolvingAgainstBaseURL: true)
