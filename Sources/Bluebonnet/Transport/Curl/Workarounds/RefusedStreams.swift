@@ -77,7 +77,7 @@ enum RefusedStreams {
         let error: Int
         let lastStream: Int
 
-        /// What the frame says about a request; `nil` if the server may have processed it.
+        /// Whether the server has not processed a request, and the reason; `nil` if it may have processed it.
         func knowledge(of stream: Int) -> ResendPolicy.Knowledge? {
             guard stream > lastStream else { return nil }
             return error == 13 ? .requiresHTTP1 : .refused
