@@ -46,7 +46,9 @@ apt_get() {
         status=0
         words=$(as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             apt-get -qq -o DPkg::Lock::Timeout="$APT_LOCK_SECONDS" "$@" </dev/null 2>&1) || status=$?
-        if ((status == 0 || SECONDS >= deadline)) || [[ $words != *"Could not get lock"* ]]; then
+        # What it did is of interest only if it failed.
+        ((status != 0)) || return 0
+        if ((SECONDS >= deadline)) || [[ $words != *"Could not get lock"* ]]; then
             [[ -z $words ]] || printf '%s\n' "$words" >&2
             return "$status"
         fi
