@@ -69,10 +69,9 @@ final class WebSocketConnection: Sendable {
         let deflate = agreement.withLock { $0?.deflate }
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
         let exchange = core.machine.withLock { $0.exchange }
-        state.withLock { state in
-            state.exchange = exchange.map(ExchangeReference.init)
-            state.receiver = WebSocketReceiver(deflate: deflate)
-        }
+        let isOpen = state.withLock { $0.opened(exchange.map(ExchangeReference.init), deflate) }
+        // The task that has closed it cancels it as well, perhaps later.
+        if !isOpen { core.cancel() }
         opened.store(true, ordering: .releasing)
         startKeepAlive(of: core)
         if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }
@@ -264,9 +263,10 @@ final class WebSocketConnection: Sendable {
         throw Task.isCancelled ? RequestError(.cancelled) : state.withLock { $0.closedError }
     }
 
-    /// Begins the closing handshake, unless it has begun.
-    func close(_ close: WebSocketClose?, isDiscarding: Bool = false) {
-        guard let close else { return }
+    /// Begins the closing handshake, unless it has begun; returns `false` if the connection is not open yet.
+    ///
+    /// In this case, it is not opened any more.
+    func close(_ close: WebSocketClose, isDiscarding: Bool = false) -> Bool {
         change { $0.closeRequested(close, isDiscarding: isDiscarding) }
     }
 

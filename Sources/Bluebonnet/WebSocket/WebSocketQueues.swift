@@ -47,6 +47,12 @@ struct WebSocketQueues: ~Copyable {
         case release(ExchangeReference?, RequestError?)
     }
 
+    enum Opening {
+        case pending, done
+        /// The user has closed the connection before it was open.
+        case abandoned
+    }
+
     enum Read<Value: Sendable>: Sendable {
         case value(Value)
         case end(RequestError?)
@@ -55,8 +61,8 @@ struct WebSocketQueues: ~Copyable {
 
     var phase = WebSocketState()
     /// The exchange, once the connection is open.
-    var exchange: ExchangeReference?
-    var receiver: WebSocketReceiver?
+    private(set) var exchange: ExchangeReference?
+    private var receiver: WebSocketReceiver?
     var waiters: [Waiter] = []
     /// The number of bytes that were sent so far.
     var sent: Int64 = 0 {
@@ -74,6 +80,7 @@ struct WebSocketQueues: ~Copyable {
     private var isCloseLimited = false
     /// Whether the user has closed the connection before the peer.
     private(set) var isCloseRequested = false
+    private var opening = Opening.pending
     /// Whether nothing more can be sent.
     private(set) var hasExchangeEnded = false
     /// Whether the session is shut down, so that a connection is closed as soon as it is open.
@@ -263,7 +270,22 @@ struct WebSocketQueues: ~Copyable {
         receiver = nil
     }
 
-    mutating func closeRequested(_ close: WebSocketClose, isDiscarding: Bool) {
+    /// Called when the handshake is complete; returns `false` if the connection was closed before.
+    mutating func opened(_ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?) -> Bool {
+        self.exchange = exchange
+        // Without a receiver, nothing is delivered.
+        guard opening == .pending else { return false }
+        receiver = WebSocketReceiver(deflate: deflate)
+        opening = .done
+        return true
+    }
+
+    /// Called when the user closes the connection; returns `false` if it is not open yet.
+    mutating func closeRequested(_ close: WebSocketClose, isDiscarding: Bool) -> Bool {
+        guard opening == .done || isFinished else {
+            opening = .abandoned
+            return false
+        }
         isCloseRequested = isCloseRequested || phase.isOpen
         perform(phase.closeRequested(close))
         if isDiscarding {
@@ -271,6 +293,7 @@ struct WebSocketQueues: ~Copyable {
             (pieces, pieceBytes) = (ElementQueue(), 0)
         }
         if isPaused { resumeReading() }
+        return true
     }
 
     /// Closes the connection because the session is shut down, now or when it is open.

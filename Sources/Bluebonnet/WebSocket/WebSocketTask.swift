@@ -356,10 +356,7 @@ extension WebSocketRequest {
 
     /// Begins to close; cancels a request that has begun and is not open yet.
     nonisolated func close(_ close: WebSocketClose?, isDiscarding: Bool = false) {
-        guard response != nil else {
-            if !isInitialized { cancel() }
-            return
-        }
-        connection.close(close, isDiscarding: isDiscarding)
+        guard !isInitialized, let close else { return }
+        if !connection.close(close, isDiscarding: isDiscarding) { cancel() }
     }
 }

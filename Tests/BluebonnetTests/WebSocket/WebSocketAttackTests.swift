@@ -14,7 +14,7 @@ import Testing
     @Test(arguments: [[0x81, 0], [0x82, 0], [0x81, 1, 0x61], [0x82, 1, 0x61], [0x02, 0, 0x80, 0], [0x02, 1, 7]])
     func `messages without bytes, and pieces of few bytes, fill the queue as well`(frame: [UInt8]) {
         var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         var frame = frame
         if frame[0] == 0x02, frame.count == 3 {
             // The first fragment of a message without an end.
@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: [[0x89, 0], [0x8a, 0], [0x00, 1, 0x61], [0x00, 0]])
     func `many small frames are parsed a few at a time`(frame: [UInt8]) {
         var queues = WebSocketQueues(high: 1 << 30, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         _ = queues.received(Data([0x01, 1, 0x61]))
         let isReading = queues.received(Data((0..<8000).flatMap { _ in frame }))
         #expect(!isReading)
@@ -54,7 +54,7 @@ import Testing
     /// Before, the frames of the pongs took 96 MB.
     @Test func `only some pings of a peer that does not read are answered`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         for _ in 0..<1000 { _ = queues.received(Data([0x89, 0])) }
         #expect(Self.count(of: queues.takeFrames()) == 64)
         queues.sent = 64 * 6
@@ -73,7 +73,7 @@ import Testing
 
     @Test func `bytes that arrive are signs of life`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         queues.keepAliveElapsed(isSuspended: false)
         // A long message, whose bytes arrive slowly. The pong is behind it.
         _ = queues.received(Data([0x82, 127, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff]))
@@ -88,7 +88,7 @@ import Testing
 
     @Test func `bytes that the peer takes are signs of life while the ping waits behind them`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         _ = queues.enqueued(Data(count: 10_000), isLast: true)
         for sent in stride(from: Int64(0), to: 10_000, by: 2_000) {
             queues.sent = sent
@@ -107,7 +107,7 @@ import Testing
     /// The bytes of the ping itself are no sign.
     @Test func `a silent peer fails when the next ping is due`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         queues.keepAliveElapsed(isSuspended: false)
         queues.sent = 14
         queues.keepAliveElapsed(isSuspended: false)
@@ -116,7 +116,7 @@ import Testing
 
     @Test func `a peer that takes no bytes shows no sign of life`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         _ = queues.enqueued(Data(count: 10_000), isLast: true)
         queues.sent = 5_000
         queues.keepAliveElapsed(isSuspended: false)
@@ -126,7 +126,7 @@ import Testing
 
     @Test func `pieces that were read are released`() {
         var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver()
+        _ = queues.opened(nil, nil)
         let released = Locked(0)
         for _ in 0..<100 {
             let frame = Fixture.frame(0x82, Array(repeating: 1, count: 100))
@@ -145,8 +145,8 @@ import Testing
 
     @Test func `a socket without a reader does not decode`() {
         var queues = WebSocketQueues(high: 64 * 1024, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver(deflate: .init())
-        queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: true)
+        _ = queues.opened(nil, .init())
+        _ = queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: true)
         // This is no compressed data. The close frame behind it is still found.
         let frames = Fixture.frame(0xc2, Array(repeating: 0xff, count: 200)) + [0x88, 2, 0x03, 0xe8]
         _ = queues.received(Data(frames))
@@ -157,17 +157,36 @@ import Testing
 
     @Test func `a message that is discarded in its midst does not disturb the next`() {
         var queues = WebSocketQueues(high: 100_000, low: 16 * 1024, maximumMessageSize: .max)
-        queues.receiver = WebSocketReceiver(deflate: .init())
+        _ = queues.opened(nil, .init())
         // Two messages of 200,000 zeros, of which the first one has been received and is not decoded completely.
         let zeros = Deflater(windowBits: -15)?.compress(Data(count: 200_000), flushes: true).dropLast(4) ?? Data()
         let frame = Data(Fixture.frame(0xc2, Array(zeros)))
         let isReading = queues.received(frame)
         #expect(!isReading)
-        queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: false)
+        _ = queues.closeRequested(WebSocketClose(valid: .normalClosure), isDiscarding: false)
         _ = queues.received(frame + [0x88, 2, 0x03, 0xe8])
         let closure = queues.phase.closure
         #expect(closure?.received?.code == .normalClosure)
         #expect(closure?.violation == nil)
+    }
+
+    @Test func `a connection that was closed before it is open delivers nothing`() {
+        let close = WebSocketClose(valid: .normalClosure)
+        for isEarly in [true, false] {
+            var queues = WebSocketQueues(high: 1024, low: 512, maximumMessageSize: .max)
+            let isClosing = isEarly ? queues.closeRequested(close, isDiscarding: false) : true
+            let hasOpened = queues.opened(nil, nil)
+            let closesLater = queues.closeRequested(close, isDiscarding: false)
+            #expect([isClosing, hasOpened, closesLater] == (isEarly ? [false, false, false] : [true, true, true]))
+            _ = queues.received(Data(Fixture.frame(0x81, Array("0".utf8))))
+            queues.finished(with: RequestError(.cancelled))
+            let read = queues.takeMessage()
+            switch read {
+            case .value(let message): #expect(!isEarly && message == .text("0"))
+            case .end(let error): #expect(isEarly && error?.kind == .cancelled)
+            case .wait: Issue.record("the reader waits for ever")
+            }
+        }
     }
 
     // MARK: Waits
