@@ -33,6 +33,9 @@ struct ConnectionGate {
     /// The number of exchanges that wait.
     var waitingCount: Int { queue.waitingCount }
 
+    /// Whether exchanges wait, or the budget still believes so.
+    var isWaiting: Bool { queue.waitingCount > 0 || isStarved }
+
     /// Adds a new exchange; returns whether it runs immediately instead of waiting.
     mutating func enters(_ id: TransferID, to host: Origin, urgency: Int, now: Int64) -> Bool {
         let multiplexing: RequestQueue.Multiplexing = host.scheme == "https" ? .unknown : .none
@@ -44,7 +47,7 @@ struct ConnectionGate {
     ///
     /// If the budget is the reason, the engine is notified when there is room again.
     mutating func next(now: Int64, for engine: TransferEngine) -> TransferID? {
-        guard queue.waitingCount > 0 || isStarved else { return nil }
+        guard isWaiting else { return nil }
         let room = room
         if let id = change({ $0.next(room, now: now) }) { return id }
         if !room.isFree, queue.wantsShare() {
@@ -112,7 +115,6 @@ extension TransferEngine {
 
     /// Tells the gate the versions of the connections on which requests were sent in this turn.
     func noteConnected() {
-        guard !shared.connected.isEmpty else { return }
         for (transfer, isMultiplexed) in exchange(&shared.connected, with: [])
         where transfer.connectionPlace == .running {
             transfer.connectionPlace = .sent

@@ -5,6 +5,8 @@ final class LoopTurnState {
     let buffers: RecycledBuffers
     /// What the flood guard must know of the transfers.
     let counts = ReceiveCounts()
+    /// The steps that the turn takes; whoever adds to one of the lists below asks for the step that serves it.
+    var steps = TurnSteps()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
     /// The time at which the first connect limit ends, among the connections that began in this turn.
@@ -79,6 +81,16 @@ final class LoopTurnState {
         downloads = SpeedQueue(bytesPerSecond: speed.download, now: MonotonicClock.now())
         uploads = SpeedQueue(bytesPerSecond: speed.upload, now: MonotonicClock.now())
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
+    }
+
+    /// Reports an event to the transfers that wait for a connection, if this one may be among them.
+    func waitingChanges(
+        _ membership: inout WaitingTransfers.Membership,
+        _ body: (inout WaitingTransfers?, inout WaitingTransfers.Membership) -> Void
+    ) {
+        if case .none = membership { return }
+        body(&waiting, &membership)
+        steps.ask(.retryWaiting)
     }
 
     /// Releases the transfers, which in turn refer to this object.

@@ -193,7 +193,7 @@ final class Transfer {
     func multiIsLeft() {
         connectionIsLeft()
         countPaused(false)
-        turn.waiting?.left(&waitingMembership)
+        turn.waitingChanges(&waitingMembership) { $0?.left(&$1) }
         if isGuarded { multi?.floods.transferEnded() }
         isGuarded = false
     }
@@ -234,7 +234,7 @@ final class Transfer {
         refusalMark.sendingBegins()
         traceSending()
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
-        turn.waiting?.requestBegins(&waitingMembership, onNewConnection: resends.isOnNewConnection)
+        turn.waitingChanges(&waitingMembership) { $0?.requestBegins(&$1, onNewConnection: resends.isOnNewConnection) }
         noteConnection()
         return true
     }
@@ -243,6 +243,7 @@ final class Transfer {
         if let connection { multi?.settled(connection.socket) }
         guard connectionPlace == .running else { return }
         turn.connected.append((self, connection?.version == .multiplexed))
+        turn.steps.ask(.noteConnected)
     }
 
     /// Called when libcurl has opened a socket for the transfer; returns what libcurl does with it.
@@ -257,9 +258,10 @@ final class Transfer {
     func connectionBegins() -> Bool {
         guard maySend(isAtStart: true) else { return false }
         if isTraced { endTrace() }
-        turn.waiting?.connectionBegins(&waitingMembership)
+        turn.waitingChanges(&waitingMembership) { $0?.connectionBegins(&$1) }
         guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
+        turn.steps.ask(.checkLimits)
         return true
     }
 
@@ -323,7 +325,7 @@ final class Transfer {
         // (RFC 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // After a refusal, libcurl stops sending, but still waits for bytes that it has already requested.
-        if head.statusCode >= 300, responseBuffer.state.isSendingPaused { turn.refused.append(self) }
+        if head.statusCode >= 300, responseBuffer.state.isSendingPaused { isRefused() }
         if !isAnswered { stopRefusedUpload(head) }
         return true
     }
@@ -335,6 +337,7 @@ final class Transfer {
         counts.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
         if reportsHead { noteHead() }
+        turn.steps.ask(.resumePieces)
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
         if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // Many pieces may arrive in one turn, and libcurl would copy the pieces that it has to keep during a pause.
@@ -362,7 +365,7 @@ final class Transfer {
 
     /// Makes the engine check whether the response to a refused body is complete.
     func noteRefusal() {
-        if responseBuffer.state.upload == .refused { turn.refused.append(self) }
+        if responseBuffer.state.upload == .refused { isRefused() }
     }
 
     /// Passes the received bytes to the receiver, if there is one.
@@ -394,12 +397,14 @@ final class Transfer {
         guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
         hasReportedHead = true
         turn.withHeads.append(self)
+        turn.steps.ask(.reportHeads)
     }
 
     func noteProgress() {
         guard !hasUnreportedProgress else { return }
         hasUnreportedProgress = true
         turn.progressed.append(self)
+        turn.steps.ask(.reportProgress)
     }
 
     private func noteStream() {
@@ -424,6 +429,7 @@ final class Transfer {
             switch unsafe channel.take(into: part) {
             case .took(let number, _): count = number
             case .end:
+                turn.steps.ask(.endUploads)
                 guard turn.uploadEnds.bodyEnded(of: self) else {
                     responseBuffer.state.bodyBytesMissing()
                     return bb_curl_readfunc_pause

@@ -14,6 +14,8 @@ extension Transfer {
         if reportsHead { noteHead() }
         guard responseBuffer.state.codedBytesReceived() == .accept else { return .pause }
         responseBuffer.lastActivity = turn.now
+        // Even if nothing is put off, the step renews the allowance.
+        turn.steps.ask(.resumeDecoding)
         var input = unsafe bytes
         let action = unsafe decode(&input, decoder)
         guard action == .pause else {
@@ -40,6 +42,7 @@ extension Transfer {
         guard responseBuffer.state.hasCodedRest, responseBuffer.state.takesBody, !needsDecoding else { return }
         needsDecoding = true
         turn.decodingQueue.append(self)
+        turn.steps.ask(.resumeDecoding)
     }
 
     /// Decodes until the input is used up, there is no room for the output, or the turn must end.
@@ -77,6 +80,7 @@ extension TransferEngine {
             if !transfer.hasEnded { decodeRest(of: transfer) }
         }
         shared.decodingQueue.endTurn(unserved: waiting)
+        if !waiting.isEmpty { shared.steps.ask(.resumeDecoding) }
     }
 
     private func decodeRest(of transfer: Transfer) {

@@ -72,6 +72,7 @@ extension TransferEngine {
         // The turn serves the socket: a call of the engine from here would check the isolation (900 instructions).
         loop.watch(socket, for: .readable, by: ObjectIdentifier(upgrade)) { [shared, unowned transfer] readiness in
             shared.readyUpgrades.append((transfer, readiness))
+            shared.steps.ask(.serveUpgrades)
         }
         transfer.responseBuffer.lastActivity = shared.now
         sendUpgraded(transfer)
@@ -183,7 +184,6 @@ extension TransferEngine {
 
     /// Handles the sockets that are ready.
     func serveReadyUpgrades() {
-        guard !shared.readyUpgrades.isEmpty else { return }
         for (transfer, readiness) in exchange(&shared.readyUpgrades, with: []) { becameReady(transfer, readiness) }
     }
 
@@ -205,7 +205,6 @@ extension TransferEngine {
 
     /// Continues the transfers that had reached their limit for the turn.
     func receiveWaitingUpgraded() {
-        guard !upgrades.waiting.isEmpty else { return }
         for transfer in exchange(&upgrades.waiting, with: []) where !transfer.hasEnded {
             transfer.upgrade?.isWaiting = false
             receive(on: transfer)
@@ -235,6 +234,7 @@ extension TransferEngine {
             guard budget <= 0 else { continue }
             upgrade.isWaiting = true
             upgrades.waiting.append(transfer)
+            shared.steps.ask(.resumeUpgrades)
         }
         align(transfer, upgrade)
     }

@@ -302,6 +302,7 @@ actor TransferEngine: EventLoopClient {
         transfer.resends.added()
         transfer.addresses = nil
         fresh.append(transfer)
+        shared.steps.ask(.endFirstTurns)
         if transfer.slowAddresses?.connected == nil {
             transfer.limits.added(at: shared.now, mayWait: options.limitsConnections, continues: continues)
         }
@@ -322,11 +323,12 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
-        multis.multi(for: version) { isMultiplexing in
-            MultiHandle(
-                loop: loop, limits: options.configuration.connectionLimits, isMultiplexing: isMultiplexing,
-                counts: shared.counts)
-        }
+        if let multi = multis[version] { return multi }
+        let multi = MultiHandle(
+            loop: loop, limits: options.configuration.connectionLimits,
+            isMultiplexing: CleartextHTTP2Streams.multiplexes(version), counts: shared.counts)
+        multis[version] = multi
+        return multi
     }
 }
 
@@ -349,31 +351,14 @@ extension TransferEngine {
         }
         if shared.freshAttempts.due != nil { tryNextAddresses() }
         runAll()
-        if endUploads() { runAll() }
-        // Each time, one stream notices the end.
-        while readEndedSockets() { runAll() }
-        serveReadyUpgrades()
-        receiveWaitingUpgraded()
-        for transfer in fresh { firstTurnEnds(of: transfer) }
-        fresh.removeAll(keepingCapacity: true)
-        checkLimits()
-        resumeDecoding()
-        resumeWaiting()
+        if let due = nextCheck, due <= shared.now { shared.steps.ask(.checkLimits) }
         let isSpeedLimited = shared.usesSpeedQueues
-        if isSpeedLimited { resumeWithinSpeedLimits() }
-        endRefusedUploads()
-        reportHeads()
-        reportProgress()
-        retryWaiting()
-        noteConnected()
-        startQueued()
+        if isSpeedLimited { shared.steps.ask(.resumeSpeed) }
+        while let step = shared.steps.next() { perform(step) }
+        if limitsRequests || gate.isWaiting { startQueued() }
         notifyObservers()
         shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
-        guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty,
-            upgrades.waiting.isEmpty
-        else {
-            return 0
-        }
+        guard !shared.steps.turnEnds() else { return 0 }
         var deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
         if !upgrades.opening.isEmpty {
             for transfer in upgrades.opening.values { deadline = Self.earlier(deadline, transfer.multi?.deadline) }
@@ -381,6 +366,28 @@ extension TransferEngine {
         let check = Self.earlier(Self.earlier(nextCheck, shared.unreadStreams.due), shared.freshAttempts.due)
         guard isSpeedLimited else { return Self.earlier(deadline, check) }
         return Self.earlier(Self.earlier(deadline, check), Self.earlier(shared.downloads.due, shared.uploads.due))
+    }
+
+    private func perform(_ step: TurnStep) {
+        switch step {
+        case .endUploads: if endUploads() { runAll() }
+        // Each time, one stream notices the end.
+        case .readEndedSockets: while readEndedSockets() { runAll() }
+        case .serveUpgrades: serveReadyUpgrades()
+        case .resumeUpgrades: receiveWaitingUpgraded()
+        case .endFirstTurns:
+            for transfer in fresh { firstTurnEnds(of: transfer) }
+            fresh.removeAll(keepingCapacity: true)
+        case .checkLimits: checkLimits()
+        case .resumeDecoding: resumeDecoding()
+        case .resumePieces: resumeWaiting()
+        case .resumeSpeed: resumeWithinSpeedLimits()
+        case .endRefusedUploads: endRefusedUploads()
+        case .reportHeads: reportHeads()
+        case .reportProgress: reportProgress()
+        case .retryWaiting: retryWaiting()
+        case .noteConnected: noteConnected()
+        }
     }
 
     /// Resumes the bodies that had reached their limit for the turn.
@@ -465,6 +472,7 @@ extension TransferEngine {
             reportProgress(of: transfer)
         }
         shared.progressed.removeSubrange(growing...)
+        if growing > 0 { shared.steps.ask(.reportProgress) }
     }
 
     func reportProgress(of transfer: Transfer) {

@@ -13,17 +13,13 @@ struct CleartextHTTP2Streams {
     private(set) var main: MultiHandle?
     private(set) var unmultiplexed: MultiHandle?
 
-    /// Returns the multi handle for an HTTP version, which is created on first use.
-    mutating func multi(for version: HTTPVersionPreference, make: (_ isMultiplexing: Bool) -> MultiHandle?)
-        -> MultiHandle?
-    {
-        if version == .http2PriorKnowledge, Self.isGuarded {
-            if unmultiplexed == nil { unmultiplexed = make(false) }
-            return unmultiplexed
-        }
-        if main == nil { main = make(true) }
-        return main
+    /// The multi handle for an HTTP version; `nil` before its first use.
+    subscript(version: HTTPVersionPreference) -> MultiHandle? {
+        get { Self.multiplexes(version) ? main : unmultiplexed }
+        set { if Self.multiplexes(version) { main = newValue } else { unmultiplexed = newValue } }
     }
+
+    static func multiplexes(_ version: HTTPVersionPreference) -> Bool { version != .http2PriorKnowledge || !isGuarded }
 
     /// Lets a transfer share connections if libcurl supports this.
     static func apply(to easy: EasyHandle) {

@@ -66,6 +66,7 @@ extension TransferEngine {
             multi.runTimeouts(now: shared.now)
             guard !multi.isDue(at: shared.now) else {
                 shared.uploadEnds.waiting.append(waiting)
+                shared.steps.ask(.endUploads)
                 continue
             }
             shared.uploadEnds.ending = (transfer, bb_socket_read(socket))

@@ -18,7 +18,13 @@ extension Transfer {
         // The next request on the handle must not have this option.
         easy.profile = nil
         responseBuffer.state.bodyRefused()
+        isRefused()
+    }
+
+    /// Lets the turn check whether the response to a refused body is complete.
+    func isRefused() {
         turn.refused.append(self)
+        turn.steps.ask(.endRefusedUploads)
     }
 
     /// Whether the transfer is complete, because the body was refused and the whole response has arrived.
@@ -33,7 +39,6 @@ extension Transfer {
 extension TransferEngine {
     /// Ends the transfers whose refusals are complete, and stops libcurl from waiting for bytes that will not be sent.
     func endRefusedUploads() {
-        guard !shared.refused.isEmpty else { return }
         let refused = shared.refused
         shared.refused.removeAll(keepingCapacity: true)
         for transfer in refused where !transfer.hasEnded {

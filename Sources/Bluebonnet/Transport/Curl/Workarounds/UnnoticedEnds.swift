@@ -26,6 +26,7 @@ extension Transfer {
             connection.isLost || UnnoticedEnds.isGuarded && UnnoticedEnds.mayMeanEnd(code)
         else { return }
         turn.endedSockets.append((multi, connection))
+        turn.steps.ask(.readEndedSockets)
     }
 }
 

@@ -213,7 +213,7 @@ extension TransferEngine {
             let entry = shared.waiting?.list(transfer.id, to: options.destination(of: transfer))
         else { return }
         transfer.waitingMembership = .listed(entry)
-        if usesConnection { shared.waiting?.connectionBegins(&transfer.waitingMembership) }
+        if usesConnection { shared.waitingChanges(&transfer.waitingMembership) { $0?.connectionBegins(&$1) } }
     }
 
     /// Lets libcurl retry the transfers for which a connection may have become usable.

@@ -1,0 +1,64 @@
+/// A step of a turn that runs only if something asked for it; the steps run in the order of the cases.
+///
+/// A turn begins with libcurl's work, and ends with the outcomes of the exchanges. To add a step, add a case here and
+/// a line in ``TransferEngine/perform(_:)``.
+enum TurnStep: UInt8, CaseIterable {
+    /// Libcurl sends the ends of uploads. It may end other transfers on the connection, which are collected next.
+    case endUploads
+    /// Libcurl reads from connections that may have ended, so that the other streams end in this turn as well.
+    case readEndedSockets
+    /// The sockets that left libcurl are served after all that libcurl received before.
+    case serveUpgrades
+    case resumeUpgrades
+    /// Libcurl had its chance to send the requests that were added; those that were not sent wait for a connection.
+    case endFirstTurns
+    /// Time limits apply after everything that was received in time.
+    case checkLimits
+    /// Decoding and pieces that were put off fill the bodies before they are delivered.
+    case resumeDecoding
+    case resumePieces
+    case resumeSpeed
+    case endRefusedUploads
+    /// A head is reported before the body that follows it.
+    case reportHeads
+    case reportProgress
+    /// Connections are given to those that wait when all ends of this turn are known.
+    case retryWaiting
+    case noteConnected
+
+    /// Whether the next turn must follow at once if the step is asked for after its time.
+    fileprivate var isUrgent: Bool {
+        switch self {
+        case .endUploads, .resumeUpgrades, .resumeDecoding, .reportProgress: true
+        default: false
+        }
+    }
+}
+
+/// The steps that were asked for; a step that is asked for after its time in a turn runs in the next turn.
+struct TurnSteps {
+    private static let urgent = TurnStep.allCases.filter(\.isUrgent).reduce(0) { $0 | bit($1) }
+
+    private var asked: UInt32 = 0
+    /// The steps whose time in this turn has passed.
+    private var passed: UInt32 = 0
+
+    private static func bit(_ step: TurnStep) -> UInt32 { 1 << UInt32(step.rawValue) }
+
+    mutating func ask(_ step: TurnStep) { asked |= Self.bit(step) }
+
+    /// Returns the next step of the turn.
+    mutating func next() -> TurnStep? {
+        let open = asked & ~passed
+        guard open != 0, let step = TurnStep(rawValue: UInt8(open.trailingZeroBitCount)) else { return nil }
+        asked &= ~Self.bit(step)
+        passed = Self.bit(step) << 1 - 1
+        return step
+    }
+
+    /// Ends the turn; returns whether the next turn must follow at once.
+    mutating func turnEnds() -> Bool {
+        passed = 0
+        return asked & Self.urgent != 0
+    }
+}
