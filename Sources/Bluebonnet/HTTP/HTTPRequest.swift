@@ -473,6 +473,9 @@ public struct Timeouts: Hashable, Sendable {
     /// Whether no limit is set.
     var isUnset: Bool { self == .default }
 
+    /// The limits for silence and for a whole exchange, if they were set.
+    package var set: (idle: Duration?, total: Duration?) { (ownIdle ?? nil, ownTotal ?? nil) }
+
     /// The limit for a whole exchange, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
 
@@ -484,7 +487,7 @@ public struct Timeouts: Hashable, Sendable {
     }
 
     /// These limits, completed with the limits of another value.
-    func filled(from other: Timeouts) -> Timeouts {
+    package func filled(from other: Timeouts) -> Timeouts {
         var timeouts = self
         timeouts.ownQueue = ownQueue ?? other.ownQueue
         timeouts.ownPool = ownPool ?? other.ownPool

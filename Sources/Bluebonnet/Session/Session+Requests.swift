@@ -295,6 +295,16 @@ extension Session {
             convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
+    /// Creates a request that downloads to a file; the same as `download(url, to: .file(file))`.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
+    ///   - file: The URL of the file. The download fails if the file exists.
+    /// - Returns: A request that writes the response body to the file.
+    public nonisolated func download(_ convertible: any URLConvertible, to file: URL) -> DownloadRequest {
+        download(convertible, to: .file(file))
+    }
+
     /// Creates a request that resumes a failed or cancelled download, from this process or an earlier process.
     ///
     /// If the resource has not changed, the request fetches only the missing bytes (RFC 9110 §14). If the resource has

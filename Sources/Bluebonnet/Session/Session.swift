@@ -72,15 +72,49 @@ public actor Session {
     ///   - headers: Header fields, which replace the default fields of the same name.
     ///   - timeouts: The time limits; ``Timeouts/default`` by default.
     ///   - interceptors: Interceptors that adapt all requests and decide about retries, in this order; none by default.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl.
     public init(
         baseURL: URL?, headers: HTTPHeaders = [:], timeouts: Timeouts = .default,
-        interceptors: [any RequestInterceptor] = []
+        interceptors: [any RequestInterceptor] = [], transport: (any Transport)? = nil
     ) {
         var configuration = Configuration()
         configuration.baseURL = baseURL
         for field in headers { configuration.headers.update(field) }
         configuration.timeouts = timeouts
-        self.init(configuration: configuration, interceptors: interceptors)
+        self.init(configuration: configuration, interceptors: interceptors, transport: transport)
+    }
+
+    /// Creates a session for an API whose base URL is a text.
+    ///
+    /// ```swift
+    /// let api = Session(baseURL: "https://api.example/v1", headers: ["X-Client": "7"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - baseURL: The URL against which relative URLs are resolved; see ``Configuration/baseURL``. If it is not a
+    ///     valid URL, all requests fail with `.invalidURL`.
+    ///   - headers: Header fields, which replace the default fields of the same name.
+    ///   - timeouts: The time limits; ``Timeouts/default`` by default.
+    ///   - interceptors: Interceptors that adapt all requests and decide about retries, in this order; none by default.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl.
+    public init(
+        baseURL: String, headers: HTTPHeaders = [:], timeouts: Timeouts = .default,
+        interceptors: [any RequestInterceptor] = [], transport: (any Transport)? = nil
+    ) {
+        var configuration = Configuration()
+        var refusal: RequestError?
+        do throws(RequestError) {
+            configuration.baseURL = try baseURL.asURL()
+        } catch {
+            refusal = error
+        }
+        for field in headers { configuration.headers.update(field) }
+        configuration.timeouts = timeouts
+        context = SessionContext(
+            configuration: configuration,
+            transport: transport ?? CurlTransport(configuration: configuration, serverTrustManager: nil),
+            interceptor: Self.interceptor(interceptors), refusal: refusal, startsRequestsImmediately: true)
+        context.setSession(self)
     }
 
     /// Creates a session with several interceptors.
@@ -95,7 +129,11 @@ public actor Session {
     ) {
         self.init(
             configuration: configuration,
-            interceptor: interceptors.isEmpty ? nil : Interceptor(interceptors: interceptors), transport: transport)
+            interceptor: Self.interceptor(interceptors), transport: transport)
+    }
+
+    private static func interceptor(_ parts: [any RequestInterceptor]) -> (any RequestInterceptor)? {
+        parts.isEmpty ? nil : Interceptor(interceptors: parts)
     }
 
     /// The error of every request if the transport does not support the manager.

@@ -45,6 +45,8 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The last attempt, which all responses of the request share.
     private let attempt: CompletedAttempt
 
+    var attempts: Int { attempt.attempts }
+
     @inline(__always)
     init(attempt: CompletedAttempt, serializationDuration: Duration, result: Result<Success, Failure>) {
         self.attempt = attempt
@@ -183,9 +185,9 @@ extension SerializedResponse where Source == DownloadRequest {
 
 // MARK: Descriptions
 
-extension SerializedResponse: Described, CustomDebugStringConvertible {
+extension SerializedResponse: CustomStringConvertible, CustomDebugStringConvertible {
     /// The value or the error.
-    package var text: String { "\(result)" }
+    public var description: String { "\(result)" }
 
     /// A multi-line text with the request, the response and the result.
     ///

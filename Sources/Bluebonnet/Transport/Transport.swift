@@ -69,6 +69,12 @@ public protocol Transport: Sendable {
     func connectionCounts() async -> ConnectionCounts
 }
 
+/// A transport that needs the time limits of its session.
+package protocol LimitedTransport: Transport {
+    /// Called when a session is created with the transport.
+    func limit(by timeouts: Timeouts)
+}
+
 extension Transport {
     /// The default value: `nil`.
     public var cookieStorage: (any CookieStorage)? { nil }

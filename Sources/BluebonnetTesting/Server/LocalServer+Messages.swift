@@ -143,6 +143,9 @@ extension LocalServer {
         /// The response body.
         package var body: Body
 
+        /// The time that the server waits before it sends the response.
+        var delay: Duration?
+
         /// Creates a response.
         ///
         /// - Parameters:
@@ -190,6 +193,16 @@ extension LocalServer {
 }
 
 extension LocalServer.Response {
+    /// Returns the same response, before which the server waits.
+    ///
+    /// - Parameter delay: The time between the request and the response.
+    /// - Returns: The delayed response.
+    public func delayed(by delay: Duration) -> LocalServer.Response {
+        var response = self
+        response.delay = (response.delay ?? .zero) + delay
+        return response
+    }
+
     /// A response with the status 200 and no body.
     public static let ok = LocalServer.Response()
 

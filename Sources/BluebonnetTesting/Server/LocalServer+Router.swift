@@ -57,7 +57,7 @@ extension LocalServer {
         ///   - method: The HTTP method; `nil`, the default, means all methods.
         ///   - response: The response to each request.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ response: Response) {
-            table.set(.fixed(response), path: path, method: method)
+            table.set(Self.endpoint(response), path: path, method: method)
         }
 
         /// Sets the fallback route, which handles the requests that match no other route.
@@ -73,7 +73,12 @@ extension LocalServer {
         ///
         /// - Parameter response: The response to each of these requests.
         public mutating func fallback(_ response: Response) {
-            table.fallback = .fixed(response)
+            table.fallback = Self.endpoint(response)
+        }
+
+        /// The event loop sends a fixed response at once, so another one needs a task.
+        private static func endpoint(_ response: Response) -> Endpoint {
+            response.delay == nil ? .fixed(response) : .handler { _ in response }
         }
     }
 }

@@ -1,4 +1,4 @@
-import Bluebonnet
+public import Bluebonnet
 public import FoundationEssentials
 
 extension LocalServer {
@@ -55,6 +55,24 @@ extension LocalServer {
 }
 
 extension LocalServer.Script.Step {
+    /// Creates a step that sends the head of a response with HTTP/1.1.
+    ///
+    /// - Parameters:
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default, so that the body ends with the connection.
+    /// - Returns: The new step.
+    public static func head(_ status: Int = 200, _ headers: HTTPHeaders = [:]) -> Self {
+        var text = "HTTP/1.1 \(status) \(ResponseEncoder.reason(of: status))\r\n"
+        for field in headers { text += "\(field.name): \(field.value)\r\n" }
+        return .bytes(text + "\r\n")
+    }
+
+    /// Creates a step that sends a part of the body; the same as ``text(_:)``.
+    ///
+    /// - Parameter text: The text, which is sent in UTF-8.
+    /// - Returns: The new step.
+    public static func body(_ text: String) -> Self { .bytes(text) }
+
     /// Creates a step that sends bytes.
     ///
     /// The step is done when the socket of the server has accepted all bytes.

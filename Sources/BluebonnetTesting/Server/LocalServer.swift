@@ -51,6 +51,44 @@ public final class LocalServer: Sendable {
         try await self.init(options: options, script: script, routes)
     }
 
+    /// Starts a server that gives the responses one after the other, to any request, and then repeats the last one.
+    ///
+    /// ```swift
+    /// let server = try await LocalServer(answering: .status(503), .json(["name": "Ada"]))
+    /// ```
+    ///
+    /// - Parameter responses: The responses, in order; without one, the server responds with 404.
+    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port.
+    public convenience init(answering responses: Response...) async throws {
+        let rest = ObservedState(responses[...])
+        try await self.init { router in
+            guard responses.count > 1 else { return responses.first.map { router.fallback($0) } ?? () }
+            router.fallback { _ in
+                rest.change { $0.count > 1 ? $0.popFirst() : $0.first } ?? .status(404)
+            }
+        }
+    }
+
+    /// Starts a server that responds to all requests with a closure.
+    ///
+    /// - Parameter handler: A closure that returns the response. It runs on the global executor.
+    /// - Throws: ``Failure/system(call:code:)`` if there is no free descriptor or port.
+    public convenience init(
+        answering handler: @escaping @Sendable (_ request: Request) async throws -> Response
+    ) async throws {
+        try await self.init { $0.fallback(handler) }
+    }
+
+    /// Not available; the initializer starts the server.
+    @available(*, unavailable, message: "use try await LocalServer { router in router.get(…) }, or LocalServer(answering:)")
+    public static func start(host: String = "", port: Int = 0) async throws -> LocalServer {
+        fatalError("the compiler does not permit this call")
+    }
+
+    /// Not available; see ``stop()``.
+    @available(*, unavailable, renamed: "stop()")
+    public func shutdown() async throws {}
+
     /// Starts a server with custom limits.
     package init(
         options: Options, script: (@Sendable (_ connection: Int) -> Script)? = nil,

@@ -49,7 +49,9 @@ actor ServerCore {
         let response: LocalServer.Response
         let sent = ByteCount()
         do {
-            response = try await handler(request)
+            let answer = try await handler(request)
+            if let delay = answer.delay { try await Task.sleep(for: delay) }
+            response = answer
         } catch {
             response = .failure(error)
         }

@@ -12,14 +12,16 @@ public import FoundationEssentials
 /// there is no stub for a request, the closure of the initializer provides the response. Without a stub and without
 /// this closure, the request fails with a `RequestError` of the kind `.connection(.refused)`.
 ///
-/// The transport ignores timeouts. To test a timeout, return a ``Response/failure(_:)`` with a timeout error.
+/// If you set ``Timeouts/idle`` or ``Timeouts/total``, a longer delay ends at the limit, by the transport's clock. The
+/// default limits do not apply. To test another time limit, return ``Response/failure(_:)-(RequestError.Kind)``. If
+/// several sessions share a transport, the limits are those of the newest session.
 ///
 /// Each call of a closure runs on the global executor, in its own task. If the request is cancelled, this task is
 /// cancelled too. A cancelled request ends immediately, even if the closure never returns.
 ///
 /// An exchange is one request that the transport sends, with its response. Every exchange ends exactly once. The
 /// transport calls the observers of exchanges on the global executor.
-public final class StubTransport: Transport {
+public final class StubTransport: Transport, LimitedTransport {
     /// A closure that returns the response to a request.
     ///
     /// If the closure throws a `RequestError`, the request fails with this error. If it throws a `CancellationError`,
@@ -32,6 +34,7 @@ public final class StubTransport: Transport {
         var requests = RecentElements<HTTPRequest>(capacity: 10_000)
         var exchanges: [Int: StubExchange] = [:]
         var lastNumber = 0
+        var timeouts = Timeouts()
         var isShutDown = false
     }
 
@@ -65,6 +68,8 @@ public final class StubTransport: Transport {
         let replay = ObservedState(replay)
         state.change { $0.table.setFallback { request in try replay.change { $0.answer(to: request) }.get() } }
     }
+
+    package func limit(by timeouts: Timeouts) { state.change { $0.timeouts = timeouts } }
 
     // MARK: The table
 
@@ -254,6 +259,13 @@ public final class StubTransport: Transport {
         return (outcome, socket)
     }
 
+    /// The limit that ends a delay first.
+    private func limit(for request: HTTPRequest) -> (time: Duration, stage: RequestError.TimeoutStage)? {
+        let (idle, total) = request.timeouts.filled(from: state.read { $0.timeouts }).set
+        guard let idle else { return total.map { ($0, .total) } }
+        return total.map { $0 <= idle ? ($0, .total) : (idle, .idle) } ?? (idle, .idle)
+    }
+
     /// Returns the response after its delay.
     ///
     /// For ``Response/never``, this method waits until the task is cancelled.
@@ -263,7 +275,9 @@ public final class StubTransport: Transport {
         while true {
             switch storage {
             case .delayed(let delay, let later):
-                try await clock.sleep(for: delay)
+                let limit = limit(for: request)
+                try await clock.sleep(for: min(limit?.time ?? delay, delay))
+                if let limit, limit.time <= delay { throw RequestError(.timedOut(limit.stage)) }
                 storage = later
             case .never: try await state.wait { _ in nil as Result<Void, any Error>? }
             case .failure(let error): throw error
@@ -389,7 +403,25 @@ extension StubTransport.Response {
     /// - Returns: The new failure.
     public static func failure(_ error: RequestError) -> Self { Self(storage: .failure(error)) }
 
+    /// Creates a failure of a kind, such as `.failure(.timedOut(.total))`.
+    ///
+    /// - Parameter kind: The kind of the error.
+    /// - Returns: The new failure.
+    public static func failure(_ kind: RequestError.Kind) -> Self { failure(RequestError(kind)) }
+
+    /// A failure because ``Timeouts/total`` was exceeded.
+    public static let timeout = failure(.timedOut(.total))
+
+    /// Returns the same response or failure after a delay; see ``delayed(_:_:)``.
+    ///
+    /// - Parameter delay: The delay.
+    /// - Returns: The delayed response.
+    public func delayed(by delay: Duration) -> Self { .delayed(delay, self) }
+
     /// Creates a delayed response or failure; the transport's clock measures the delay.
+    ///
+    /// If you set ``Timeouts/idle`` or ``Timeouts/total`` for the request or the session, and the limit is shorter, the
+    /// request fails at the limit.
     ///
     /// - Parameters:
     ///   - delay: The time that the transport waits before it delivers the response or failure.

@@ -38,7 +38,7 @@ struct ResponseEncoder: Equatable {
             || response.headers.values(for: "Connection").contains { $0.lowercased().contains("close") }
         keepsAlive = !closes
 
-        var text = "HTTP/1.1 \(response.status) \(response.reason ?? Self.reasons[response.status] ?? "")\r\n"
+        var text = "HTTP/1.1 \(response.status) \(response.reason ?? Self.reason(of: response.status))\r\n"
         for field in response.headers {
             switch field.name.utf8.count {
             case 10 where field.name.isSameIgnoringCase(as: "connection"): continue
@@ -77,6 +77,9 @@ struct ResponseEncoder: Equatable {
 
     /// The interim response 100 (Continue).
     static let `continue` = Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+
+    /// The standard reason phrase of a status code; empty if there is none.
+    static func reason(of status: Int) -> String { reasons[status] ?? "" }
 
     /// The standard reason phrases (RFC 9110 §15).
     private static let reasons = [

@@ -1,0 +1,266 @@
+public import FoundationEssentials
+
+// What people call on requests and responses of other libraries. None is available; the messages name the right call.
+
+extension DataRequest {
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "name what the body becomes: serializingDecodable(T.self).value, …")
+    public nonisolated var value: Data { get async throws { unavailable() } }
+
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "use serializingDecodable(T.self).value")
+    public nonisolated func value<Value: Decodable>(as type: Value.Type) async throws -> Value { unavailable() }
+
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "use serializingDecodable(T.self).value")
+    public nonisolated func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) async throws -> Value { unavailable() }
+
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "use serializingDecodable(T.self).value")
+    public nonisolated func decodable<Value: Decodable>(
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) async throws -> Value { unavailable() }
+
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "use serializingDecodable(T.self).value")
+    public nonisolated func decode<Value: Decodable>(as type: Value.Type) async throws -> Value { unavailable() }
+
+    /// Not available; see ``SerializingTask/value``.
+    @available(*, unavailable, message: "use serializingDecodable(T.self).value")
+    public nonisolated func json<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value {
+        unavailable()
+    }
+
+    /// Not available; see ``SerializingRequest``.
+    @available(*, unavailable, message: "use serializingString().value")
+    public nonisolated func text() async throws -> String { unavailable() }
+
+    /// Not available; see ``SerializingRequest``.
+    @available(*, unavailable, message: "use serializingString().value")
+    public nonisolated func string() async throws -> String { unavailable() }
+
+    /// Not available; a request is sent when its result is awaited.
+    @available(*, unavailable, message: "use response, or a serializing… method, which sends the request")
+    public nonisolated func send() async throws -> DataResponse<Data, RequestError> { unavailable() }
+}
+
+extension Request {
+    /// Not available; see ``downloadProgressUpdates(bufferingPolicy:)``.
+    @available(*, unavailable, message: "use downloadProgressUpdates() or uploadProgressUpdates()")
+    public nonisolated var progress: StreamOf<TransferProgress> { unavailable() }
+}
+
+extension TransferProgress {
+    /// Not available; in Alamofire, `uploadProgress()` and `downloadProgress()` are sequences.
+    @available(*, unavailable, message: "the sequences are downloadProgressUpdates() and uploadProgressUpdates()")
+    public func callAsFunction() -> StreamOf<TransferProgress> { unavailable() }
+    /// Not available.
+    @available(*, unavailable, renamed: "completed")
+    public var completedUnitCount: Int64 { unavailable() }
+    /// Not available.
+    @available(*, unavailable, renamed: "total")
+    public var totalUnitCount: Int64 { unavailable() }
+}
+
+extension SerializedResponse where Source == DataRequest, Success == Data, Failure == RequestError {
+    /// Not available; see ``validate()``.
+    @available(*, unavailable, renamed: "validate()")
+    public func raiseForStatus() throws -> Self { unavailable() }
+    /// Not available; see ``validate()``.
+    @available(*, unavailable, renamed: "validate()")
+    public func errorForStatus() throws -> Self { unavailable() }
+    /// Not available; the response is there.
+    @available(*, unavailable, message: "get(_:), post(_:json:), … have sent the request; leave send() out")
+    public func send() async throws -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use get(_:parameters:)")
+    public func query(_ parameters: some Any) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use get(_:headers:) and post(_:json:headers:)")
+    public func header(_ name: String, _ value: String) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use get(_:headers: [.authorization(bearerToken:)])")
+    public func bearerAuth(_ token: String) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use headers: [.authorization(username:password:)]")
+    public func basicAuth(username: String, password: String?) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use get(_:timeout:)")
+    public func timeout(_ limit: Duration) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use post(_:json:)")
+    @_disfavoredOverload
+    public func json(_ body: some Encodable) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use post(_:form:)")
+    public func form(_ fields: some Any) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use post(_:body:)")
+    public func body(_ body: RequestBody) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use post(_:body: .multipart(form))")
+    public func multipart(_ form: MultipartFormData) -> Self { unavailable() }
+    /// Not available; the body was received whole.
+    @available(*, unavailable, message: "the body was received whole; use streamRequest(_:).streamTask().bytes")
+    public func bytesStream() -> _OtherName { unavailable() }
+    /// Not available; the body was received whole.
+    @available(*, unavailable, message: "the body was received whole; use streamRequest(_:).streamTask().lines")
+    public func lines() -> StreamOf<String> { unavailable() }
+    /// Not available; see ``Session/eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "the body was received whole; use session.eventSource(_:)")
+    public func eventSource() -> StreamOf<String> { unavailable() }
+    /// Not available; see ``Session/webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use session.webSocket(_:).webSocketTask()")
+    public func upgrade() -> _OtherName { unavailable() }
+    /// Not available; see ``data``.
+    @available(*, unavailable, message: "use json(_:)")
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self) async throws -> Value { unavailable() }
+    /// Not available; see ``json(_:decoder:)``.
+    @available(*, unavailable, message: "use json(_:)")
+    public func decode<Value: Decodable>(as type: Value.Type) async throws -> Value { unavailable() }
+    /// Not available; see ``data``.
+    @available(*, unavailable, renamed: "data")
+    public func bytes() async throws -> Data { unavailable() }
+    /// Not available; see ``data``.
+    @available(*, unavailable, message: "use data, which was received whole; streamRequest(_:) streams")
+    public var body: Data { unavailable() }
+    /// Not available; see ``data``.
+    @available(*, unavailable, renamed: "data")
+    public var content: Data { unavailable() }
+}
+
+extension SerializedResponse {
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, renamed: "statusCode")
+    public var status: Int { unavailable() }
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, message: "compare statusCode, or use validate()")
+    public var ok: Bool { unavailable() }
+}
+
+extension WebSocketRequest {
+    /// Not available; see ``WebSocketTask/send(_:)-(WebSocketMessage)``.
+    @available(*, unavailable, message: "use the task that webSocketTask() returns")
+    public nonisolated func send(_ text: String) async throws { unavailable() }
+    /// Not available; see ``WebSocketTask/send(_:)-(WebSocketMessage)``.
+    @available(*, unavailable, message: "use the task that webSocketTask() returns")
+    public nonisolated func send(_ message: WebSocketMessage) async throws { unavailable() }
+    /// Not available; see ``WebSocketTask/messages``.
+    @available(*, unavailable, message: "use the task that webSocketTask() returns")
+    public nonisolated var messages: StreamOf<WebSocketMessage> { unavailable() }
+}
+
+extension RequestError {
+    /// Not available; see ``kind-swift.property``.
+    @available(*, unavailable, message: "use isConnectionFailure")
+    public var isConnect: Bool { unavailable() }
+    /// Not available; see ``kind-swift.property``.
+    @available(*, unavailable, message: "use if case .serialization = error.kind")
+    public var isDecode: Bool { unavailable() }
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, renamed: "statusCode")
+    public var responseCode: Int? { unavailable() }
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, renamed: "statusCode")
+    public var status: Int? { unavailable() }
+    /// Not available; see ``isCancellation``.
+    @available(*, unavailable, message: "use isCancellation")
+    public var isExplicitlyCancelledError: Bool { unavailable() }
+}
+
+/// Not available; see ``RequestError``.
+@available(*, unavailable, renamed: "RequestError")
+public typealias BluebonnetError = RequestError
+
+extension HTTPRequest {
+    /// Not available; see ``method``.
+    @available(*, unavailable, message: "set method, such as .post")
+    public var httpMethod: String? { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``body``.
+    @available(*, unavailable, message: "set body, such as .data(bytes)")
+    public var httpBody: Data? { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``timeouts``.
+    @available(*, unavailable, message: "set timeouts.total or timeouts.idle, such as .seconds(5)")
+    public var timeoutInterval: Double { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``headers``.
+    @available(*, unavailable, message: "use headers[\"Name\"] = value")
+    public mutating func setValue(_ value: String?, forHTTPHeaderField name: String) { unavailable() }
+    /// Not available; see ``headers``.
+    @available(*, unavailable, message: "use headers.add(name:value:)")
+    public mutating func addValue(_ value: String, forHTTPHeaderField name: String) { unavailable() }
+    /// Not available; see ``HTTPHeader/authorization(bearerToken:)``.
+    @available(*, unavailable, message: "use headers.update(.authorization(bearerToken:))")
+    public mutating func setBearerAuth(token: String) { unavailable() }
+    /// Not available; see ``HTTPHeader/authorization(username:password:)``.
+    @available(*, unavailable, message: "use headers.update(.authorization(username:password:))")
+    public mutating func setBasicAuth(username: String, password: String) { unavailable() }
+}
+
+extension HTTPResponse {
+    /// Not available; see ``headers``.
+    @available(*, unavailable, message: "use headers[\"Name\"]")
+    public func value(forHTTPHeaderField name: String) -> String? { unavailable() }
+    /// Not available; see ``headers``.
+    @available(*, unavailable, renamed: "headers")
+    public var allHeaderFields: [String: String] { unavailable() }
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, renamed: "statusCode")
+    public var status: Int { unavailable() }
+}
+
+extension HTTPHeader {
+    /// Not available; see ``authorization(username:password:)``.
+    @available(*, unavailable, renamed: "authorization(username:password:)")
+    public static func basic(username: String, password: String) -> HTTPHeader { unavailable() }
+    /// Not available; see ``authorization(bearerToken:)``.
+    @available(*, unavailable, renamed: "authorization(bearerToken:)")
+    public static func bearer(_ token: String) -> HTTPHeader { unavailable() }
+}
+
+extension Redirector {
+    /// Not available; see ``RedirectHandler/doNotFollow``.
+    @available(*, unavailable, renamed: "doNotFollow")
+    public static var manual: Redirector { unavailable() }
+    /// Not available; see ``RedirectHandler/doNotFollow``.
+    @available(*, unavailable, renamed: "doNotFollow")
+    public static var disallow: Redirector { unavailable() }
+}
+
+extension Session.Configuration {
+    /// Not available; see ``timeouts``.
+    @available(*, unavailable, message: "set timeouts.idle, such as .seconds(10)")
+    public var timeoutIntervalForRequest: Double { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``timeouts``.
+    @available(*, unavailable, message: "set timeouts.total, such as .seconds(60)")
+    public var timeoutIntervalForResource: Double { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``timeouts``.
+    @available(*, unavailable, message: "set timeouts: connect, idle and total")
+    public var timeout: Timeouts { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``headers``.
+    @available(*, unavailable, renamed: "headers")
+    public var httpAdditionalHeaders: [String: String]? { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``headers``.
+    @available(*, unavailable, renamed: "headers")
+    public var defaultHeaders: HTTPHeaders { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``cookies-swift.property``.
+    @available(*, unavailable, message: "set cookies")
+    public var httpCookieStorage: _OtherName? { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``cache``.
+    @available(*, unavailable, message: "set cache to a ResponseCache")
+    public var urlCache: _OtherName? { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``connectionLimits-swift.property``.
+    @available(*, unavailable, message: "set connectionLimits.perHost")
+    public var httpMaximumConnectionsPerHost: Int { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``connectionLimits-swift.property``.
+    @available(*, unavailable, message: "set connectionLimits: perHost, total and idle")
+    public var connectionPool: _OtherName { get { unavailable() } set { unavailable() } }
+    /// Not available; see ``RetryPolicy``.
+    @available(*, unavailable, message: "pass interceptor: RetryPolicy() to the session")
+    public var retryPolicy: RetryPolicy { get { unavailable() } set { unavailable() } }
+
+    /// Not available; see ``timeouts``.
+    @available(*, unavailable, message: "create a Configuration(), and set timeouts.connect, .idle and .total")
+    public init(timeout: Timeouts) { unavailable() }
+}

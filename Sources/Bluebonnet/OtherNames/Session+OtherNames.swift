@@ -1,0 +1,218 @@
+public import FoundationEssentials
+
+// The first words that people know from other libraries. None is available; the message of each names the right call.
+
+extension Session {
+    /// The whole response of a request in memory.
+    public typealias WholeResponse = DataResponse<Data, RequestError>
+
+    // MARK: fetch, axios, httpx, reqwest
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "use get(_:), post(_:json:), …, or request(_:method:) for a request to configure")
+    public nonisolated func fetch(
+        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: String? = nil,
+        timeout: Duration? = nil
+    ) async throws -> WholeResponse { unavailable() }
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(
+        *, unavailable,
+        message: "the labels are parameters:, headers: and timeout:; for all else, use request(_:) and its methods"
+    )
+    public nonisolated func get(
+        _ url: any URLConvertible, params: [String: JSONValue] = [:], query: [String: JSONValue] = [:],
+        queryItems: [URLQueryItem] = [], headers: [String: String] = [:], auth: HTTPHeader? = nil,
+        followRedirects: Bool = true, redirect: Redirector? = nil, interceptor: (any RequestInterceptor)? = nil,
+        timeout: Double? = nil
+    ) async throws -> WholeResponse { unavailable() }
+
+    /// Not available; see ``post(_:json:headers:timeout:)`` and its relatives.
+    @available(*, unavailable, message: "use post(_:json:), post(_:form:), or post(_:body: .multipart(form)) for files")
+    public nonisolated func post(
+        _ url: any URLConvertible, params: [String: JSONValue] = [:], parameters: [String: JSONValue] = [:],
+        data: [String: JSONValue] = [:], content: Data = Data(), json: [String: JSONValue] = [:],
+        files: [String: RequestBody] = [:], headers: [String: String] = [:], auth: HTTPHeader? = nil,
+        timeout: Double? = nil
+    ) async throws -> WholeResponse { unavailable() }
+
+    /// Not available; see ``upload(_:to:method:headers:interceptor:requestModifier:)-(URL,_,_,_,_,_)``.
+    @available(*, unavailable, message: "use upload(_:to:method:), whose uploadProgressUpdates() is a sequence")
+    public nonisolated func put(
+        _ url: any URLConvertible, body: RequestBody, headers: HTTPHeaders? = nil,
+        onUploadProgress: (TransferProgress) -> Void
+    ) async throws -> WholeResponse { unavailable() }
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)")
+    public static func builder() -> _OtherName { unavailable() }
+
+    /// Not available; a request is sent when its result is awaited.
+    @available(*, unavailable, message: "use request(_:).response, or a serializing… method of the request")
+    public nonisolated func send(_ request: some Any) async throws -> WholeResponse { unavailable() }
+
+    /// Not available; see ``request(_:interceptor:)``.
+    @available(*, unavailable, message: "create an HTTPRequest(url:method:headers:body:), and pass it to request(_:)")
+    public nonisolated func buildRequest(
+        _ method: HTTPMethod, _ url: any URLConvertible, params: [String: JSONValue] = [:]
+    ) async throws -> HTTPRequest { unavailable() }
+
+    /// Not available; see ``streamRequest(_:method:headers:automaticallyCancelOnStreamError:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    public nonisolated func stream(_ method: HTTPMethod, _ url: any URLConvertible) async throws -> _OtherName {
+        unavailable()
+    }
+
+    /// Not available; see ``shutdown()``.
+    @available(*, unavailable, renamed: "shutdown()")
+    public func close() async { unavailable() }
+
+    // MARK: AsyncHTTPClient
+
+    /// Not available; see ``request(_:interceptor:)``.
+    @available(*, unavailable, message: "use request(_:).response with a URL or an HTTPRequest, or streamRequest(_:)")
+    public nonisolated func execute(_ request: some Any, timeout: Duration = .zero, logger: Any? = nil) async throws
+        -> WholeResponse
+    { unavailable() }
+
+    /// Not available; see ``request(_:interceptor:)``.
+    @available(*, unavailable, message: "use request(_:).timeouts { $0.deadline = … }.response")
+    public nonisolated func execute(_ request: some Any, deadline: ContinuousClock.Instant) async throws
+        -> WholeResponse
+    { unavailable() }
+
+    // MARK: URLSession
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "use get(_:), whose response has data, statusCode and headers")
+    public nonisolated func data(from url: any URLConvertible, delegate: Any? = nil) async throws
+        -> (Data, HTTPResponse)
+    { unavailable() }
+
+    /// Not available; see ``request(_:interceptor:)``.
+    @available(*, unavailable, message: "use request(_:).response with an HTTPRequest; it has data, statusCode, headers")
+    public nonisolated func data(for request: some Any, delegate: Any? = nil) async throws -> (Data, HTTPResponse) {
+        unavailable()
+    }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use streamRequest(_:).streamTask(), and its response, bytes and lines")
+    public nonisolated func bytes(from url: any URLConvertible) async throws -> (_OtherName, HTTPResponse) {
+        unavailable()
+    }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use streamRequest(_:).streamTask(), and its response, bytes and lines")
+    public nonisolated func bytes(for request: some Any) async throws -> (_OtherName, HTTPResponse) { unavailable() }
+
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
+    public nonisolated func events(for request: some Any) -> _OtherName { unavailable() }
+
+    /// Not available; see ``download(_:method:headers:interceptor:requestModifier:to:)``.
+    @available(*, unavailable, message: "use download(_:to:).response, whose fileURL is the file")
+    public nonisolated func download(from url: any URLConvertible) async throws -> (URL, HTTPResponse) { unavailable() }
+
+    /// Not available; see ``download(resumingWith:headers:interceptor:to:)``.
+    @available(*, unavailable, renamed: "download(resumingWith:)")
+    public nonisolated func download(resumeFrom data: Data) async throws -> (URL, HTTPResponse) { unavailable() }
+
+    /// Not available; see ``upload(_:with:interceptor:)-(URL,_,_)``.
+    @available(*, unavailable, message: "use upload(_:with:).response with a file and an HTTPRequest")
+    public nonisolated func upload(for request: some Any, fromFile file: URL, delegate: Any? = nil) async throws
+        -> (Data, HTTPResponse)
+    { unavailable() }
+
+    /// Not available; see ``upload(_:with:interceptor:)-(Data,_,_)``.
+    @available(*, unavailable, message: "use upload(_:with:).response with the bytes and an HTTPRequest")
+    public nonisolated func upload(for request: some Any, from bytes: Data, delegate: Any? = nil) async throws
+        -> (Data, HTTPResponse)
+    { unavailable() }
+
+    /// Not available; see ``request(_:interceptor:)``.
+    @available(*, unavailable, message: "use request(_:).response; awaiting it sends the request")
+    public nonisolated func dataTask(with request: some Any) -> _OtherName { unavailable() }
+
+    /// Not available; see ``download(_:interceptor:to:)``.
+    @available(*, unavailable, message: "use download(_:to:).response; awaiting it sends the request")
+    public nonisolated func downloadTask(with request: some Any) -> _OtherName { unavailable() }
+
+    /// Not available; see ``upload(_:with:interceptor:)-(URL,_,_)``.
+    @available(*, unavailable, message: "use upload(_:with:).response; awaiting it sends the request")
+    public nonisolated func uploadTask(with request: some Any, fromFile file: URL) -> _OtherName { unavailable() }
+
+    /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use webSocket(_:protocols:).webSocketTask()")
+    public nonisolated func webSocketTask(with url: any URLConvertible, protocols: [String] = []) -> _OtherName {
+        unavailable()
+    }
+
+    /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use webSocket(_:protocols:), without the label")
+    public nonisolated func webSocket(url: any URLConvertible) -> WebSocketRequest { unavailable() }
+
+    /// Not available; see ``shutdown()``.
+    @available(*, unavailable, message: "use shutdown(), which lets running requests finish or ends them after a time")
+    public func finishTasksAndInvalidate() async { unavailable() }
+
+    /// Not available; see ``shutdown()``.
+    @available(*, unavailable, message: "use shutdown(), which ends all requests")
+    public func invalidateAndCancel() async { unavailable() }
+
+    // MARK: Alamofire
+
+    /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use webSocket(_:protocols:configuration:)")
+    public nonisolated func webSocketRequest(_ url: any URLConvertible) -> WebSocketRequest { unavailable() }
+
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
+    public nonisolated func eventSourceRequest(_ url: any URLConvertible, lastEventID: String? = nil) -> _OtherName {
+        unavailable()
+    }
+
+    /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "the label is encoder: with .json, .urlEncodedForm or your own encoder")
+    public nonisolated func request<Parameters>(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoding: any ParameterEncoder, headers: HTTPHeaders? = nil
+    ) -> DataRequest { unavailable() }
+
+    // MARK: Settings
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use timeouts: Timeouts(total: .seconds(10))")
+    public init(baseURL: String = "", headers: HTTPHeaders = [:], timeout: Duration) { self.init() }
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use timeouts: Timeouts(total: .seconds(10))")
+    public init(baseURL: String = "", headers: HTTPHeaders = [:], timeout: Double) { self.init() }
+
+    /// Not available; see ``Configuration/proxy``.
+    @available(*, unavailable, message: "set configuration.proxy, and pass the configuration to the session")
+    public init(baseURL: String = "", proxy: String) { self.init() }
+
+    /// Not available; see ``Configuration/headers``.
+    @available(*, unavailable, message: "set headers: [.authorization(…)], or pass an interceptor to the session")
+    public init(baseURL: String = "", auth: HTTPHeader) { self.init() }
+
+    /// Not available; see ``Configuration/tls-swift.property``.
+    @available(*, unavailable, message: "use serverTrustManager: with a DisabledTrustEvaluator() for the host, in tests")
+    public init(baseURL: String = "", verify: Bool) { self.init() }
+}
+
+/// What an unavailable method would return.
+///
+/// Anything can be called on it, so that the compiler gets as far as the message.
+@dynamicMemberLookup @dynamicCallable
+public struct _OtherName: Sendable {
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+
+    /// Not available.
+    public func dynamicallyCall(withKeywordArguments arguments: KeyValuePairs<String, Any>) -> _OtherName {
+        unavailable()
+    }
+}
+
+func unavailable() -> Never { fatalError("the compiler does not permit this call") }

@@ -1,0 +1,323 @@
+public import FoundationEssentials
+
+/// The shortest way to send a request: each method sends it, and returns the whole response.
+///
+/// For validators, retries, progress and all else, create a request with `request(…)`.
+extension Session {
+    /// Sends a GET request, and waits for the whole response.
+    ///
+    /// ```swift
+    /// let response = try await session.get("https://api.example/users", parameters: ["page": 2])
+    /// let users = try response.validate().json([User].self)
+    /// ```
+    ///
+    /// A status code such as 404 is no error; see ``SerializedResponse/validate()``. If the Swift task is cancelled,
+    /// the request is cancelled.
+    ///
+    /// - Parameters:
+    ///   - url: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
+    ///   - parameters: The parameters, which are added to the query; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func get(
+        _ url: any URLConvertible, parameters: [String: JSONValue] = [:], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .get, url, parameters, headers, timeout)
+    }
+
+    /// Sends a HEAD request, and waits for the response; see ``get(_:parameters:headers:timeout:)``.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - parameters: The parameters, which are added to the query; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func head(
+        _ url: any URLConvertible, parameters: [String: JSONValue] = [:], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .head, url, parameters, headers, timeout)
+    }
+
+    /// Sends a DELETE request, and waits for the whole response; see ``get(_:parameters:headers:timeout:)``.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - parameters: The parameters, which are added to the query; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func delete(
+        _ url: any URLConvertible, parameters: [String: JSONValue] = [:], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .delete, url, parameters, headers, timeout)
+    }
+
+    /// Sends a POST request with a value as JSON, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func post<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .post, url, value, JSONParameterEncoder.default, headers, timeout)
+    }
+
+    /// Sends a POST request with a URL-encoded form, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func post<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .post, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+    }
+
+    /// Sends a POST request with any body, or none, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - body: The body, such as `.data(…)`, `.file(…)` or `.multipart(…)`; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func post(
+        _ url: any URLConvertible, body: RequestBody? = nil, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .post, url, body, headers, timeout)
+    }
+
+    /// Sends a PUT request with a value as JSON, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func put<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .put, url, value, JSONParameterEncoder.default, headers, timeout)
+    }
+
+    /// Sends a PUT request with a URL-encoded form, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func put<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .put, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+    }
+
+    /// Sends a PUT request with any body, or none, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - body: The body, such as `.data(…)`, `.file(…)` or `.multipart(…)`; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func put(
+        _ url: any URLConvertible, body: RequestBody? = nil, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .put, url, body, headers, timeout)
+    }
+
+    /// Sends a PATCH request with a value as JSON, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func patch<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .patch, url, value, JSONParameterEncoder.default, headers, timeout)
+    }
+
+    /// Sends a PATCH request with a URL-encoded form, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func patch<Value: Encodable & Sendable>(
+        _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .patch, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+    }
+
+    /// Sends a PATCH request with any body, or none, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - body: The body, such as `.data(…)`, `.file(…)` or `.multipart(…)`; none by default.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func patch(
+        _ url: any URLConvertible, body: RequestBody? = nil, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .patch, url, body, headers, timeout)
+    }
+
+    private nonisolated func response(
+        to method: HTTPMethod, _ url: any URLConvertible, _ query: [String: JSONValue], _ headers: HTTPHeaders?,
+        _ timeout: Duration?
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        guard !query.isEmpty else { return try await request(url, method: method, headers: headers).received(timeout) }
+        return try await response(to: method, url, query, .urlEncodedForm(destination: .queryString), headers, timeout)
+    }
+
+    private nonisolated func response<Value: Encodable & Sendable>(
+        to method: HTTPMethod, _ url: any URLConvertible, _ value: Value, _ encoder: any ParameterEncoder,
+        _ headers: HTTPHeaders?, _ timeout: Duration?
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await request(url, method: method, parameters: value, encoder: encoder, headers: headers).received(timeout)
+    }
+
+    private nonisolated func response(
+        to method: HTTPMethod, _ url: any URLConvertible, _ body: RequestBody?, _ headers: HTTPHeaders?,
+        _ timeout: Duration?
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        guard let body else { return try await request(url, method: method, headers: headers).received(timeout) }
+        return try await upload(body, to: url, method: method, headers: headers).received(timeout)
+    }
+}
+
+extension DataRequest {
+    /// The whole response, with any body; the request is sent if it was not sent.
+    ///
+    /// This is the response of a task that accepts every body. If the awaiting Swift task is cancelled, the request is
+    /// cancelled. In code that does not await it, the property is ``Request/response-swift.property``: the head, if it
+    /// was received.
+    public nonisolated var response: DataResponse<Data, RequestError> {
+        get async { await serializingResponse(using: BodySerializer()).response }
+    }
+
+    fileprivate nonisolated func received(
+        _ timeout: Duration?
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        if let timeout { timeouts { $0.total = timeout } }
+        let response = await response
+        if let error = response.error { throw error }
+        return response
+    }
+}
+
+extension DownloadRequest {
+    /// The response with the URL of the file; the request is sent if it was not sent.
+    ///
+    /// This is the response of ``SerializingRequest/serializingURL(automaticallyCancelling:)``.
+    public nonisolated var response: DownloadResponse<URL, RequestError> {
+        get async { await serializingURL().response }
+    }
+}
+
+/// A serializer that returns every body as it is.
+private struct BodySerializer: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) -> Data { input.data }
+}
+
+/// What is done with a response that was received whole.
+extension SerializedResponse where Source == DataRequest, Success == Data, Failure == RequestError {
+    /// Returns the response if its status code is 200 to 299, and its content type one that the request accepts.
+    ///
+    /// - Returns: This response, for chaining.
+    /// - Throws: `.validation(…)` with the response and the first 64 KiB of its body, or the error of the request.
+    @discardableResult
+    public func validate() throws(RequestError) -> Self {
+        if let error { throw error }
+        guard let response else { return self }
+        do {
+            try [ResponseValidator.success, .accepted].run(request: request, response: response, data: data)
+        } catch {
+            throw error.during(request, attempts: attempts)
+        }
+        return self
+    }
+
+    /// Decodes the body.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode; inferred by default.
+    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    /// - Returns: The decoded value.
+    /// - Throws: The error of the request, or that of a ``DecodableResponseSerializer``.
+    public func json<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) throws(RequestError) -> Value {
+        try serialized(by: DecodableResponseSerializer(decoder: decoder))
+    }
+
+    /// Decodes the body as text, whose encoding is found as ``StringResponseSerializer`` does.
+    ///
+    /// - Returns: The text; empty if there is no body.
+    /// - Throws: The error of the request, or that of the serializer.
+    public func text() throws(RequestError) -> String {
+        try result.get().isEmpty ? "" : serialized(by: StringResponseSerializer())
+    }
+
+    private func serialized<Serializer: SynchronousResponseSerializer>(
+        by serializer: Serializer
+    ) throws(RequestError) -> Serializer.SerializedObject {
+        let input = try SerializerInput(request: request, response: response, data: result.get())
+        do {
+            return try serializer.serialize(input)
+        } catch {
+            throw RequestError.wrappingSerializer(error).aboutIfMissing(input).during(request, attempts: attempts)
+        }
+    }
+}
