@@ -8,7 +8,8 @@ import Testing
     @Test func `a server answers with responses in order, and with a closure`() async throws {
         let server = try await LocalServer(answering: .status(503), .text("b"))
         let codes = [
-            try await Session.default.get(server.url).statusCode, try await Session.default.post("\(server.url)/x").statusCode,
+            try await Session.default.get(server.url).statusCode,
+            try await Session.default.post("\(server.url)/x").statusCode,
             try await Session.default.get(server.url).statusCode,
         ]
         #expect(codes == [503, 200, 200])
@@ -23,7 +24,8 @@ import Testing
 
     @Test func `a script sends a head and a body`() async throws {
         let server = try await LocalServer(
-            answering: .script(.head(404, ["Content-Length": "4", "X-A": "1"]), .body("no"), .body("ne"), .waitForClose))
+            answering: .script(
+                .head(404, ["Content-Length": "4", "X-A": "1"]), .body("no"), .body("ne"), .waitForClose))
         let response = try await Session.default.get(server.url)
         #expect(response.statusCode == 404 && response.headers["X-A"] == "1")
         #expect(response.response?.reasonPhrase == "Not Found")
@@ -32,16 +34,18 @@ import Testing
     }
 
     /// The delay, the limits of the request and the session, and what ends the request, after which time.
-    @Test(arguments: [
-        (10, 5, nil, RequestError.Kind.timedOut(.total), 5), (4, 5, nil, nil, 4), (700, nil, nil, nil, 700),
-        (10, nil, 3, .timedOut(.total), 3), (10, 20, 3, nil, 10),
-    ] as [(Int, Int?, Int?, RequestError.Kind?, Int)])
+    @Test(
+        arguments: [
+            (10, 5, nil, RequestError.Kind.timedOut(.total), 5), (4, 5, nil, nil, 4), (700, nil, nil, nil, 700),
+            (10, nil, 3, .timedOut(.total), 3), (10, 20, 3, nil, 10),
+        ] as [(Int, Int?, Int?, RequestError.Kind?, Int)])
     func `a delay ends at a time limit, by the clock of the transport`(
         delay: Int, own: Int?, session limit: Int?, kind: RequestError.Kind?, time: Int
     ) async throws {
         let clock = ManualClock()
         let stub = StubTransport(clock: clock) { _ in .text("late").delayed(by: .seconds(delay)) }
-        let session = Session(baseURL: "http://a.test", timeouts: Timeouts(total: limit.map { .seconds($0) }), transport: stub)
+        let session = Session(
+            baseURL: "http://a.test", timeouts: Timeouts(total: limit.map { .seconds($0) }), transport: stub)
         let task = Task { try await session.get("x", timeout: own.map { .seconds($0) }) }
         while clock.sleeperCount == 0 { await Task.yield() }
         clock.advance(by: .seconds(time) - .milliseconds(1))

@@ -177,13 +177,22 @@ public typealias BluebonnetError = RequestError
 extension HTTPRequest {
     /// Not available; see ``method``.
     @available(*, unavailable, message: "set method, such as .post")
-    public var httpMethod: String? { get { unavailable() } set { unavailable() } }
+    public var httpMethod: String? {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``body``.
     @available(*, unavailable, message: "set body, such as .data(bytes)")
-    public var httpBody: Data? { get { unavailable() } set { unavailable() } }
+    public var httpBody: Data? {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``timeouts``.
     @available(*, unavailable, message: "set timeouts.total or timeouts.idle, such as .seconds(5)")
-    public var timeoutInterval: Double { get { unavailable() } set { unavailable() } }
+    public var timeoutInterval: Double {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``headers``.
     @available(*, unavailable, message: "use headers[\"Name\"] = value")
     public mutating func setValue(_ value: String?, forHTTPHeaderField name: String) { unavailable() }
@@ -231,34 +240,64 @@ extension Redirector {
 extension Session.Configuration {
     /// Not available; see ``timeouts``.
     @available(*, unavailable, message: "set timeouts.idle, such as .seconds(10)")
-    public var timeoutIntervalForRequest: Double { get { unavailable() } set { unavailable() } }
+    public var timeoutIntervalForRequest: Double {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``timeouts``.
     @available(*, unavailable, message: "set timeouts.total, such as .seconds(60)")
-    public var timeoutIntervalForResource: Double { get { unavailable() } set { unavailable() } }
+    public var timeoutIntervalForResource: Double {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``timeouts``.
     @available(*, unavailable, message: "set timeouts: connect, idle and total")
-    public var timeout: Timeouts { get { unavailable() } set { unavailable() } }
+    public var timeout: Timeouts {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``headers``.
     @available(*, unavailable, renamed: "headers")
-    public var httpAdditionalHeaders: [String: String]? { get { unavailable() } set { unavailable() } }
+    public var httpAdditionalHeaders: [String: String]? {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``headers``.
     @available(*, unavailable, renamed: "headers")
-    public var defaultHeaders: HTTPHeaders { get { unavailable() } set { unavailable() } }
+    public var defaultHeaders: HTTPHeaders {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``cookies-swift.property``.
     @available(*, unavailable, message: "set cookies")
-    public var httpCookieStorage: _OtherName? { get { unavailable() } set { unavailable() } }
+    public var httpCookieStorage: _OtherName? {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``cache``.
     @available(*, unavailable, message: "set cache to a ResponseCache")
-    public var urlCache: _OtherName? { get { unavailable() } set { unavailable() } }
+    public var urlCache: _OtherName? {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``connectionLimits-swift.property``.
     @available(*, unavailable, message: "set connectionLimits.perHost")
-    public var httpMaximumConnectionsPerHost: Int { get { unavailable() } set { unavailable() } }
+    public var httpMaximumConnectionsPerHost: Int {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``connectionLimits-swift.property``.
     @available(*, unavailable, message: "set connectionLimits: perHost, total and idle")
-    public var connectionPool: _OtherName { get { unavailable() } set { unavailable() } }
+    public var connectionPool: _OtherName {
+        get { unavailable() }
+        set { unavailable() }
+    }
     /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "pass interceptor: RetryPolicy() to the session")
-    public var retryPolicy: RetryPolicy { get { unavailable() } set { unavailable() } }
+    public var retryPolicy: RetryPolicy {
+        get { unavailable() }
+        set { unavailable() }
+    }
 
     /// Not available; see ``timeouts``.
     @available(*, unavailable, message: "create a Configuration(), and set timeouts.connect, .idle and .total")

@@ -9,7 +9,9 @@ extension Session {
     // MARK: fetch, axios, httpx, reqwest
 
     /// Not available; see ``get(_:parameters:headers:timeout:)``.
-    @available(*, unavailable, message: "use get(_:), post(_:json:), …, or request(_:method:) for a request to configure")
+    @available(
+        *, unavailable, message: "use get(_:), post(_:json:), …, or request(_:method:) for a request to configure"
+    )
     public nonisolated func fetch(
         _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: String? = nil,
         timeout: Duration? = nil
@@ -44,7 +46,9 @@ extension Session {
     ) async throws -> WholeResponse { unavailable() }
 
     /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
-    @available(*, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)")
+    @available(
+        *, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)"
+    )
     public static func builder() -> _OtherName { unavailable() }
 
     /// Not available; a request is sent when its result is awaited.
@@ -57,7 +61,7 @@ extension Session {
         _ method: HTTPMethod, _ url: any URLConvertible, params: [String: JSONValue] = [:]
     ) async throws -> HTTPRequest { unavailable() }
 
-    /// Not available; see ``streamRequest(_:method:headers:automaticallyCancelOnStreamError:interceptor:requestModifier:)``.
+    /// Not available; see ``DataStreamTask``.
     @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
     public nonisolated func stream(_ method: HTTPMethod, _ url: any URLConvertible) async throws -> _OtherName {
         unavailable()
@@ -90,7 +94,9 @@ extension Session {
     { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
-    @available(*, unavailable, message: "use request(_:).response with an HTTPRequest; it has data, statusCode, headers")
+    @available(
+        *, unavailable, message: "use request(_:).response with an HTTPRequest; it has data, statusCode, headers"
+    )
     public nonisolated func data(for request: some Any, delegate: Any? = nil) async throws -> (Data, HTTPResponse) {
         unavailable()
     }
@@ -197,7 +203,9 @@ extension Session {
     public init(baseURL: String = "", auth: HTTPHeader) { self.init() }
 
     /// Not available; see ``Configuration/tls-swift.property``.
-    @available(*, unavailable, message: "use serverTrustManager: with a DisabledTrustEvaluator() for the host, in tests")
+    @available(
+        *, unavailable, message: "use serverTrustManager: with a DisabledTrustEvaluator() for the host, in tests"
+    )
     public init(baseURL: String = "", verify: Bool) { self.init() }
 }
 

@@ -11,7 +11,7 @@ extension Session {
     /// let users = try response.validate().json([User].self)
     /// ```
     ///
-    /// A status code such as 404 is no error; see ``SerializedResponse/validate()``. If the Swift task is cancelled,
+    /// A status code such as 404 does not throw; see ``SerializedResponse/validate()``. If the Swift task is cancelled,
     /// the request is cancelled.
     ///
     /// - Parameters:
@@ -62,11 +62,11 @@ extension Session {
 
     /// Sends a POST request with a value as JSON, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - value: The value, which a `JSONEncoder` encodes.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -79,11 +79,11 @@ extension Session {
 
     /// Sends a POST request with a URL-encoded form, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - value: The value, such as a dictionary, whose properties become fields.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -96,7 +96,7 @@ extension Session {
 
     /// Sends a POST request with any body, or none, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -113,11 +113,11 @@ extension Session {
 
     /// Sends a PUT request with a value as JSON, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - value: The value, which a `JSONEncoder` encodes.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -130,11 +130,11 @@ extension Session {
 
     /// Sends a PUT request with a URL-encoded form, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - value: The value, such as a dictionary, whose properties become fields.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -147,7 +147,7 @@ extension Session {
 
     /// Sends a PUT request with any body, or none, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -164,11 +164,11 @@ extension Session {
 
     /// Sends a PATCH request with a value as JSON, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - json: The value, which a `JSONEncoder` encodes.
+    ///   - value: The value, which a `JSONEncoder` encodes.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -181,11 +181,11 @@ extension Session {
 
     /// Sends a PATCH request with a URL-encoded form, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - form: The value, such as a dictionary, whose properties become fields.
+    ///   - value: The value, such as a dictionary, whose properties become fields.
     ///   - headers: Header fields, which replace the session's fields of the same name.
     ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
     /// - Returns: The response with its body.
@@ -198,7 +198,7 @@ extension Session {
 
     /// Sends a PATCH request with any body, or none, and waits for the whole response.
     ///
-    /// See ``get(_:parameters:headers:timeout:)`` for what is an error.
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
     ///
     /// - Parameters:
     ///   - url: The URL.

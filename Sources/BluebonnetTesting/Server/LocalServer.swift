@@ -80,7 +80,9 @@ public final class LocalServer: Sendable {
     }
 
     /// Not available; the initializer starts the server.
-    @available(*, unavailable, message: "use try await LocalServer { router in router.get(…) }, or LocalServer(answering:)")
+    @available(
+        *, unavailable, message: "use try await LocalServer { router in router.get(…) }, or LocalServer(answering:)"
+    )
     public static func start(host: String = "", port: Int = 0) async throws -> LocalServer {
         fatalError("the compiler does not permit this call")
     }

@@ -22,12 +22,18 @@ import Testing
             ["GET", "/x?all=1&page=2", "", ""]
         ),
         ({ s, u throws(RequestError) in try await s.head(u, headers: ["X-A": "1"]) }, ["HEAD", "/x", "", "", "1"]),
-        ({ s, u throws(RequestError) in try await s.delete(u, parameters: ["a": "b c"]) }, ["DELETE", "/x?a=b%20c", "", ""]),
+        (
+            { s, u throws(RequestError) in try await s.delete(u, parameters: ["a": "b c"]) },
+            ["DELETE", "/x?a=b%20c", "", ""]
+        ),
         (
             { s, u throws(RequestError) in try await s.post(u, json: ada, headers: ["X-A": "1"]) },
             ["POST", "/x", "application/json", #"{"id":1,"name":"Ada"}"#, "1"]
         ),
-        ({ s, u throws(RequestError) in try await s.put(u, json: [1, 2]) }, ["PUT", "/x", "application/json", "[1,2]"]),
+        (
+            { s, u throws(RequestError) in try await s.put(u, json: [1, 2]) },
+            ["PUT", "/x", "application/json", "[1,2]"]
+        ),
         (
             { s, u throws(RequestError) in try await s.patch(u, json: ["a": 1]) },
             ["PATCH", "/x", "application/json", #"{"a":1}"#]
@@ -52,7 +58,12 @@ import Testing
         ),
         (
             { s, u throws(RequestError) in
-                try await s.patch(u, body: .stream(AsyncStream { $0.yield(Data("piece".utf8)); $0.finish() }))
+                try await s.patch(
+                    u,
+                    body: .stream(
+                        AsyncStream {
+                            $0.yield(Data("piece".utf8)); $0.finish()
+                        }))
             }, ["PATCH", "/x", "", "piece"]
         ),
     ]
@@ -64,7 +75,9 @@ import Testing
             let response = try await send(session, "\(server.url)/x")
             let request = try await server.nextRequest()
             let type = request.headers["Content-Type"].map { $0.split(separator: ";")[0] } ?? ""
-            let seen = [request.method.rawValue, request.target, String(type), String(decoding: request.body, as: UTF8.self)]
+            let seen = [
+                request.method.rawValue, request.target, String(type), String(decoding: request.body, as: UTF8.self),
+            ]
             #expect(seen == Array(expected.prefix(4)))
             #expect(request.headers["X-A"] == (expected.count > 4 ? expected[4] : nil))
             #expect(response.statusCode == 200)
@@ -78,7 +91,8 @@ import Testing
     }
 
     @Test func `a status code is an error only for validate, which has the response`() async throws {
-        let server = try await LocalServer(answering: .json(["error": "none"], status: 404), .status(204), .text("no JSON"))
+        let server = try await LocalServer(
+            answering: .json(["error": "none"], status: 404), .status(204), .text("no JSON"))
         let session = Session()
         let missing = try await session.get("\(server.url)/users/9")
         #expect(missing.statusCode == 404)
@@ -90,7 +104,7 @@ import Testing
             return error.kind == .validation(.unacceptableStatusCode(404)) && error.statusCode == 404
                 && error.description.contains("GET \(server.url)/users/9")
         }
-        // An empty body is no error, and decodes only where an empty value is possible.
+        // An empty body does not fail, and decodes only where an empty value is possible.
         let empty = try await session.delete(server.url).validate()
         #expect(empty.data?.isEmpty == true)
         #expect(try empty.text().isEmpty)

@@ -184,7 +184,7 @@ import Testing
             switch read {
             case .value(let message): #expect(!isEarly && message == .text("0"))
             case .end(let error): #expect(isEarly && error?.kind == .cancelled)
-            case .wait: Issue.record("the reader waits for ever")
+            case .wait: Issue.record("the reader waits without an end")
             }
         }
     }

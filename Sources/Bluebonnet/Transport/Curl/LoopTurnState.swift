@@ -5,7 +5,7 @@ final class LoopTurnState {
     let buffers: RecycledBuffers
     /// What the flood guard must know of the transfers.
     let counts = ReceiveCounts()
-    /// The steps that the turn takes; whoever adds to one of the lists below asks for the step that serves it.
+    /// The steps that the turn takes; code that adds to a list below asks for its step.
     var steps = TurnSteps()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
