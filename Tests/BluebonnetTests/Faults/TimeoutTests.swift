@@ -74,8 +74,8 @@ import Testing
 
     @Test func `a server that sends slowly is not idle`() async throws {
         let server = try await LocalServer.scripted(
-            .waitForRequest, .drip(Self.head + "01234567890123456789", piece: 2, every: .milliseconds(50)))
-        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(1)) }
+            .waitForRequest, .drip(Self.head + "01234567890123456789", piece: 1, every: .milliseconds(100)))
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(4)) }
         // All pieces together take longer than the timeout, but no pause is longer than the timeout.
         #expect(try await session.request(server.url("/a")).serializingString().value == "01234567890123456789")
         try await TestHarness.end(session, server)
