@@ -48,7 +48,7 @@ enum BasicAndDigest {
         let response = await session.request(url)
             .authenticate(using: digestOnly).serializingString().response
         // snippet.end
-        print("Basic was asked for: \(response.response?.statusCode ?? 0)")
+        print("Basic was asked for: \(response.statusCode ?? 0)")
     }
 
     static func unasked(_ session: Session, _ url: URL) async throws {
@@ -67,7 +67,7 @@ enum BasicAndDigest {
         let response = await session.request(url)
             .validate().serializingString().response
         if response.error?.statusCode == 401 {
-            let challenge = response.response?.headers["WWW-Authenticate"]
+            let challenge = response.headers["WWW-Authenticate"]
             print("The server asks: \(challenge ?? "")")
         }
         // snippet.end

@@ -52,7 +52,7 @@ struct Crawler {
         let response = await session.request(url)
             .validate().validate(contentType: ["text/html"])
             .serializingString().response
-        let base = response.response?.url ?? url
+        let base = response.url ?? url
         return Visit(
             url: url,
             result: response.result.map { Self.links(in: $0, base: base) }

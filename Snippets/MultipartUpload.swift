@@ -70,7 +70,7 @@ enum MultipartUpload {
         let request = session.upload(multipartFormData: form, to: url)
             .validate()
         let status = await request.serializingData()
-            .response.response?.statusCode
+            .response.statusCode
         // snippet.end
         print(
             "Sent \(request.uploadProgress.completed) of them: \(status ?? 0)")

@@ -45,7 +45,7 @@ enum PinPublicKey {
         let response = await session.request(url).serializingString().response
         // snippet.end
         print(
-            "\(url) with the key \(keys[0]): \(response.response?.statusCode ?? 0)"
+            "\(url) with the key \(keys[0]): \(response.statusCode ?? 0)"
         )
         await session.shutdown()
         _ = try response.result.get()

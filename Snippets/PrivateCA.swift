@@ -67,7 +67,7 @@ enum PrivateCA {
         let response = await session.request(url).serializingString().response
         await session.shutdown()
         _ = try response.result.get()
-        return response.response?.statusCode ?? 0
+        return response.statusCode ?? 0
     }
 }
 

@@ -78,7 +78,7 @@ struct NotesClient {
         case .failure(let error):
             guard let problem = response.problem else { throw .failed(error) }
             throw .refused(
-                status: response.response?.statusCode ?? 0,
+                status: response.statusCode ?? 0,
                 reason: problem.title ?? problem.type)
         }
     }

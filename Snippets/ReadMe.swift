@@ -18,31 +18,30 @@ struct User: Codable, Sendable {
 func user(
     _ id: Int, in session: Session = .default
 ) async throws(RequestError) -> User {
-    try await session.request("https://example.com/users/\(id)").validate()
-        .serializingDecodable(User.self).value
+    try await session.get("https://example.com/users/\(id)").validate().json()
 }
 // snippet.end
 
 // snippet.client
 func makeSession(token: String) -> Session {
-    var configuration = Session.Configuration()
-    configuration.baseURL = URL(string: "https://example.com/v1/")
-    configuration.headers["Authorization"] = "Bearer \(token)"
-    configuration.timeouts.total = .seconds(30)  // for each attempt
-    // Idempotent requests are sent again after 503, lost connections and the like.
-    return Session(configuration: configuration, interceptor: RetryPolicy())
+    Session(
+        baseURL: "https://example.com/v1", headers: [.authorization(bearerToken: token)],
+        timeouts: Timeouts(total: .seconds(30)),  // for each attempt
+        // Idempotent requests are sent again after 503, lost connections and the like.
+        interceptors: [RetryPolicy()])
 }
 
 func useAPI(_ api: Session) async throws {
-    let new = api.request("users", method: .post, parameters: ["name": "Ada"], encoder: .json) {
-        $0.headers["Idempotency-Key"] = "1843"
-    }
-    let response = await new.validate().serializingDecodable(User.self).response
-    let user = try response.result.get()
-    print(user, response.response?.statusCode ?? 0, response.response?.headers["Location"] ?? "")
+    let response = try await api.post("users", json: ["name": "Ada"], headers: ["Idempotency-Key": "1843"])
+    print(response.statusCode ?? 0, response.headers["Location"] ?? "")
+    print(try response.validate().json(User.self))
 
-    let found = api.request("users", parameters: ["name": user.name, "sort": "id"])  // ?name=Ada&sort=id
-    print(try await found.validate().serializingDecodable([User].self).value)
+    let found = try await api.get("users", parameters: ["name": "Ada", "limit": 10])  // ?limit=10&name=Ada
+    print(try found.validate().json([User].self))
+
+    // With what the short methods do not have: your validators, a retrier of its own, progress, cURL, …
+    let request = api.request("users/1").validate(statusCode: 200..<300).retry(5)
+    print(try await request.serializingDecodable(User.self).value)
 
     for try await page in api.pages(of: [User].self, from: "users") {  // Link: …; rel="next"
         print(page.count)
@@ -107,6 +106,7 @@ func tests() async throws {
 let server = try await LocalServer { router in
     let ada = User(id: 1, name: "Ada")
     router.get("/v1/users", .json([ada]))
+    router.get("/v1/users/1", .json(ada))
     router.post("/v1/users") { _ in .json(ada, status: 201, headers: ["Location": "/v1/users/1"]) }
 }
 var configuration = Session.Configuration()

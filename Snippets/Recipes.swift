@@ -77,7 +77,7 @@ struct Recipes {
         // snippet.status
         let response = await session.request(url.appending(path: "missing"))
             .serializingData().response
-        print("6. status:", response.response?.statusCode ?? 0)
+        print("6. status:", response.statusCode ?? 0)
         // snippet.end
     }
 

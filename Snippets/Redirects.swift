@@ -48,7 +48,7 @@ enum Redirects {
             .redirect(using: .doNotFollow)
             .serializingData(emptyResponseCodes: [301])
             .response
-        print("Moved to \(response.response?.headers["Location"] ?? "nowhere")")
+        print("Moved to \(response.headers["Location"] ?? "nowhere")")
         // snippet.end
     }
 

@@ -67,7 +67,7 @@ enum ThroughAProxy {
         request.proxy = .url(address)
         let response = await session.request(request)
             .serializingString().response
-        if response.response?.statusCode == 407 {
+        if response.statusCode == 407 {
             print("The proxy asks: \(response.value ?? "")")
         }
         // snippet.end

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 extension Session {
     /// The whole response of a request in memory.
-    public typealias WholeResponse = DataResponse<Data, RequestError>
+    public typealias _WholeResponse = DataResponse<Data, RequestError>
 
     // MARK: fetch, axios, httpx, reqwest
 
@@ -15,7 +15,7 @@ extension Session {
     public nonisolated func fetch(
         _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: String? = nil,
         timeout: Duration? = nil
-    ) async throws -> WholeResponse { unavailable() }
+    ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``get(_:parameters:headers:timeout:)``.
     @available(
@@ -27,7 +27,7 @@ extension Session {
         queryItems: [URLQueryItem] = [], headers: [String: String] = [:], auth: HTTPHeader? = nil,
         followRedirects: Bool = true, redirect: Redirector? = nil, interceptor: (any RequestInterceptor)? = nil,
         timeout: Double? = nil
-    ) async throws -> WholeResponse { unavailable() }
+    ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``post(_:json:headers:timeout:)`` and its relatives.
     @available(*, unavailable, message: "use post(_:json:), post(_:form:), or post(_:body: .multipart(form)) for files")
@@ -36,14 +36,14 @@ extension Session {
         data: [String: JSONValue] = [:], content: Data = Data(), json: [String: JSONValue] = [:],
         files: [String: RequestBody] = [:], headers: [String: String] = [:], auth: HTTPHeader? = nil,
         timeout: Double? = nil
-    ) async throws -> WholeResponse { unavailable() }
+    ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``upload(_:to:method:headers:interceptor:requestModifier:)-(URL,_,_,_,_,_)``.
     @available(*, unavailable, message: "use upload(_:to:method:), whose uploadProgressUpdates() is a sequence")
     public nonisolated func put(
         _ url: any URLConvertible, body: RequestBody, headers: HTTPHeaders? = nil,
         onUploadProgress: (TransferProgress) -> Void
-    ) async throws -> WholeResponse { unavailable() }
+    ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
     @available(
@@ -53,7 +53,7 @@ extension Session {
 
     /// Not available; a request is sent when its result is awaited.
     @available(*, unavailable, message: "use request(_:).response, or a serializing… method of the request")
-    public nonisolated func send(_ request: some Any) async throws -> WholeResponse { unavailable() }
+    public nonisolated func send(_ request: some Any) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
     @available(*, unavailable, message: "create an HTTPRequest(url:method:headers:body:), and pass it to request(_:)")
@@ -76,13 +76,13 @@ extension Session {
     /// Not available; see ``request(_:interceptor:)``.
     @available(*, unavailable, message: "use request(_:).response with a URL or an HTTPRequest, or streamRequest(_:)")
     public nonisolated func execute(_ request: some Any, timeout: Duration = .zero, logger: Any? = nil) async throws
-        -> WholeResponse
+        -> _WholeResponse
     { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
     @available(*, unavailable, message: "use request(_:).timeouts { $0.deadline = … }.response")
     public nonisolated func execute(_ request: some Any, deadline: ContinuousClock.Instant) async throws
-        -> WholeResponse
+        -> _WholeResponse
     { unavailable() }
 
     // MARK: URLSession

@@ -260,7 +260,7 @@ extension DataRequest {
 extension DownloadRequest {
     /// The response with the URL of the file; the request is sent if it was not sent.
     ///
-    /// This is the response of ``SerializingRequest/serializingURL(automaticallyCancelling:)``.
+    /// This is the response of `serializingURL()`.
     public nonisolated var response: DownloadResponse<URL, RequestError> {
         get async { await serializingURL().response }
     }

@@ -12,7 +12,7 @@ public import FoundationEssentials
 /// there is no stub for a request, the closure of the initializer provides the response. Without a stub and without
 /// this closure, the request fails with a `RequestError` of the kind `.connection(.refused)`.
 ///
-/// If you set ``Timeouts/idle`` or ``Timeouts/total``, a longer delay ends at the limit, by the transport's clock. The
+/// If you set `Timeouts.idle` or `Timeouts.total`, a longer delay ends at the limit, by the transport's clock. The
 /// default limits do not apply. To test another time limit, return ``Response/failure(_:)-(RequestError.Kind)``. If
 /// several sessions share a transport, the limits are those of the newest session.
 ///
@@ -409,7 +409,7 @@ extension StubTransport.Response {
     /// - Returns: The new failure.
     public static func failure(_ kind: RequestError.Kind) -> Self { failure(RequestError(kind)) }
 
-    /// A failure because ``Timeouts/total`` was exceeded.
+    /// A failure because `Timeouts.total` was exceeded.
     public static let timeout = failure(.timedOut(.total))
 
     /// Returns the same response or failure after a delay; see ``delayed(_:_:)``.
@@ -420,7 +420,7 @@ extension StubTransport.Response {
 
     /// Creates a delayed response or failure; the transport's clock measures the delay.
     ///
-    /// If you set ``Timeouts/idle`` or ``Timeouts/total`` for the request or the session, and the limit is shorter, the
+    /// If you set `Timeouts.idle` or `Timeouts.total` for the request or the session, and the limit is shorter, the
     /// request fails at the limit.
     ///
     /// - Parameters:
