@@ -55,6 +55,29 @@ import Testing
         #expect((result.failure as? RequestError)?.kind == kind)
     }
 
+    @Test func `delays in delays and no response end at the limit, behind another transport as well`() async throws {
+        for response in [StubTransport.Response.ok.delayed(by: .seconds(3)).delayed(by: .seconds(3)), .never] {
+            let clock = ManualClock()
+            let stub = Wrapping(inner: StubTransport(clock: clock) { _ in response })
+            let session = Session(baseURL: "http://a.test", timeouts: Timeouts(total: .seconds(5)), transport: stub)
+            let task = Task { try await session.get("x") }
+            for seconds in [3, 2] {
+                while clock.sleeperCount == 0 { await Task.yield() }
+                clock.advance(by: .seconds(seconds))
+            }
+            let result = await task.result
+            #expect((result.failure as? RequestError)?.kind == .timedOut(.total))
+        }
+    }
+
+    private struct Wrapping: WrappingTransport {
+        let inner: any Transport
+
+        func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
+            inner.start(request, options: options, observer: observer)
+        }
+    }
+
     @Test func `failures have short names`() async throws {
         let stub = StubTransport()
         stub.stub(.get, "/", .timeout, .failure(.connection(.refused)), .ok)

@@ -474,7 +474,7 @@ public struct Timeouts: Hashable, Sendable {
     var isUnset: Bool { self == .default }
 
     /// The limits for silence and for a whole exchange, if they were set.
-    package var set: (idle: Duration?, total: Duration?) { (ownIdle ?? nil, ownTotal ?? nil) }
+    package var ownLimits: (idle: Duration?, total: Duration?) { (ownIdle ?? nil, ownTotal ?? nil) }
 
     /// The limit for a whole exchange, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }

@@ -42,7 +42,7 @@ extension DataRequest {
     public nonisolated func string() async throws -> String { unavailable() }
 
     /// Not available; a request is sent when its result is awaited.
-    @available(*, unavailable, message: "use response, or a serializing… method, which sends the request")
+    @available(*, unavailable, message: "use session.send(_:), or a serializing… method, which sends the request")
     public nonisolated func send() async throws -> DataResponse<Data, RequestError> { unavailable() }
 }
 

@@ -20,11 +20,11 @@ extension Session {
     /// Not available; see ``get(_:parameters:headers:timeout:)``.
     @available(
         *, unavailable,
-        message: "the labels are parameters:, headers: and timeout:; for all else, use request(_:) and its methods"
+        message: "the labels are parameters:, headers: and timeout: .seconds(5); for all else, use request(_:)"
     )
     public nonisolated func get(
         _ url: any URLConvertible, params: [String: JSONValue] = [:], query: [String: JSONValue] = [:],
-        queryItems: [URLQueryItem] = [], headers: [String: String] = [:], auth: HTTPHeader? = nil,
+        queryItems: [URLQueryItem] = [], auth: HTTPHeader? = nil,
         followRedirects: Bool = true, redirect: Redirector? = nil, interceptor: (any RequestInterceptor)? = nil,
         timeout: Double? = nil
     ) async throws -> _WholeResponse { unavailable() }
@@ -33,8 +33,8 @@ extension Session {
     @available(*, unavailable, message: "use post(_:json:), post(_:form:), or post(_:body: .multipart(form)) for files")
     public nonisolated func post(
         _ url: any URLConvertible, params: [String: JSONValue] = [:], parameters: [String: JSONValue] = [:],
-        data: [String: JSONValue] = [:], content: Data = Data(), json: [String: JSONValue] = [:],
-        files: [String: RequestBody] = [:], headers: [String: String] = [:], auth: HTTPHeader? = nil,
+        data: [String: JSONValue] = [:], content: Data = Data(), files: [String: RequestBody] = [:],
+        headers: [String: String] = [:], auth: HTTPHeader? = nil,
         timeout: Double? = nil
     ) async throws -> _WholeResponse { unavailable() }
 
@@ -50,10 +50,6 @@ extension Session {
         *, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)"
     )
     public static func builder() -> _OtherName { unavailable() }
-
-    /// Not available; a request is sent when its result is awaited.
-    @available(*, unavailable, message: "use request(_:).response, or a serializing… method of the request")
-    public nonisolated func send(_ request: some Any) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
     @available(*, unavailable, message: "create an HTTPRequest(url:method:headers:body:), and pass it to request(_:)")
@@ -74,13 +70,15 @@ extension Session {
     // MARK: AsyncHTTPClient
 
     /// Not available; see ``request(_:interceptor:)``.
-    @available(*, unavailable, message: "use request(_:).response with a URL or an HTTPRequest, or streamRequest(_:)")
+    @available(
+        *, unavailable, message: "use send(_:timeout:) with an HTTPRequest, get(_:) with a URL, or streamRequest(_:)"
+    )
     public nonisolated func execute(_ request: some Any, timeout: Duration = .zero, logger: Any? = nil) async throws
         -> _WholeResponse
     { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
-    @available(*, unavailable, message: "use request(_:).timeouts { $0.deadline = … }.response")
+    @available(*, unavailable, message: "use send(_:timeout:), whose limit is a time for each attempt")
     public nonisolated func execute(_ request: some Any, deadline: ContinuousClock.Instant) async throws
         -> _WholeResponse
     { unavailable() }
@@ -95,7 +93,7 @@ extension Session {
 
     /// Not available; see ``request(_:interceptor:)``.
     @available(
-        *, unavailable, message: "use request(_:).response with an HTTPRequest; it has data, statusCode, headers"
+        *, unavailable, message: "use send(_:) with an HTTPRequest; the response has data, statusCode, headers"
     )
     public nonisolated func data(for request: some Any, delegate: Any? = nil) async throws -> (Data, HTTPResponse) {
         unavailable()
@@ -116,7 +114,7 @@ extension Session {
     public nonisolated func events(for request: some Any) -> _OtherName { unavailable() }
 
     /// Not available; see ``download(_:method:headers:interceptor:requestModifier:to:)``.
-    @available(*, unavailable, message: "use download(_:to:).response, whose fileURL is the file")
+    @available(*, unavailable, message: "use download(_:to:).serializingURL().value, the URL of the file")
     public nonisolated func download(from url: any URLConvertible) async throws -> (URL, HTTPResponse) { unavailable() }
 
     /// Not available; see ``download(resumingWith:headers:interceptor:to:)``.
@@ -124,27 +122,31 @@ extension Session {
     public nonisolated func download(resumeFrom data: Data) async throws -> (URL, HTTPResponse) { unavailable() }
 
     /// Not available; see ``upload(_:with:interceptor:)-(URL,_,_)``.
-    @available(*, unavailable, message: "use upload(_:with:).response with a file and an HTTPRequest")
+    @available(
+        *, unavailable, message: "use upload(_:with:) with a file and an HTTPRequest, and serializingData().response"
+    )
     public nonisolated func upload(for request: some Any, fromFile file: URL, delegate: Any? = nil) async throws
         -> (Data, HTTPResponse)
     { unavailable() }
 
     /// Not available; see ``upload(_:with:interceptor:)-(Data,_,_)``.
-    @available(*, unavailable, message: "use upload(_:with:).response with the bytes and an HTTPRequest")
+    @available(
+        *, unavailable, message: "use upload(_:with:) with the bytes and an HTTPRequest, and serializingData().response"
+    )
     public nonisolated func upload(for request: some Any, from bytes: Data, delegate: Any? = nil) async throws
         -> (Data, HTTPResponse)
     { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
-    @available(*, unavailable, message: "use request(_:).response; awaiting it sends the request")
+    @available(*, unavailable, message: "use send(_:) with an HTTPRequest, or request(_:) and a serializing… method")
     public nonisolated func dataTask(with request: some Any) -> _OtherName { unavailable() }
 
     /// Not available; see ``download(_:interceptor:to:)``.
-    @available(*, unavailable, message: "use download(_:to:).response; awaiting it sends the request")
+    @available(*, unavailable, message: "use download(_:to:).serializingURL().value; this sends the request")
     public nonisolated func downloadTask(with request: some Any) -> _OtherName { unavailable() }
 
     /// Not available; see ``upload(_:with:interceptor:)-(URL,_,_)``.
-    @available(*, unavailable, message: "use upload(_:with:).response; awaiting it sends the request")
+    @available(*, unavailable, message: "use upload(_:with:).serializingData().response; this sends the request")
     public nonisolated func uploadTask(with request: some Any, fromFile file: URL) -> _OtherName { unavailable() }
 
     /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
@@ -158,7 +160,7 @@ extension Session {
     public nonisolated func webSocket(url: any URLConvertible) -> WebSocketRequest { unavailable() }
 
     /// Not available; see ``shutdown()``.
-    @available(*, unavailable, message: "use shutdown(), which lets running requests finish or ends them after a time")
+    @available(*, unavailable, message: "use shutdown(within:), which lets requests finish for that time")
     public func finishTasksAndInvalidate() async { unavailable() }
 
     /// Not available; see ``shutdown()``.

@@ -13,12 +13,14 @@ final class CompletedAttempt: Sendable {
     let fileURL: URL?
     /// The data for resuming a failed download.
     let resumeData: Data?
+    /// The session's decoder, if the response decodes its body itself.
+    let decoder: (any DataDecoder)?
 
     private let outcome: ExchangeOutcome?
 
     init(
         request: HTTPRequest?, outcome: ExchangeOutcome?, error: RequestError?, attempts: Int, fileURL: URL? = nil,
-        resumeData: Data? = nil
+        resumeData: Data? = nil, decoder: (any DataDecoder)? = nil
     ) {
         self.request = request
         self.outcome = outcome
@@ -26,6 +28,7 @@ final class CompletedAttempt: Sendable {
         self.attempts = attempts
         self.fileURL = fileURL
         self.resumeData = resumeData
+        self.decoder = decoder
     }
 
     var response: HTTPResponse? { outcome?.response }
@@ -41,6 +44,13 @@ final class CompletedAttempt: Sendable {
     var source: ResponseSource { outcome?.source ?? .network }
 
     var cacheStatus: CacheStatus? { outcome?.cacheStatus }
+
+    /// Returns the same attempt with a decoder for its body.
+    func decoding(with decoder: any DataDecoder) -> CompletedAttempt {
+        CompletedAttempt(
+            request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL,
+            resumeData: resumeData, decoder: decoder)
+    }
 
     /// Returns the same attempt with another error.
     func failing(with error: RequestError) -> CompletedAttempt {

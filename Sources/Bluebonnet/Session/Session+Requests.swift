@@ -297,6 +297,8 @@ extension Session {
 
     /// Creates a request that downloads to a file; the same as `download(url, to: .file(file))`.
     ///
+    /// For header fields, options and the like, use that form.
+    ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - file: The URL of the file. The download fails if the file exists.

@@ -11,8 +11,9 @@ extension Session {
     /// let users = try response.validate().json([User].self)
     /// ```
     ///
-    /// A status code such as 404 does not throw; see ``SerializedResponse/validate()``. If the Swift task is cancelled,
-    /// the request is cancelled.
+    /// A status code such as 404 does not throw; see ``SerializedResponse/validate()``. The session's retriers and
+    /// authenticators decide about codes from 400 on as if the request were validated; if they do not retry, you get the
+    /// response. If the Swift task is cancelled, the request is cancelled.
     ///
     /// - Parameters:
     ///   - url: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -74,7 +75,24 @@ extension Session {
     public nonisolated func post<Value: Encodable & Sendable>(
         _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .post, url, value, JSONParameterEncoder.default, headers, timeout)
+        try await response(to: .post, url, value, jsonEncoder, headers, timeout)
+    }
+
+    /// Sends a POST request with an object of values of several types as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - object: The object, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func post(
+        _ url: any URLConvertible, json object: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .post, url, object, jsonEncoder, headers, timeout)
     }
 
     /// Sends a POST request with a URL-encoded form, and waits for the whole response.
@@ -91,7 +109,7 @@ extension Session {
     public nonisolated func post<Value: Encodable & Sendable>(
         _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .post, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+        try await response(to: .post, url, value, formEncoder(.httpBody), headers, timeout)
     }
 
     /// Sends a POST request with any body, or none, and waits for the whole response.
@@ -125,7 +143,24 @@ extension Session {
     public nonisolated func put<Value: Encodable & Sendable>(
         _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .put, url, value, JSONParameterEncoder.default, headers, timeout)
+        try await response(to: .put, url, value, jsonEncoder, headers, timeout)
+    }
+
+    /// Sends a PUT request with an object of values of several types as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - object: The object, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func put(
+        _ url: any URLConvertible, json object: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .put, url, object, jsonEncoder, headers, timeout)
     }
 
     /// Sends a PUT request with a URL-encoded form, and waits for the whole response.
@@ -142,7 +177,7 @@ extension Session {
     public nonisolated func put<Value: Encodable & Sendable>(
         _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .put, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+        try await response(to: .put, url, value, formEncoder(.httpBody), headers, timeout)
     }
 
     /// Sends a PUT request with any body, or none, and waits for the whole response.
@@ -176,7 +211,24 @@ extension Session {
     public nonisolated func patch<Value: Encodable & Sendable>(
         _ url: any URLConvertible, json value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .patch, url, value, JSONParameterEncoder.default, headers, timeout)
+        try await response(to: .patch, url, value, jsonEncoder, headers, timeout)
+    }
+
+    /// Sends a PATCH request with an object of values of several types as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - object: The object, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func patch(
+        _ url: any URLConvertible, json object: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .patch, url, object, jsonEncoder, headers, timeout)
     }
 
     /// Sends a PATCH request with a URL-encoded form, and waits for the whole response.
@@ -193,7 +245,7 @@ extension Session {
     public nonisolated func patch<Value: Encodable & Sendable>(
         _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
-        try await response(to: .patch, url, value, .urlEncodedForm(destination: .httpBody), headers, timeout)
+        try await response(to: .patch, url, value, formEncoder(.httpBody), headers, timeout)
     }
 
     /// Sends a PATCH request with any body, or none, and waits for the whole response.
@@ -213,12 +265,41 @@ extension Session {
         try await response(to: .patch, url, body, headers, timeout)
     }
 
+    /// Sends a request of any kind, and waits for the whole response.
+    ///
+    /// See ``get(_:parameters:headers:timeout:)`` for what throws.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as an ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for that of the request or the session.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    public nonisolated func send(
+        _ request: any HTTPRequestConvertible, timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await self.request(request).received(timeout)
+    }
+
+    /// The session's encoder, if it is one for JSON.
+    private nonisolated var jsonEncoder: any ParameterEncoder {
+        context.configuration.parameterEncoder as? JSONParameterEncoder ?? .default
+    }
+
+    /// The session's encoder for forms with another destination, or the default one.
+    private nonisolated func formEncoder(
+        _ destination: URLEncodedFormParameterEncoder.Destination
+    ) -> any ParameterEncoder {
+        let own = context.configuration.parameterEncoder as? URLEncodedFormParameterEncoder
+        return URLEncodedFormParameterEncoder(
+            encoder: own?.encoder ?? URLEncodedFormEncoder(), destination: destination)
+    }
+
     private nonisolated func response(
         to method: HTTPMethod, _ url: any URLConvertible, _ query: [String: JSONValue], _ headers: HTTPHeaders?,
         _ timeout: Duration?
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
         guard !query.isEmpty else { return try await request(url, method: method, headers: headers).received(timeout) }
-        return try await response(to: method, url, query, .urlEncodedForm(destination: .queryString), headers, timeout)
+        return try await response(to: method, url, query, formEncoder(.queryString), headers, timeout)
     }
 
     private nonisolated func response<Value: Encodable & Sendable>(
@@ -238,31 +319,19 @@ extension Session {
 }
 
 extension DataRequest {
-    /// The whole response, with any body; the request is sent if it was not sent.
-    ///
-    /// This is the response of a task that accepts every body. If the awaiting Swift task is cancelled, the request is
-    /// cancelled. In code that does not await it, the property is ``Request/response-swift.property``: the head, if it
-    /// was received.
-    public nonisolated var response: DataResponse<Data, RequestError> {
-        get async { await serializingResponse(using: BodySerializer()).response }
-    }
-
     fileprivate nonisolated func received(
         _ timeout: Duration?
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
         if let timeout { timeouts { $0.total = timeout } }
-        let response = await response
-        if let error = response.error { throw error }
-        return response
-    }
-}
-
-extension DownloadRequest {
-    /// The response with the URL of the file; the request is sent if it was not sent.
-    ///
-    /// This is the response of `serializingURL()`.
-    public nonisolated var response: DownloadResponse<URL, RequestError> {
-        get async { await serializingURL().response }
+        // Retriers and authenticators are asked only about errors.
+        if !core.context.retriers.isEmpty { validate(statusCode: 100..<400) }
+        let task = serializingResponse(using: BodySerializer())
+        // The session may not start requests by itself, and nobody else has this one.
+        resume()
+        let response = await task.response.decoding(with: core.context.configuration.decoder)
+        guard let error = response.error else { return response }
+        guard case .validation(.unacceptableStatusCode) = error.kind else { throw error }
+        return response.replacingResult(with: .success(response.data ?? Data()))
     }
 }
 
@@ -293,13 +362,13 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     ///
     /// - Parameters:
     ///   - type: The type to decode; inferred by default.
-    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    ///   - decoder: The decoder for the body; the session's decoder by default.
     /// - Returns: The decoded value.
     /// - Throws: The error of the request, or that of a ``DecodableResponseSerializer``.
     public func json<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+        _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil
     ) throws(RequestError) -> Value {
-        try serialized(by: DecodableResponseSerializer(decoder: decoder))
+        try serialized(by: DecodableResponseSerializer(decoder: decoder ?? self.decoder ?? JSONDecoder()))
     }
 
     /// Decodes the body as text, whose encoding is found as ``StringResponseSerializer`` does.

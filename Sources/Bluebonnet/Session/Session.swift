@@ -77,11 +77,17 @@ public actor Session {
         baseURL: URL?, headers: HTTPHeaders = [:], timeouts: Timeouts = .default,
         interceptors: [any RequestInterceptor] = [], transport: (any Transport)? = nil
     ) {
+        self.init(
+            configuration: Self.configuration(baseURL, headers, timeouts), interceptors: interceptors,
+            transport: transport)
+    }
+
+    private static func configuration(_ baseURL: URL?, _ headers: HTTPHeaders, _ timeouts: Timeouts) -> Configuration {
         var configuration = Configuration()
         configuration.baseURL = baseURL
         for field in headers { configuration.headers.update(field) }
         configuration.timeouts = timeouts
-        self.init(configuration: configuration, interceptors: interceptors, transport: transport)
+        return configuration
     }
 
     /// Creates a session for an API whose base URL is a text.
@@ -101,15 +107,9 @@ public actor Session {
         baseURL: String, headers: HTTPHeaders = [:], timeouts: Timeouts = .default,
         interceptors: [any RequestInterceptor] = [], transport: (any Transport)? = nil
     ) {
-        var configuration = Configuration()
-        var refusal: RequestError?
-        do throws(RequestError) {
-            configuration.baseURL = try baseURL.asURL()
-        } catch {
-            refusal = error
-        }
-        for field in headers { configuration.headers.update(field) }
-        configuration.timeouts = timeouts
+        let url = Result { () throws(RequestError) in try baseURL.asURL() }
+        let configuration = Self.configuration(try? url.get(), headers, timeouts)
+        let refusal: RequestError? = if case .failure(let error) = url { error } else { nil }
         context = SessionContext(
             configuration: configuration,
             transport: transport ?? CurlTransport(configuration: configuration, serverTrustManager: nil),

@@ -42,7 +42,7 @@ final class SessionContext: Sendable {
         hasCache = configuration.cache != nil
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
-        (transport as? any LimitedTransport)?.limit(by: configuration.timeouts)
+        transport.limit(by: configuration.timeouts)
         let transport = TraceInterceptor.traced(transport, by: adapters)
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }

@@ -46,6 +46,7 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     private let attempt: CompletedAttempt
 
     var attempts: Int { attempt.attempts }
+    var decoder: (any DataDecoder)? { attempt.decoder }
 
     @inline(__always)
     init(attempt: CompletedAttempt, serializationDuration: Duration, result: Result<Success, Failure>) {
@@ -109,6 +110,13 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
         case .failure(let failure): with(Result { throw try transform(failure) })
         }
     }
+
+    /// Returns the response with a decoder for its body.
+    func decoding(with decoder: any DataDecoder) -> Self {
+        Self(attempt: attempt.decoding(with: decoder), serializationDuration: serializationDuration, result: result)
+    }
+
+    func replacingResult(with result: Result<Success, Failure>) -> Self { with(result) }
 
     private func with<NewSuccess, NewFailure>(
         _ result: Result<NewSuccess, NewFailure>

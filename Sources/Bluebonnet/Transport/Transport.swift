@@ -72,7 +72,18 @@ public protocol Transport: Sendable {
 /// A transport that needs the time limits of its session.
 package protocol LimitedTransport: Transport {
     /// Called when a session is created with the transport.
-    func limit(by timeouts: Timeouts)
+    func setLimits(_ timeouts: Timeouts)
+}
+
+extension Transport {
+    /// Passes the time limits of a session to the transport, if it needs them.
+    func limit(by timeouts: Timeouts) {
+        switch self {
+        case let limited as any LimitedTransport: limited.setLimits(timeouts)
+        case let wrapping as any WrappingTransport: wrapping.inner.limit(by: timeouts)
+        default: break
+        }
+    }
 }
 
 extension Transport {

@@ -69,9 +69,11 @@ final class WebSocketConnection: Sendable {
         let deflate = agreement.withLock { $0?.deflate }
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
         let exchange = core.machine.withLock { $0.exchange }
-        let isOpen = state.withLock { $0.opened(exchange.map(ExchangeReference.init), deflate) }
-        // The task that has closed it cancels it as well, perhaps later.
-        if !isOpen { core.cancel() }
+        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate) }) else {
+            // The task that has closed the connection cancels the request as well, perhaps later.
+            core.cancel()
+            return await core.nextOutcome()
+        }
         opened.store(true, ordering: .releasing)
         startKeepAlive(of: core)
         if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }

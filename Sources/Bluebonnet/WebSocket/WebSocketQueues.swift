@@ -47,7 +47,7 @@ struct WebSocketQueues: ~Copyable {
         case release(ExchangeReference?, RequestError?)
     }
 
-    enum Opening {
+    private enum Opening {
         case pending, done
         /// The user has closed the connection before it was open.
         case abandoned
@@ -272,9 +272,8 @@ struct WebSocketQueues: ~Copyable {
 
     /// Called when the handshake is complete; returns `false` if the connection was closed before.
     mutating func opened(_ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?) -> Bool {
-        self.exchange = exchange
-        // Without a receiver, nothing is delivered.
         guard opening == .pending else { return false }
+        self.exchange = exchange
         receiver = WebSocketReceiver(deflate: deflate)
         opening = .done
         return true

@@ -62,9 +62,10 @@ public final class LocalServer: Sendable {
     public convenience init(answering responses: Response...) async throws {
         let rest = ObservedState(responses[...])
         try await self.init { router in
-            guard responses.count > 1 else { return responses.first.map { router.fallback($0) } ?? () }
-            router.fallback { _ in
-                rest.change { $0.count > 1 ? $0.popFirst() : $0.first } ?? .status(404)
+            if responses.count > 1 {
+                router.fallback { _ in rest.change { $0.count > 1 ? $0.popFirst() : $0.first } ?? .ok }
+            } else if let response = responses.first {
+                router.fallback(response)
             }
         }
     }

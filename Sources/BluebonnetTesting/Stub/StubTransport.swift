@@ -69,7 +69,7 @@ public final class StubTransport: Transport, LimitedTransport {
         state.change { $0.table.setFallback { request in try replay.change { $0.answer(to: request) }.get() } }
     }
 
-    package func limit(by timeouts: Timeouts) { state.change { $0.timeouts = timeouts } }
+    package func setLimits(_ timeouts: Timeouts) { state.change { $0.timeouts = timeouts } }
 
     // MARK: The table
 
@@ -261,7 +261,7 @@ public final class StubTransport: Transport, LimitedTransport {
 
     /// The limit that ends a delay first.
     private func limit(for request: HTTPRequest) -> (time: Duration, stage: RequestError.TimeoutStage)? {
-        let (idle, total) = request.timeouts.filled(from: state.read { $0.timeouts }).set
+        let (idle, total) = request.timeouts.filled(from: state.read { $0.timeouts }).ownLimits
         guard let idle else { return total.map { ($0, .total) } }
         return total.map { $0 <= idle ? ($0, .total) : (idle, .idle) } ?? (idle, .idle)
     }
@@ -272,14 +272,24 @@ public final class StubTransport: Transport, LimitedTransport {
     private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data, WebSocketScript?) {
         let answer = state.change { $0.table.answer(to: request) }
         var storage = try await answer.response(to: request).storage
+        let limit = limit(for: request)
+        var waited = Duration.zero
         while true {
             switch storage {
             case .delayed(let delay, let later):
-                let limit = limit(for: request)
-                try await clock.sleep(for: min(limit?.time ?? delay, delay))
-                if let limit, limit.time <= delay { throw RequestError(.timedOut(limit.stage)) }
+                if let limit, waited + delay > limit.time {
+                    try await clock.sleep(for: limit.time - waited)
+                    throw RequestError(.timedOut(limit.stage))
+                }
+                try await clock.sleep(for: delay)
+                waited += delay
                 storage = later
-            case .never: try await state.wait { _ in nil as Result<Void, any Error>? }
+            case .never:
+                if let limit {
+                    try await clock.sleep(for: limit.time - waited)
+                    throw RequestError(.timedOut(limit.stage))
+                }
+                try await state.wait { _ in nil as Result<Void, any Error>? }
             case .failure(let error): throw error
             case .response(let status, let version, let headers, let body):
                 for field in headers.values(for: "Set-Cookie") where request.handlesCookies {
@@ -431,7 +441,7 @@ extension StubTransport.Response {
         Self(storage: .delayed(delay, response.storage))
     }
 
-    /// No response; the request ends when it is cancelled or the transport is shut down.
+    /// No response; the request ends at a time limit that you have set, or when it is cancelled.
     public static let never = Self(storage: .never)
 }
 

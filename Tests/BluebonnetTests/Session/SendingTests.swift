@@ -139,21 +139,53 @@ import Testing
         await server.stop()
     }
 
-    @Test func `the response of a request sends it, once`() async throws {
-        let server = try await LocalServer(answering: .text("a"), .text("b"))
-        let session = Session()
-        let request = session.request(server.url)
-        #expect(request.response == nil)
-        let response = await request.response
-        #expect(response.value == Data("a".utf8) && response.statusCode == 200)
-        #expect(request.response?.statusCode == 200)
-        // The request is not sent again.
-        #expect(await request.response.value == Data("a".utf8))
-        #expect(server.requestCount == 1)
-        let file = await session.download(server.url).response
-        #expect(try file.value.map { try Data(contentsOf: $0) } == Data("b".utf8))
+    @Test func `a prepared request is sent, also if the session does not start requests`() async throws {
+        let server = try await LocalServer(answering: .text("a"))
+        var configuration = Session.Configuration()
+        configuration.headers["X-A"] = "1"
+        let session = Session(configuration: configuration, startRequestsImmediately: false)
+        let response = try await session.send(try HTTPRequest(url: "\(server.url)/x", method: .put))
+        #expect(try response.text() == "a")
+        let request = try await server.nextRequest()
+        #expect(request.method == .put && request.headers["X-A"] == "1")
         await session.shutdown()
         await server.stop()
+    }
+
+    @Test func `retriers decide about status codes, and the last response is returned`() async throws {
+        let server = try await LocalServer(
+            answering: .status(503), .status(503), .text("a"), .status(404), .status(503))
+        let policy = RetryPolicy(retryLimit: 2, exponentialBackoffScale: 0.001)
+        let session = Session(baseURL: "\(server.url)", interceptors: [policy])
+        #expect(try await session.get("a").text() == "a")
+        #expect(server.requestCount == 3)
+        // No retrier wants this one.
+        #expect(try await session.get("b").statusCode == 404)
+        // These are all attempts.
+        let last = try await session.get("c")
+        #expect(last.statusCode == 503 && last.error == nil)
+        #expect(throws: RequestError.self) { try last.validate() }
+        #expect(server.requestCount == 7)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `the coders are those of the session`() async throws {
+        struct Item: Codable, Equatable { var itemName: String }
+        var configuration = Session.Configuration()
+        let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        configuration.decoder = decoder
+        configuration.parameterEncoder = .json(encoder: encoder)
+        let stub = StubTransport { _ in .response(body: Data(#"{"item_name":"a"}"#.utf8)) }
+        let session = Session(configuration: configuration, transport: stub)
+        let item = try await session.post("http://a.test/", json: Item(itemName: "b")).json(Item.self)
+        #expect(item == Item(itemName: "a"))
+        #expect(stub.requests.first?.body?.data == Data(#"{"item_name":"b"}"#.utf8))
+        _ = try await session.post("http://a.test/", json: ["a": "b", "c": 1])
+        let mixed = try #require(stub.requests.last?.body?.data)
+        #expect(try JSONDecoder().decode(JSONValue.self, from: mixed) == ["a": "b", "c": 1])
     }
 
     @Test func `a base URL can be a text, and a false one is an error of each request`() async throws {

@@ -6,6 +6,9 @@ final class LoopTurnState {
     /// What the flood guard must know of the transfers.
     let counts = ReceiveCounts()
     /// The steps that the turn takes; code that adds to a list below asks for its step.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var steps = TurnSteps()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
@@ -97,6 +100,7 @@ final class LoopTurnState {
     func forgetTransfers() {
         (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
         freshAttempts = FreshAttempts(nil)
+        steps = TurnSteps()
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }
@@ -114,13 +118,11 @@ struct DecodingQueue {
         transfers.append(transfer)
     }
 
-    /// Begins a turn; returns the transfers to serve in it.
-    mutating func beginTurn() -> [Transfer] {
-        allowance = Self.fullAllowance
-        guard !transfers.isEmpty else { return [] }
-        defer { transfers = [] }
-        return transfers
-    }
+    /// Begins the steps of a turn, which have the whole allowance.
+    mutating func renew() { allowance = Self.fullAllowance }
+
+    /// Returns the transfers to serve in the turn.
+    mutating func takeTransfers() -> [Transfer] { exchange(&transfers, with: []) }
 
     /// Ends a turn; the transfers that were not served come first in the next turn.
     mutating func endTurn(unserved: ArraySlice<Transfer>) {
@@ -149,11 +151,9 @@ struct ReceiveBudget {
         waiting.append(transfer)
     }
 
-    /// Ends the turn; returns the transfers that continue in the next turn.
-    mutating func turnEnds() -> [Transfer] {
-        pieces = 0
-        guard !waiting.isEmpty else { return [] }
-        defer { waiting = [] }
-        return waiting
-    }
+    /// Begins the steps of a turn, in which as many pieces may arrive again.
+    mutating func renew() { pieces = 0 }
+
+    /// Returns the transfers that waited for the turn.
+    mutating func takeWaiting() -> [Transfer] { exchange(&waiting, with: []) }
 }

@@ -325,7 +325,7 @@ final class Transfer {
         // (RFC 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // After a refusal, libcurl stops sending, but still waits for bytes that it has already requested.
-        if head.statusCode >= 300, responseBuffer.state.isSendingPaused { isRefused() }
+        if head.statusCode >= 300, responseBuffer.state.isSendingPaused { refusalMayBeComplete() }
         if !isAnswered { stopRefusedUpload(head) }
         return true
     }
@@ -337,8 +337,10 @@ final class Transfer {
         counts.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
         if reportsHead { noteHead() }
-        turn.steps.ask(.resumePieces)
-        if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
+        if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() {
+            turn.receiveBudget.append(self)
+            turn.steps.ask(.resumePieces)
+        }
         if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // Many pieces may arrive in one turn, and libcurl would copy the pieces that it has to keep during a pause.
         if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
@@ -365,7 +367,7 @@ final class Transfer {
 
     /// Makes the engine check whether the response to a refused body is complete.
     func noteRefusal() {
-        if responseBuffer.state.upload == .refused { isRefused() }
+        if responseBuffer.state.upload == .refused { refusalMayBeComplete() }
     }
 
     /// Passes the received bytes to the receiver, if there is one.
@@ -429,8 +431,9 @@ final class Transfer {
             switch unsafe channel.take(into: part) {
             case .took(let number, _): count = number
             case .end:
-                turn.steps.ask(.endUploads)
-                guard turn.uploadEnds.bodyEnded(of: self) else {
+                let mayEnd = turn.uploadEnds.bodyEnded(of: self)
+                if !turn.uploadEnds.isEmpty { turn.steps.ask(.endUploads) }
+                guard mayEnd else {
                     responseBuffer.state.bodyBytesMissing()
                     return bb_curl_readfunc_pause
                 }

@@ -14,8 +14,6 @@ extension Transfer {
         if reportsHead { noteHead() }
         guard responseBuffer.state.codedBytesReceived() == .accept else { return .pause }
         responseBuffer.lastActivity = turn.now
-        // Even if nothing is put off, the step renews the allowance.
-        turn.steps.ask(.resumeDecoding)
         var input = unsafe bytes
         let action = unsafe decode(&input, decoder)
         guard action == .pause else {
@@ -72,9 +70,7 @@ extension Transfer {
 extension TransferEngine {
     /// Resumes interrupted decoding, one transfer after another.
     func resumeDecoding() {
-        let queued = shared.decodingQueue.beginTurn()
-        guard !queued.isEmpty else { return }
-        var waiting = queued[...]
+        var waiting = shared.decodingQueue.takeTransfers()[...]
         while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended in the meantime are no longer decoded.
             if !transfer.hasEnded { decodeRest(of: transfer) }

@@ -354,6 +354,8 @@ extension TransferEngine {
         if let due = nextCheck, due <= shared.now { shared.steps.ask(.checkLimits) }
         let isSpeedLimited = shared.usesSpeedQueues
         if isSpeedLimited { shared.steps.ask(.resumeSpeed) }
+        shared.decodingQueue.renew()
+        shared.receiveBudget.renew()
         while let step = shared.steps.next() { perform(step) }
         if limitsRequests || gate.isWaiting { startQueued() }
         notifyObservers()
@@ -392,7 +394,7 @@ extension TransferEngine {
 
     /// Resumes the bodies that had reached their limit for the turn.
     private func resumeWaiting() {
-        for transfer in shared.receiveBudget.turnEnds() where !transfer.hasEnded {
+        for transfer in shared.receiveBudget.takeWaiting() where !transfer.hasEnded {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
             transfer.noteDecoding()
         }

@@ -27,6 +27,8 @@ enum TurnStep: UInt8, CaseIterable {
     case noteConnected
 
     /// Whether the next turn must follow at once if the step is asked for after its time.
+    ///
+    /// The other steps follow an event of libcurl or a time, which begins the next turn.
     fileprivate var isUrgent: Bool {
         switch self {
         case .endUploads, .resumeUpgrades, .resumeDecoding, .reportProgress: true

@@ -18,11 +18,11 @@ extension Transfer {
         // The next request on the handle must not have this option.
         easy.profile = nil
         responseBuffer.state.bodyRefused()
-        isRefused()
+        refusalMayBeComplete()
     }
 
     /// Lets the turn check whether the response to a refused body is complete.
-    func isRefused() {
+    func refusalMayBeComplete() {
         turn.refused.append(self)
         turn.steps.ask(.endRefusedUploads)
     }
