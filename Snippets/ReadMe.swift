@@ -26,24 +26,25 @@ func user(
 func makeSession(token: String) -> Session {
     Session(
         baseURL: "https://example.com/v1", headers: [.authorization(bearerToken: token)],
-        timeouts: Timeouts(total: .seconds(30)),  // for each attempt
-        // Idempotent requests are sent again after 503, lost connections and the like.
+        timeouts: Timeouts(total: .seconds(30)),  // for each attempt, redirect and retry
+        // GET, PUT and DELETE are sent again after 503, lost connections and the like, twice by default.
         interceptors: [RetryPolicy()])
 }
 
 func useAPI(_ api: Session) async throws {
-    let response = try await api.post("users", json: ["name": "Ada"], headers: ["Idempotency-Key": "1843"])
+    let response = try await api.post("users", json: ["name": "Ada"], timeout: .seconds(5))
     print(response.statusCode ?? 0, response.headers["Location"] ?? "")
     print(try response.validate().json(User.self))
 
-    let found = try await api.get("users", parameters: ["name": "Ada", "limit": 10])  // ?limit=10&name=Ada
+    let found = try await api.get(
+        "users", parameters: ["name": "Ada", "limit": 10], headers: ["X-Trace": "1"])  // ?limit=10&name=Ada
     print(try found.validate().json([User].self))
 
-    // With what the short methods do not have: your validators, a retrier of its own, progress, cURL, …
+    // `request` has what `get` does not: your own validators, retries of this request, progress, …
     let request = api.request("users/1").validate(statusCode: 200..<300).retry(5)
     print(try await request.serializingDecodable(User.self).value)
 
-    for try await page in api.pages(of: [User].self, from: "users") {  // Link: …; rel="next"
+    for try await page in api.pages(of: [User].self, from: "users") {  // follows Link: <…>; rel="next"
         print(page.count)
     }
 }
@@ -66,7 +67,8 @@ func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) a
         .validate().serializingNothing().value
     // snippet.end
     // snippet.download
-    let file = try await session.download(url, to: .file(fileURL, options: .automaticallyResume))
+    let options: DownloadRequest.Options = [.automaticallyResume, .removePreviousFile]
+    let file = try await session.download(url, to: .file(fileURL, options: options))
         .validate().serializingURL().value
     // snippet.end
     print(file)
@@ -84,7 +86,7 @@ func errors() async {
     } catch {
         switch error.kind {
         case .validation(.unacceptableStatusCode(404)): print("no such user")
-        case .timedOut(let stage): print("too slow: \(stage)")
+        case .timedOut(let stage): print("too slow: \(stage)")  // .connect, .idle, .total
         default: print(error)  // the connection was lost (…) [GET https://example.com/users/1]
         }
     }

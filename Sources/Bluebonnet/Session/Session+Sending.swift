@@ -12,8 +12,8 @@ extension Session {
     /// ```
     ///
     /// A status code such as 404 does not throw; see ``SerializedResponse/validate()``. The session's retriers and
-    /// authenticators decide about codes from 400 on as if the request were validated; if they do not retry, you get the
-    /// response. If the Swift task is cancelled, the request is cancelled.
+    /// authenticators decide about codes from 400 on, as if the request were validated. If they do not retry, you get
+    /// the response. If the Swift task is cancelled, the request is cancelled.
     ///
     /// - Parameters:
     ///   - url: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -326,7 +326,7 @@ extension DataRequest {
         // Retriers and authenticators are asked only about errors.
         if !core.context.retriers.isEmpty { validate(statusCode: 100..<400) }
         let task = serializingResponse(using: BodySerializer())
-        // The session may not start requests by itself, and nobody else has this one.
+        // The session may not start requests by itself, and no other code has this one.
         resume()
         let response = await task.response.decoding(with: core.context.configuration.decoder)
         guard let error = response.error else { return response }
