@@ -15,6 +15,7 @@ extension Session {
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - convertible: The URL of the first page.
+    ///   - parameters: The parameters, which are added to the query of the first page; none by default.
     ///   - headers: Header fields of all requests, which replace the session's fields of the same name.
     ///   - decoder: The decoder for the bodies; the session's decoder by default.
     ///   - interceptor: An interceptor for all requests; `nil` by default.
@@ -23,19 +24,22 @@ extension Session {
     ///     of the received page.
     /// - Returns: A sequence of the pages; each loop over it begins with the first page.
     public nonisolated func pages<Page: Decodable & Sendable>(
-        of type: Page.Type = Page.self, from convertible: any URLConvertible, headers: HTTPHeaders? = nil,
-        decoder: (any DataDecoder)? = nil, interceptor: (any RequestInterceptor)? = nil,
+        of type: Page.Type = Page.self, from convertible: any URLConvertible, parameters: [String: JSONValue] = [:],
+        headers: HTTPHeaders? = nil, decoder: (any DataDecoder)? = nil, interceptor: (any RequestInterceptor)? = nil,
         next: Pages<Page>.Next? = nil
     ) -> Pages<Page> {
-        pages(
-            from: ComposedRequest(url: convertible, method: .get, headers: headers, requestModifier: nil, encode: nil),
-            decoder: decoder, interceptor: interceptor, next: next)
+        let encoder = formEncoder(.queryString)
+        let encode: @Sendable (HTTPRequest) throws -> HTTPRequest = { try encoder.encode(parameters, into: $0) }
+        return pages(
+            from: ComposedRequest(
+                url: convertible, method: .get, headers: headers, requestModifier: nil,
+                encode: parameters.isEmpty ? nil : encode), decoder: decoder, interceptor: interceptor, next: next)
     }
 
     /// Returns a sequence of pages that begins with the response to your request.
     ///
     /// Each further page is requested with the same method, fields and options.
-    /// ``pages(of:from:headers:decoder:interceptor:next:)`` describes the other rules.
+    /// ``pages(of:from:parameters:headers:decoder:interceptor:next:)`` describes the other rules.
     ///
     /// - Parameters:
     ///   - type: The type of a page.
@@ -59,8 +63,8 @@ extension Session {
 
 /// A sequence of pages, where each page or its response contains the URL of the next page.
 ///
-/// ``Session/pages(of:from:headers:decoder:interceptor:next:)`` creates the sequence. A loop over the sequence ends
-/// after the last page. If a request fails, the loop throws its error. If the ``Pages/Next`` closure throws a
+/// ``Session/pages(of:from:parameters:headers:decoder:interceptor:next:)`` creates the sequence. A loop over the
+/// sequence ends after the last page. If a request fails, the loop throws its error. If the ``Pages/Next`` closure throws a
 /// ``RequestError``, the loop throws this error. If the closure throws another error, the loop throws
 /// `.invalidRequest(.conversion)`, and ``RequestError/underlying`` is the error of the closure.
 ///
@@ -82,6 +86,37 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
     init(next: @escaping Next, fetch: @escaping Fetch) {
         self.next = next
         self.fetch = fetch
+    }
+
+    /// The same pages with their responses, such as `response.headers["X-Total-Count"]`.
+    ///
+    /// The value of each response is a page. An error ends the loop, as in a loop over the pages.
+    public var responses: Responses { Responses(pages: self) }
+
+    /// A sequence of the responses with the pages.
+    public struct Responses: AsyncSequence, Sendable {
+        fileprivate let pages: Pages
+
+        /// Creates an iterator that begins with the first page.
+        ///
+        /// - Returns: The iterator.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pages: pages.makeAsyncIterator()) }
+
+        /// Requests the pages one after the other.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            fileprivate var pages: Pages.AsyncIterator
+
+            /// Requests the next page; see ``Pages/AsyncIterator/next(isolation:)``.
+            ///
+            /// - Parameter actor: The actor of the caller.
+            /// - Returns: The response with the page; `nil` after the last page.
+            /// - Throws: The same errors as a loop over the pages.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(RequestError) -> DataResponse<Page, RequestError>? {
+                try await pages.nextResponse(isolation: actor)?.response
+            }
+        }
     }
 
     /// Creates an iterator that begins with the first page.
@@ -113,6 +148,12 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
         /// - Throws: The error of the request, the error of the ``Pages/Next`` closure, or `.invalidURL` if the URL of
         ///   the page is refused.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Page? {
+            try await nextResponse(isolation: actor)?.page
+        }
+
+        fileprivate mutating func nextResponse(
+            isolation actor: isolated (any Actor)?
+        ) async throws(RequestError) -> (response: DataResponse<Page, RequestError>, page: Page)? {
             let last = state
             state = .ended
             switch last {
@@ -122,7 +163,7 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
                 let answer = await pages.fetch(url)
                 let page = try answer.result.get()
                 if let response = answer.response { advance(from: page, response) }
-                return page
+                return (answer, page)
             }
         }
 

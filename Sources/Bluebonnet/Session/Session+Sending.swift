@@ -286,7 +286,7 @@ extension Session {
     }
 
     /// The session's encoder for forms with another destination, or the default one.
-    private nonisolated func formEncoder(
+    nonisolated func formEncoder(
         _ destination: URLEncodedFormParameterEncoder.Destination
     ) -> any ParameterEncoder {
         let own = context.configuration.parameterEncoder as? URLEncodedFormParameterEncoder

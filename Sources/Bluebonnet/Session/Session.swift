@@ -241,10 +241,10 @@ public actor Session {
 
     /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
-    /// Requests that have not started yet fail with `.sessionShutDown`. Requests that you create later fail in the same
-    /// way. If the calling task is cancelled, the session cancels the running requests. WebSockets are closed with
-    /// ``WebSocketCloseCode/goingAway``. If the closing handshake of a WebSocket takes longer than
-    /// ``WebSocketRequest/Configuration/closeTimeout``, its connection is ended.
+    /// Requests that have not started yet, and requests that wait for a connection, fail with `.sessionShutDown`.
+    /// Requests that you create later fail in the same way. If the calling task is cancelled, the session cancels the
+    /// running requests. WebSockets are closed with ``WebSocketCloseCode/goingAway``. If the closing handshake of a
+    /// WebSocket takes longer than ``WebSocketRequest/Configuration/closeTimeout``, its connection is ended.
     ///
     /// The method also waits until the session's event monitors have received all earlier events. The method does not
     /// wait for the monitors if the calling task is cancelled, or if a monitor's own code calls the method.

@@ -42,7 +42,7 @@ final class SessionContext: Sendable {
         hasCache = configuration.cache != nil
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
-        transport.limit(by: configuration.timeouts)
+        (transport.innermost as? any LimitedTransport)?.setLimits(configuration.timeouts)
         let transport = TraceInterceptor.traced(transport, by: adapters)
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }
@@ -112,6 +112,7 @@ final class SessionContext: Sendable {
             // A WebSocket has no end of its own.
             request.core.sink.socket?.sessionShutsDown()
         }
+        (transport.innermost as? CurlTransport)?.refuseWaiting()
         await withTaskCancellationHandler {
             await drained()
         } onCancel: {

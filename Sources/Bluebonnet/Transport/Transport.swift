@@ -76,13 +76,10 @@ package protocol LimitedTransport: Transport {
 }
 
 extension Transport {
-    /// Passes the time limits of a session to the transport, if it needs them.
-    func limit(by timeouts: Timeouts) {
-        switch self {
-        case let limited as any LimitedTransport: limited.setLimits(timeouts)
-        case let wrapping as any WrappingTransport: wrapping.inner.limit(by: timeouts)
-        default: break
-        }
+    /// The transport that sends the requests, which others may wrap.
+    var innermost: any Transport {
+        let inner = (self as? any WrappingTransport)?.inner ?? (self as? CachingTransport)?.inner
+        return inner?.innermost ?? self
     }
 }
 

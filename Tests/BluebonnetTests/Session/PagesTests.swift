@@ -54,6 +54,26 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `parameters belong to the first page, and responses have the fields of each`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let pages = session.pages(
+            of: Page.self, from: server.url("/items"), parameters: ["page": 2, "q": "a b"], headers: Self.headers)
+        var seen: [String] = []
+        for try await response in pages.responses {
+            let page = try response.result.get()
+            seen.append("\(page.number) \(response.headers["Link"] ?? "last")")
+        }
+        #expect(seen == ["2 <?page=3>; rel=\"next\"", "3 last"])
+        #expect(server.requests.map(\.target) == ["/items?page=2&q=a%20b", "/items?page=3"])
+        // An error ends the loop.
+        var count = 0
+        let broken = session.pages(of: Page.self, from: server.url("/broken"))
+        await #expect(throws: RequestError.self) { for try await _ in broken.responses { count += 1 } }
+        #expect(count == 1)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a closure finds the next page in the body`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session { $0.baseURL = server.url("/") }

@@ -41,4 +41,41 @@ import Testing
         #expect(await answer.value == "right")
         await server.stop()
     }
+
+    @Test(arguments: ["connections", "requests", "a cache"])
+    func `requests that wait in a queue are not sent`(limit: String) async throws {
+        let gate = Gate()
+        let server = try await LocalServer(answering: { _ in
+            await gate.wait()
+            return .text("first")
+        })
+        let session = TestHarness.session {
+            if limit == "requests" { $0.requestLimits.total = 1 } else { $0.connectionLimits.total = 1 }
+            if limit == "a cache" { $0.cache = ResponseCache() }
+        }
+        let tasks = (0..<20).map { number in
+            session.request(server.url("/\(number)")).serializingString()
+        }
+        _ = try await server.request(1)
+        while await session.connectionCounts().waiting < 19 { await Task.yield() }
+        async let end: Void = session.shutdown()
+        // The others end before the one that runs.
+        let results = Task {
+            var results: [Result<String, RequestError>] = []
+            for task in tasks { results.append(await task.result) }
+            return results
+        }
+        while await session.connectionCounts().waiting > 0 { await Task.yield() }
+        gate.open()
+        await end
+        let ended = await results.value
+        #expect(ended.count { (try? $0.get()) == "first" } == 1)
+        #expect(ended.count { $0.failureKind == .sessionShutDown } == 19)
+        #expect(server.requestCount == 1)
+        await server.stop()
+    }
+}
+
+extension Result where Failure == RequestError {
+    fileprivate var failureKind: RequestError.Kind? { if case .failure(let error) = self { error.kind } else { nil } }
 }

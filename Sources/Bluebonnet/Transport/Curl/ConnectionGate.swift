@@ -212,6 +212,13 @@ extension TransferEngine {
         transfer.responseBuffer.state.withdrawn()
     }
 
+    /// Ends the exchanges that wait, because the session is shut down.
+    func refuseWaiting() {
+        for transfer in transfers.values where transfer.place == .waiting || transfer.connectionPlace == .waiting {
+            finish(transfer, with: RequestError(.sessionShutDown))
+        }
+    }
+
     /// Called when an exchange has ended, or is suspended while it waits.
     func leaveQueues(_ transfer: Transfer) {
         leaveGate(transfer)

@@ -109,6 +109,9 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { engine.accept(.sendMore(id)) })
     }
 
+    /// Ends the exchanges that wait in a queue, and were not sent, with `.sessionShutDown`.
+    func refuseWaiting() { group.refuseWaiting() }
+
     /// Closes the idle connections; see ``Session/renewConnections()``.
     public func renewConnections() { group.renewConnections() }
 
@@ -164,6 +167,8 @@ enum EngineCommand: Sendable {
     /// Sends bytes on the transfer's upgraded connection.
     case send(TransferID, Data)
     case renewConnections
+    /// The session is shut down, so that the exchanges that wait for a connection are not sent.
+    case refuseWaiting
     /// Lets libcurl notice that the flood guard has ended a connection.
     case connectionCut(Int32)
     /// Closes the connections that no exchange uses.

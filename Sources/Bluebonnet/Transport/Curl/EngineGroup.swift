@@ -107,6 +107,11 @@ final class EngineGroup: Sendable {
         for engine in engines.withLock({ Array($0.values) }) { engine.accept(.renewConnections) }
     }
 
+    /// Ends the exchanges that wait in a queue.
+    func refuseWaiting() {
+        for engine in engines.withLock({ Array($0.values) }) { engine.accept(.refuseWaiting) }
+    }
+
     /// Called when the session has ended.
     func close() {
         cookies?.close()

@@ -149,6 +149,7 @@ actor TransferEngine: EventLoopClient {
         case .connectionCut(let socket):
             multis.main?.notice(endOf: socket)
             multis.unmultiplexed?.notice(endOf: socket)
+        case .refuseWaiting: refuseWaiting()
         case .renewConnections:
             multis.main?.renewConnections()
             multis.unmultiplexed?.renewConnections()
