@@ -327,7 +327,7 @@ import Testing
         while await session.connectionCounts().waiting == 3 { await Task.yield() }
         gate.open()
         if action == "shutdown" {
-            for task in tasks { #expect(await task.response.error?.kind == .cancelled) }
+            for task in tasks { #expect(await task.response.error?.kind == .sessionShutDown) }
             return await server.stop()
         }
         _ = await held.response
