@@ -47,7 +47,7 @@ import Testing
         let session = Session(
             baseURL: "http://a.test", timeouts: Timeouts(total: limit.map { .seconds($0) }), transport: stub)
         let task = Task { try await session.get("x", timeout: own.map { .seconds($0) }) }
-        while clock.sleeperCount == 0 { await Task.yield() }
+        while clock.sleeperCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
         clock.advance(by: .seconds(time) - .milliseconds(1))
         #expect(clock.sleeperCount == 1)
         clock.advance(by: .milliseconds(1))
@@ -62,7 +62,7 @@ import Testing
             let session = Session(baseURL: "http://a.test", timeouts: Timeouts(total: .seconds(5)), transport: stub)
             let task = Task { try await session.get("x") }
             for seconds in [3, 2] {
-                while clock.sleeperCount == 0 { await Task.yield() }
+                while clock.sleeperCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
                 clock.advance(by: .seconds(seconds))
             }
             let result = await task.result
