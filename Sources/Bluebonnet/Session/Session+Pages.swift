@@ -64,8 +64,8 @@ extension Session {
 /// A sequence of pages, where each page or its response contains the URL of the next page.
 ///
 /// ``Session/pages(of:from:parameters:headers:decoder:interceptor:next:)`` creates the sequence. A loop over the
-/// sequence ends after the last page. If a request fails, the loop throws its error. If the ``Pages/Next`` closure throws a
-/// ``RequestError``, the loop throws this error. If the closure throws another error, the loop throws
+/// sequence ends after the last page. If a request fails, the loop throws its error. If the ``Pages/Next`` closure
+/// throws a ``RequestError``, the loop throws this error. If the closure throws another error, the loop throws
 /// `.invalidRequest(.conversion)`, and ``RequestError/underlying`` is the error of the closure.
 ///
 /// The loop throws `.invalidURL` in these cases:
