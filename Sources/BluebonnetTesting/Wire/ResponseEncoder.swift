@@ -78,7 +78,7 @@ struct ResponseEncoder: Equatable {
     /// The interim response 100 (Continue).
     static let `continue` = Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
-    /// The standard reason phrase of a status code; empty if there is none.
+    /// Returns the standard reason phrase of a status code, or an empty text for an unknown code.
     static func reason(of status: Int) -> String { reasons[status] ?? "" }
 
     /// The standard reason phrases (RFC 9110 §15).

@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -88,6 +89,31 @@ import Testing
         }
         await session.shutdown()
         await server.stop()
+    }
+
+    /// What httpbin says of a request.
+    private struct Echo: Decodable {
+        var method: String
+        var args: [String: String]
+        var form: [String: String]
+        var json: JSONValue?
+    }
+
+    @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
+    func `a server of others receives what is sent`(server: TestServers) async throws {
+        let session = TestHarness.session { $0.tls.caFile = try? TestCertificates().authority }
+        let url = try server.url("/anything")
+        let get = try await session.get(url, parameters: ["q": "a b"]).validate().json(Echo.self)
+        #expect(get.method == "GET" && get.args == ["q": "a b"])
+        #expect(try await session.head(url).statusCode == 200)
+        #expect(try await session.delete(url).json(Echo.self).method == "DELETE")
+        let post = try await session.post(url, json: ["name": "Ada", "age": 36]).json(Echo.self)
+        #expect(post.method == "POST" && post.json == ["name": "Ada", "age": 36])
+        let put = try await session.put(url, form: ["a": "b c"]).json(Echo.self)
+        #expect(put.method == "PUT" && put.form == ["a": "b c"])
+        #expect(try await session.patch(url, body: .data(Data("raw".utf8))).json(Echo.self).method == "PATCH")
+        #expect(try await session.get(try server.url("/status/418")).statusCode == 418)
+        await session.shutdown()
     }
 
     @Test func `a status code is an error only for validate, which has the response`() async throws {
