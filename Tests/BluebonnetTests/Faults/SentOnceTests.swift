@@ -68,14 +68,14 @@ import Testing
         case notReplayable
     }
 
-    private struct Counts: Decodable {
+    struct Counts: Decodable {
         let requests: Int
         let processed: Int
         let sums: [UInt32]
     }
 
-    private static let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-    private static let sum: UInt32 = {
+    static let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    static let sum: UInt32 = {
         var sum = ~UInt32(0)
         for byte in bytes {
             sum ^= UInt32(byte)
@@ -257,7 +257,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    private static func requestBody(_ body: Body, _ file: URL) -> RequestBody? {
+    static func requestBody(_ body: Body, _ file: URL) -> RequestBody? {
         switch body {
         case .none: nil
         case .data: .data(bytes)

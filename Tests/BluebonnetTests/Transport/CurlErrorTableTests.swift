@@ -154,6 +154,9 @@ import Testing
             (CURLE_COULDNT_CONNECT, "Failed to connect to a:1", 0x08_17_00, nil),
             (CURLE_HTTP3, "HTTP/3 stream 0 reset by server", 0x08_0e_01, .brokenQUICStream),
             (CURLE_HTTP3, "QUIC connection lost", 0x08_0e_01, nil),
+            (CURLE_HTTP2, "Send failure: Broken pipe", 0x08_17_00, .lost),
+            (CURLE_HTTP2, "Recv failure: Connection reset by peer", 0x08_0e_01, .lost),
+            (CURLE_HTTP2, "OpenSSL SSL_write: Broken pipe, errno 32", 0x08_17_00, .lost),
             (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
             (

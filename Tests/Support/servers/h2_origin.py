@@ -248,6 +248,8 @@ class Connection:
         self.writer = writer
         self.streams = {}
         self.tasks = {}
+        self.last_processed = 0
+        self.last_stream = 2**31 - 1
         # h2 checks what it sends unless told otherwise, and here the wrong things are the point.
         self.h2 = H2Connection(
             H2Configuration(
@@ -272,6 +274,8 @@ class Connection:
         await self.writer.drain()
 
     async def go_away(self, last_stream, code=ErrorCodes.NO_ERROR, close=True):
+        # What was processed stays so, and what is named here is not processed later (RFC 9113 section 6.8).
+        last_stream = self.last_stream = min(max(last_stream, self.last_processed), self.last_stream)
         # By hand, since for h2 a GOAWAY is the end of all streams.
         await self.send_frame(GoAwayFrame(0, last_stream_id=last_stream, error_code=code))
         if close:
@@ -522,10 +526,21 @@ async def end(stream, by):
         connection.abort()
 
 
+def may_process(stream):
+    """Counts a request as one that may have been processed, unless the server has already said that it is not."""
+    connection = stream.connection
+    if stream.number > connection.last_stream:
+        return False
+    connection.last_processed = max(connection.last_processed, stream.number)
+    processed_counts[stream.query.get("key")] += 1
+    return True
+
+
 async def process(stream):
     await stream.ended.wait()
     key = stream.query.get("key")
-    processed_counts[key] += 1
+    if not may_process(stream):
+        return
     sums[key].append(stream.sum)
     await stream.answer(str(stream.sum).encode())
 
@@ -536,8 +551,7 @@ async def fate(stream):
     key, at, by, then = (stream.query.get(name) for name in ("key", "at", "by", "then"))
     if request_counts[key] == 2 and then:
         await stream.ended.wait()
-        processed_counts[key] += 1
-        return await end(stream, then)
+        return await end(stream, then) if may_process(stream) else None
     if request_counts[key] > 1:
         return await process(stream)
     if at == "part":
@@ -545,8 +559,8 @@ async def fate(stream):
             await stream.wait_for_data()
     elif at in ("all", "head"):
         await stream.ended.wait()
-    if by not in REFUSALS:
-        processed_counts[key] += 1
+    if by not in REFUSALS and not may_process(stream):
+        return
     if at == "head":
         await stream.part_of_body()
     await end(stream, by)

@@ -13,14 +13,21 @@ It accepts TCP connections on the same port, too, and closes them: Tests/run see
 /reset              resets the stream after the head
 /close              closes the connection with an error after the head
 /certificate        the subject of the client's certificate
+/fate?key=K&at=A&by=B   ends the first request for each K: see `Fate`; answers further ones with the sum of their bodies
+/counts?key=K       JSON: how many "requests" with the same K have come, how many were "processed", and the "sums"
+                    (CRC-32) of the bodies that came whole
 /mutated/SEED       frames with a body of 1,004 bytes, changed at random by SEED; nothing is changed with 0
 """
 
 import asyncio
 import gzip
 import json
+import os
 import random
 import sys
+import zlib
+from collections import Counter, defaultdict
+from urllib.parse import parse_qsl, urlsplit
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.buffer import encode_uint_var
@@ -32,6 +39,10 @@ from aioquic.quic.events import ConnectionTerminated, ProtocolNegotiated, Stream
 from aioquic.tls import Context
 
 PATTERN = bytes(range(251))
+
+request_counts = Counter()
+processed_counts = Counter()
+sums = defaultdict(list)
 
 
 # DATA, HEADERS, CANCEL_PUSH, SETTINGS, PUSH_PROMISE, GOAWAY, MAX_PUSH_ID, those of HTTP/2, and reserved ones (RFC 9114
@@ -90,6 +101,57 @@ class Mutation:
         self.frames.append(self.random.randbytes(self.random.randint(1, 99)))
 
 
+class Fate:
+    """How the first request of a key ends, `by` something `at` a moment: opened, part (of the body), all (of it), head.
+
+    Later requests of the key are answered once they are whole.
+    """
+
+    # Those that say that the request was not processed (RFC 9114 sections 5.2 and 8.1), though libcurl reads no GOAWAY.
+    REFUSALS = ("goaway-below", "refused", "http1")
+    RESETS = {
+        "refused": ErrorCode.H3_REQUEST_REJECTED,
+        "http1": ErrorCode.H3_VERSION_FALLBACK,
+        "reset": ErrorCode.H3_INTERNAL_ERROR,
+        "cancelled": ErrorCode.H3_REQUEST_CANCELLED,
+    }
+
+    def __init__(self, query):
+        self.key, self.at, self.by = (query.get(name) for name in ("key", "at", "by"))
+        request_counts[self.key] += 1
+        self.is_first = request_counts[self.key] == 1
+        self.is_over = False
+
+    def is_due(self, length, is_whole):
+        if is_whole or not self.is_first:
+            return is_whole
+        return self.at == "opened" or self.at == "part" and length >= 20_000
+
+    def end(self, origin, stream, body):
+        self.is_over = True
+        if not self.is_first:
+            processed_counts[self.key] += 1
+            sums[self.key].append(zlib.crc32(body))
+            return origin.whole(stream, "", str(zlib.crc32(body)).encode())
+        processed_counts[self.key] += self.by not in self.REFUSALS
+        if self.at == "head":
+            origin.head(stream, 200, [(b"content-length", b"10")])
+        quic = origin._quic
+        if self.by in self.RESETS:
+            quic.reset_stream(stream, self.RESETS[self.by])
+            quic.stop_stream(stream, self.RESETS[self.by])
+        elif self.by == "stateless-reset":
+            return origin.forget()
+        elif self.by.startswith("goaway"):
+            last = encode_uint_var(stream if self.by == "goaway-below" else stream + 4)
+            quic.send_stream_data(origin.http._local_control_stream_id, encode_frame(7, last))
+            origin.transmit()
+            quic.close(error_code=ErrorCode.H3_NO_ERROR)
+        else:
+            quic.close(error_code=ErrorCode.H3_INTERNAL_ERROR if self.by == "close-error" else ErrorCode.H3_NO_ERROR)
+        origin.transmit()
+
+
 class AskingContext(Context):
     """Asks clients for their certificates."""
 
@@ -107,6 +169,23 @@ class Origin(QuicConnectionProtocol):
         self.http = None
         self.requests = {}
         self.tasks = {}
+        self.fates = {}
+        self.is_forgotten = False
+
+    def datagram_received(self, data, address):
+        if not self.is_forgotten:
+            super().datagram_received(data, address)
+
+    def transmit(self):
+        if not self.is_forgotten:
+            super().transmit()
+
+    def forget(self):
+        """Ends the connection as a server does that has lost it: with a stateless reset (RFC 9000 section 10.3)."""
+        self.is_forgotten = True
+        # The first byte is that of a packet with a short header.
+        packet = b"\x40" + os.urandom(40) + self._quic._host_cids[0].stateless_reset_token
+        self._transport.sendto(packet, self._quic._network_paths[0].addr)
 
     def quic_event_received(self, event):
         if isinstance(event, ProtocolNegotiated):
@@ -121,12 +200,25 @@ class Origin(QuicConnectionProtocol):
         for received in self.http.handle_event(event):
             if isinstance(received, HeadersReceived):
                 self.requests.setdefault(received.stream_id, (received.headers, bytearray()))
+                self.begin_fate(received.stream_id, received.headers)
             elif isinstance(received, DataReceived):
                 self.requests[received.stream_id][1].extend(received.data)
-            if received.stream_ended and received.stream_id in self.requests:
+            if received.stream_id in self.fates:
+                self.meet_fate(received.stream_id, received.stream_ended)
+            elif received.stream_ended and received.stream_id in self.requests:
                 fields, body = self.requests.pop(received.stream_id)
                 answer = self.answer(received.stream_id, fields, bytes(body))
                 self.tasks[received.stream_id] = asyncio.get_running_loop().create_task(answer)
+
+    def begin_fate(self, stream, fields):
+        url = urlsplit(dict(fields).get(b":path", b"").decode())
+        if url.path == "/fate":
+            self.fates[stream] = Fate(dict(parse_qsl(url.query)))
+
+    def meet_fate(self, stream, is_whole):
+        fate, body = self.fates[stream], bytes(self.requests[stream][1])
+        if fate.is_due(len(body), is_whole) and not fate.is_over:
+            fate.end(self, stream, body)
 
     def cancel(self, stream):
         self.requests.pop(stream, None)
@@ -171,6 +263,10 @@ class Origin(QuicConnectionProtocol):
             self.head(stream, 200, [(b"content-length", b"10")])
             self._quic.reset_stream(stream, ErrorCode.H3_INTERNAL_ERROR)
             self.transmit()
+        elif first == "counts":
+            key = dict(parse_qsl(urlsplit(path).query)).get("key")
+            counts = {"requests": request_counts[key], "processed": processed_counts[key], "sums": sums[key]}
+            self.whole(stream, method, json.dumps(counts).encode(), [(b"content-type", b"application/json")])
         elif first == "certificate":
             certificate = self._quic.tls._peer_certificate
             self.whole(stream, method, (certificate.subject.rfc4514_string() if certificate else "none").encode())

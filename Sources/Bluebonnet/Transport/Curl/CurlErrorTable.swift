@@ -39,6 +39,7 @@ enum CurlErrorTable {
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel, .unconnected: .connection(.proxy)
+        case .lost: .connection(.lost)
         case .unusableKey: .trust(.configuration)
         // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)

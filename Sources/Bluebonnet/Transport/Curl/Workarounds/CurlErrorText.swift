@@ -31,6 +31,8 @@ enum CurlErrorText: Equatable {
     /// The peer has ended TLS with the alert "certificate expired".
     case expiredAlert
     case undecodable
+    /// The connection of an HTTP/2 stream was lost.
+    case lost
     /// The tunnel of the connection, which libcurl has chosen for the request, is not open yet; nothing was sent.
     case unconnected
     /// Libcurl has sent the request several times without success, always on another connection.
@@ -96,6 +98,11 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .unconnected, text: "no filter connected", codes: [CURLE_FAILED_INIT],
             versions: 0..<0x08_03_00),
+        // Libcurl has failed to write or read the socket, and then reports that the stream has no response.
+        MessagePattern(meaning: .lost, text: "Send failure: ", codes: [CURLE_HTTP2]),
+        MessagePattern(meaning: .lost, text: "Recv failure: ", codes: [CURLE_HTTP2]),
+        MessagePattern(meaning: .lost, text: " SSL_write: ", codes: [CURLE_HTTP2]),
+        MessagePattern(meaning: .lost, text: " SSL_read: ", codes: [CURLE_HTTP2]),
         MessagePattern(meaning: .undecodable, text: "unencoding", codes: [CURLE_WRITE_ERROR]),
         MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]

@@ -23,6 +23,8 @@ enum RefusedStreams {
     /// The meaning of a line of the trace.
     enum Event: Equatable {
         case opened
+        /// Libcurl could not open a stream, because the server has announced the end of the connection.
+        case unopened
         /// The peer has ended the stream without an error.
         case closed
         case reset(ResendPolicy.Knowledge)
@@ -30,11 +32,17 @@ enum RefusedStreams {
 
     /// Returns the meaning of a line of the trace; `nil` for most lines.
     ///
-    /// For example: `[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)`. If the program has selected the numbers of transfers,
+    /// For example: `[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)`, and, after a GOAWAY of HTTP/3, which libcurl does not
+    /// report: `[HTTP/3] h3sid[8] failed to send, connection is closing`. If the program has selected the numbers of transfers,
     /// they precede each line, as in `[0-0] [HTTP/2] [3] CLOSED`.
     static func event(in line: UnsafeRawBufferPointer) -> Event? {
-        guard let start = unsafe lineStart(line), line.count > start + 6 else { return nil }
+        guard let start = unsafe lineStart(line), line.count > start + 9 else { return nil }
         let name = unsafe line[start + 6]
+        if name == UInt8(ascii: "3"), unsafe line[(start + 9)...].starts(with: "h3sid[".utf8),
+            unsafe String(decoding: line[(start + 9)...], as: UTF8.self).contains("] failed to send")
+        {
+            return .unopened
+        }
         // After the number of the stream; most lines end here.
         guard name == UInt8(ascii: "2") || name == UInt8(ascii: "3"), line.count > start + 10,
             unsafe line[start + 9] == UInt8(ascii: "["),
@@ -163,6 +171,7 @@ extension Transfer {
         switch unsafe RefusedStreams.event(in: line) {
         case nil: break
         case .opened: streamOpened()
+        case .unopened: resends.learned(.unopened)
         case .closed: isStreamClosed = true
         case .reset(let knowledge): resends.learned(knowledge)
         }
