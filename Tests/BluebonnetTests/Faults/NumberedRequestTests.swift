@@ -164,10 +164,11 @@ import Testing
     /// Without ``CompleteResponses``, some requests fail although their responses have arrived.
     ///
     /// Libcurl would send some of them again, because it counts the connection as an old one.
-    @Test(arguments: ["data", "none"])
-    func `no POST is processed twice if nginx dies`(body: String) async throws {
+    @Test(arguments: ["data", "none"], hasSoundHTTP3 ? ["http2", "http3"] : ["http2"])
+    func `no POST is processed twice if nginx dies`(body: String, version: String) async throws {
+        let server = version == "http3" ? ["http3=yes", try #require(Self.nginx)] : []
         let result = try await send(
-            400, ["workers=20", "body=\(body)"], server: ["delay=30"],
+            400, ["workers=20", "body=\(body)", "version=\(version)"], server: server + ["delay=30"],
             meanwhile: { port in
                 for limit in [40, 120, 250] {
                     var counts: Counts
