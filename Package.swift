@@ -38,8 +38,11 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: packages("zlib1g-dev", "zlib-devel")),
         .systemLibrary(name: "CSystem"),
         .target(name: "BluebonnetLibc", swiftSettings: settings),
+        // Names of other libraries, which are not available and say which name to use.
+        .target(name: "BluebonnetOtherNames", swiftSettings: settings),
         .target(
-            name: "Bluebonnet", dependencies: ["BluebonnetLibc", "CCurl", "COpenSSL", "CZlib", "CSystem"],
+            name: "Bluebonnet",
+            dependencies: ["BluebonnetLibc", "BluebonnetOtherNames", "CCurl", "COpenSSL", "CZlib", "CSystem"],
             swiftSettings: settings),
         .target(
             name: "BluebonnetReachability", dependencies: ["Bluebonnet", "BluebonnetLibc", "CSystem"],
@@ -51,7 +54,8 @@ let package = Package(
             name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks", "BluebonnetReachability"],
             swiftSettings: settings),
         .target(
-            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "BluebonnetLibc", "CSystem"],
+            name: "BluebonnetTesting",
+            dependencies: ["Bluebonnet", "BluebonnetLibc", "BluebonnetOtherNames", "CSystem"],
             swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting", "COpenSSL"],

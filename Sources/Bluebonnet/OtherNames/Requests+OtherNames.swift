@@ -1,3 +1,4 @@
+public import BluebonnetOtherNames
 public import FoundationEssentials
 
 // What people call on requests and responses of other libraries. None is available; the messages name the right call.
@@ -41,6 +42,14 @@ extension DataRequest {
     @available(*, unavailable, message: "use serializingString().value")
     public nonisolated func string() async throws -> String { unavailable() }
 
+    /// Not available; see ``validate(_:)``.
+    @available(*, unavailable, message: "the closure of validate has three parameters: request, response and data")
+    public nonisolated func validate(_ isValid: @Sendable (HTTPResponse) -> Bool) -> DataRequest { unavailable() }
+
+    /// Not available; see ``SerializingRequest``.
+    @available(*, unavailable, message: "use serializingData().value")
+    public nonisolated func data(_ none: Void = ()) async throws -> Data { unavailable() }
+
     /// Not available; a request is sent when its result is awaited.
     @available(*, unavailable, message: "use session.send(_:), or a serializing… method, which sends the request")
     public nonisolated func send() async throws -> DataResponse<Data, RequestError> { unavailable() }
@@ -50,6 +59,19 @@ extension Request {
     /// Not available; see ``downloadProgressUpdates(bufferingPolicy:)``.
     @available(*, unavailable, message: "use downloadProgressUpdates() or uploadProgressUpdates()")
     public nonisolated var progress: StreamOf<TransferProgress> { unavailable() }
+}
+
+extension Request {
+    /// Not available; see ``authenticate(using:)``.
+    @available(*, unavailable, message: "use authenticate(using: Credential(user:password:))")
+    @discardableResult
+    public nonisolated func authenticate(with credential: some Any) -> Self { unavailable() }
+}
+
+extension RequestBody {
+    /// Not available; see ``MultipartFormData``.
+    @available(*, unavailable, message: "append(_:withName:) to a MultipartFormData, and use .multipart(form)")
+    public static func file(_ file: URL, filename: String, contentType: String = "") -> RequestBody { unavailable() }
 }
 
 extension TransferProgress {
@@ -120,6 +142,9 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     /// Not available; see ``json(_:decoder:)``.
     @available(*, unavailable, message: "use json(_:)")
     public func decode<Value: Decodable>(as type: Value.Type) async throws -> Value { unavailable() }
+    /// Not available; see ``data``.
+    @available(*, unavailable, message: "data is a property, of data?; serializingData().value throws instead")
+    public func data(_ none: Void = ()) async throws -> Data { unavailable() }
     /// Not available; see ``data``.
     @available(*, unavailable, renamed: "data")
     public func bytes() async throws -> Data { unavailable() }
@@ -299,7 +324,43 @@ extension Session.Configuration {
         set { unavailable() }
     }
 
-    /// Not available; see ``timeouts``.
-    @available(*, unavailable, message: "create a Configuration(), and set timeouts.connect, .idle and .total")
-    public init(timeout: Timeouts) { unavailable() }
+    /// Not available; the properties are set one by one.
+    @available(*, unavailable, message: "create a Configuration(), and set timeouts, redirector, proxy, tls, …")
+    public init(
+        timeout: Timeouts = Timeouts(), redirectConfiguration: Redirector? = nil, proxy: Proxy? = nil,
+        tlsConfiguration: TLSConfiguration? = nil
+    ) { unavailable() }
+
+    /// Not available; see ``init()``.
+    @available(*, unavailable, message: "write Session.Configuration(); cookies, cache and credentials are off")
+    public static var ephemeral: Session.Configuration { unavailable() }
+}
+
+extension Session.Configuration.Proxy {
+    /// Not available; see ``url(_:excluding:)``.
+    @available(*, unavailable, message: "use .url(\"http://user:password@proxy.example:3128\")")
+    public static func server(host: String, port: Int, authorization: HTTPHeader? = nil) -> Self { unavailable() }
+}
+
+extension Timeouts {
+    /// Not available; see ``idle``.
+    @available(*, unavailable, message: "the limits are connect:, idle: (for silence) and total:")
+    public init(connect: Duration = .zero, read: Duration, write: Duration = .zero, pool: Duration = .zero) {
+        unavailable()
+    }
+}
+
+extension RetryPolicy {
+    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
+    public static func exponentialBackoff(
+        maxAttempts: UInt = 0, maxRetries: UInt = 0, initialDelay: Duration = .zero, base: Duration = .zero,
+        max: Duration = .zero
+    ) -> RetryPolicy { unavailable() }
+
+    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
+    public static func exponential(
+        retries: UInt = 0, baseDelay: Duration = .zero, statusCodes: Set<Int> = []
+    ) -> RetryPolicy { unavailable() }
 }

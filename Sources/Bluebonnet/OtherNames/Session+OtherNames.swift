@@ -1,3 +1,4 @@
+@_exported public import BluebonnetOtherNames
 public import FoundationEssentials
 
 // The first words that people know from other libraries. None is available; the message of each names the right call.
@@ -49,7 +50,7 @@ extension Session {
     @available(
         *, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)"
     )
-    public static func builder() -> _OtherName { unavailable() }
+    public static func builder() -> _SessionBuilder { unavailable() }
 
     /// Not available; see ``request(_:interceptor:)``.
     @available(*, unavailable, message: "create an HTTPRequest(url:method:headers:body:), and pass it to request(_:)")
@@ -209,21 +210,75 @@ extension Session {
         *, unavailable, message: "use serverTrustManager: with a DisabledTrustEvaluator() for the host, in tests"
     )
     public init(baseURL: String = "", verify: Bool) { self.init() }
-}
 
-/// What an unavailable method would return.
-///
-/// Anything can be called on it, so that the compiler gets as far as the message.
-@dynamicMemberLookup @dynamicCallable
-public struct _OtherName: Sendable {
-    /// Not available.
-    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use timeouts: Timeouts(connect:idle:total:)")
+    public init(baseURL: String = "", timeout: Timeout) { self.init() }
 
-    /// Not available.
-    public func dynamicallyCall(withKeywordArguments arguments: KeyValuePairs<String, Any>) -> _OtherName {
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use interceptors: [RetryPolicy(retryLimit: 3)]")
+    public init(baseURL: String = "", retry: RetryPolicy) { self.init() }
+
+    /// Not available; see ``Configuration/connectionLimits-swift.property``.
+    @available(*, unavailable, message: "set connectionLimits of a Session.Configuration")
+    public init(baseURL: String = "", limits: Limits) { self.init() }
+
+    /// Not available; see ``EventMonitor``.
+    @available(*, unavailable, message: "use eventMonitors:, with an EventMonitor")
+    public init(baseURL: String = "", eventHooks: EventHooks) { self.init() }
+
+    /// Not available; see ``Configuration``.
+    @available(*, unavailable, message: "set the options of a Session.Configuration")
+    public init(baseURL: String = "", transport: HTTPTransport) { self.init() }
+
+    /// Not available; see ``CookieStorage``.
+    @available(*, unavailable, message: "set cookies of a Session.Configuration to a CookieStorage()")
+    public init(baseURL: String = "", cookies: [String: String]) { self.init() }
+
+    /// Not available; see ``Configuration``.
+    @available(*, unavailable, message: "use Session(configuration:) with a Session.Configuration")
+    public init(configuration: SessionConfiguration) { self.init() }
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "use get(_:).validate().json(T.self)")
+    public nonisolated func get<Value>(_ url: any URLConvertible, as type: Value.Type) async throws -> Value {
         unavailable()
     }
+
+    /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "the label is encoder:, with .json, .urlEncodedForm or your own encoder")
+    public nonisolated func request<Parameters>(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?, encoding: URLEncoding,
+        headers: HTTPHeaders? = nil
+    ) -> DataRequest { unavailable() }
+
+    /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "the label is encoder:, with .json, .urlEncodedForm or your own encoder")
+    public nonisolated func request<Parameters>(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?, encoding: JSONEncoding,
+        headers: HTTPHeaders? = nil
+    ) -> DataRequest { unavailable() }
 }
 
-/// The body of a method that the compiler does not permit to call.
-func unavailable() -> Never { while true {} }
+/// What ``Session/builder()`` would return.
+@dynamicMemberLookup
+public struct _SessionBuilder {
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public func connectTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func readTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func timeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func poolIdleTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func poolMaxIdlePerHost(_ count: Int) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func redirect(_ redirector: Redirector?) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func retry(_ policy: RetryPolicy) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func build() throws -> Session { unavailable() }
+}

@@ -1,4 +1,5 @@
 import Bluebonnet
+import BluebonnetOtherNames
 public import FoundationEssentials
 
 /// An HTTP/1.1 server for tests, which runs in the test's process and listens on 127.0.0.1.
@@ -84,9 +85,7 @@ public final class LocalServer: Sendable {
     @available(
         *, unavailable, message: "use try await LocalServer { router in router.get(…) }, or LocalServer(answering:)"
     )
-    public static func start(host: String = "", port: Int = 0) async throws -> LocalServer {
-        fatalError("the compiler does not permit this call")
-    }
+    public static func start(host: String = "", port: Int = 0) async throws -> LocalServer { unavailable() }
 
     /// Not available; see ``stop()``.
     @available(*, unavailable, renamed: "stop()")

@@ -1,0 +1,231 @@
+// The types of other libraries. None is available; the message of each names ours.
+//
+// A program or another package may have a type of the same name. The compiler prefers it, because these are not
+// available. That is why they need a module of their own: `Request` is a protocol of Bluebonnet.
+
+/// Not available; Bluebonnet's type is `HTTPRequest`.
+@available(
+    *, unavailable, message: "get(_:), post(_:json:), … need no request; or create an HTTPRequest(url:), for send(_:)"
+)
+public func Request(url: some Any) -> _OtherName { unavailable() }
+
+/// Not available; Bluebonnet's type is `HTTPRequest`.
+@available(
+    *, unavailable, message: "get(_:), post(_:json:), … need no request; or create an HTTPRequest(url:), for send(_:)"
+)
+public func Request(_ url: some Any) -> _OtherName { unavailable() }
+
+/// Not available.
+@available(*, unavailable, message: "create a Session.Configuration(), and pass it to Session(configuration:)")
+@dynamicMemberLookup
+public struct SessionConfiguration {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public static var `default`: SessionConfiguration { unavailable() }
+    /// Not available.
+    public static var ephemeral: SessionConfiguration { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message:
+        "there are no delegates: use the sequences of a request, a Redirector, a ServerTrustManager or an EventMonitor"
+)
+public protocol SessionDelegate {}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message:
+        "there are no delegates: use the sequences of a request, a Redirector, a ServerTrustManager or an EventMonitor"
+)
+public protocol SessionTaskDelegate {}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message:
+        "there are no delegates: use the sequences of a request, a Redirector, a ServerTrustManager or an EventMonitor"
+)
+public protocol SessionDataDelegate {}
+
+/// Not available.
+@available(*, unavailable, message: "use Timeouts(connect:idle:total:)")
+public struct Timeout {
+    /// Not available.
+    public init(_ total: Duration) { unavailable() }
+    /// Not available.
+    public init(_ total: Double) { unavailable() }
+    /// Not available.
+    public init(
+        total: Duration = .zero, connect: Duration = .zero, read: Duration = .zero, write: Duration = .zero,
+        pool: Duration = .zero
+    ) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set connectionLimits of a Session.Configuration: perHost, total and idle")
+public struct Limits {
+    /// Not available.
+    public init(
+        maxConnections: Int = 0, maxKeepAliveConnections: Int = 0, maxKeepaliveConnections: Int = 0,
+        keepaliveExpiry: Double = 0
+    ) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use an EventMonitor: Session(configuration:eventMonitors:)")
+public struct EventHooks {
+    /// Not available.
+    public init(request: [(_OtherName) -> Void] = [], response: [(_OtherName) -> Void] = []) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "the options are those of Session.Configuration, and retries are RetryPolicy()")
+public struct HTTPTransport {
+    /// Not available.
+    public init(retries: Int) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "catch RequestError, whose kind says what has failed")
+public enum HTTPError: Error {
+    /// Not available.
+    case connectTimeout, readTimeout, writeTimeout, timeout, connectionRefused, connectError, status, cancelled
+    /// Not available.
+    case dnsFailure(String)
+    /// Not available.
+    public var response: _OtherName? { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "catch RequestError, whose kind says what has failed")
+public enum HTTPClientError: Error {
+    /// Not available.
+    case connectTimeout, readTimeout, writeTimeout, deadlineExceeded, cancelled, remoteConnectionClosed
+}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message:
+        "a request has a DataResponse, its head is an HTTPResponse, and a stub has a StubTransport.Response"
+)
+@dynamicMemberLookup
+public struct Response {
+    /// Not available.
+    public init(statusCode: Int = 200, headers: [String: String] = [:], json: some Any) { unavailable() }
+    /// Not available.
+    public init(statusCode: Int = 200, headers: [String: String] = [:], text: String = "") { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use a MultipartFormData, and pass .multipart(form) as the body")
+@dynamicMemberLookup
+public struct MultipartForm {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use a MultipartFormData, and pass .multipart(form) as the body")
+@dynamicMemberLookup
+public struct FormData {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "a session has a CookieStorage: session.cookies")
+@dynamicMemberLookup
+public struct CookieJar {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "a session has a CookieStorage: session.cookies")
+@dynamicMemberLookup
+public struct HTTPCookieJar {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set proxy of a Session.Configuration, such as .url(url, excluding: hosts)")
+public enum Proxy {
+    /// Not available.
+    public static func all(_ url: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public static func http(_ url: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public static func https(_ url: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set tls of a Session.Configuration: caFile, clientIdentity, minimumVersion")
+@dynamicMemberLookup
+public struct TLSConfiguration {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public static func makeClientConfiguration() -> TLSConfiguration { unavailable() }
+    /// Not available.
+    public static func certificates(fromPEMFile path: String) throws -> _OtherName { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> Any {
+        get { unavailable() }
+        set { unavailable() }
+    }
+}
+
+/// Not available.
+@available(
+    *, unavailable, message: "the protocol is HTTPRequestConvertible; with BluebonnetFoundation, a URLRequest is one"
+)
+public protocol URLRequestConvertible {}
+
+/// Not available.
+@available(*, unavailable, message: "use encoder: .urlEncodedForm, or a URLEncodedFormParameterEncoder for its options")
+public struct URLEncoding {
+    /// Not available.
+    public enum Destination { case methodDependent, queryString, httpBody }
+    /// Not available.
+    public enum ArrayEncoding { case brackets, noBrackets, indexInBrackets }
+    /// Not available.
+    public enum BoolEncoding { case numeric, literal }
+    /// Not available.
+    public init(
+        destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
+        boolEncoding: BoolEncoding = .numeric
+    ) { unavailable() }
+    /// Not available.
+    public static var `default`: URLEncoding { unavailable() }
+    /// Not available.
+    public static var queryString: URLEncoding { unavailable() }
+    /// Not available.
+    public static var httpBody: URLEncoding { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use encoder: .json")
+public struct JSONEncoding {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public static var `default`: JSONEncoding { unavailable() }
+}

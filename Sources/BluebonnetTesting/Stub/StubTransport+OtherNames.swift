@@ -1,0 +1,24 @@
+public import Bluebonnet
+public import BluebonnetOtherNames
+
+// What people call on the stubs of other libraries. None is available; the messages name the right call.
+
+extension StubTransport {
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(
+        *, unavailable, message: "use stub(.get, \"/path\", .json(value)), or a closure: StubTransport { request in … }"
+    )
+    public func register(_ method: HTTPMethod, _ url: String, response: Response) async { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(
+        *, unavailable, message: "use stub(.get, \"/path\", .json(value)), or a closure: StubTransport { request in … }"
+    )
+    public func onGet(_ path: String) -> _OtherName { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(
+        *, unavailable, message: "use stub(.get, \"/path\", .json(value)), or a closure: StubTransport { request in … }"
+    )
+    public func onPost(_ path: String) -> _OtherName { unavailable() }
+}
