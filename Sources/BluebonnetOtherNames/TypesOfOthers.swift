@@ -112,8 +112,7 @@ public enum HTTPClientError: Error {
 /// Not available.
 @available(
     *, unavailable,
-    message:
-        "a request has a DataResponse, its head is an HTTPResponse, and a stub has a StubTransport.Response"
+    message: "a request has a DataResponse, its head is an HTTPResponse, and a stub has a StubTransport.Response"
 )
 @dynamicMemberLookup
 public struct Response {

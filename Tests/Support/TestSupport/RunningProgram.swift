@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import Glibc
 import Synchronization
 
@@ -63,9 +63,14 @@ public final class RunningProgram: Sendable {
     }
 
     /// The file of a program, in the directory of the test program.
-    static func path(of name: String) throws -> String {
-        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let bundle = ([own] + CommandLine.arguments).first { $0.hasSuffix(".xctest") } ?? own
-        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
+    static func path(of name: String) throws -> String { try products.appendingPathComponent(name).path }
+
+    /// The folder in which the package was built.
+    public static var products: URL {
+        get throws {
+            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            let bundle = ([own] + CommandLine.arguments).first { $0.hasSuffix(".xctest") } ?? own
+            return URL(fileURLWithPath: bundle).deletingLastPathComponent()
+        }
     }
 }
