@@ -40,7 +40,7 @@ func useAPI(_ api: Session) async throws {
         "users", parameters: ["name": "Ada", "limit": 10], headers: ["X-Trace": "1"])  // ?limit=10&name=Ada
     print(try found.validate().json([User].self))
 
-    // `request` has what `get` does not: your own validators, retries of this request, progress, …
+    // `request` has what `get` does not: own validators, retries, progress, …
     let request = api.request("users/1").validate(statusCode: 200..<300).retry(5)
     print(try await request.serializingDecodable(User.self).value)
 
@@ -63,8 +63,7 @@ func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) a
     // snippet.end
     // snippet.upload
     try await session.upload(fileURL, to: url, method: .put).validate().serializingNothing().value
-    try await session.upload(multipartFormData: { $0.append(fileURL, withName: "photo") }, to: url)
-        .validate().serializingNothing().value
+    // or upload(multipartFormData: { $0.append(fileURL, withName: "photo") }, to: url)
     // snippet.end
     // snippet.download
     let options: DownloadRequest.Options = [.automaticallyResume, .removePreviousFile]
