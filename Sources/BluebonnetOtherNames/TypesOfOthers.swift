@@ -92,7 +92,7 @@ public struct HTTPTransport {
 }
 
 /// Not available.
-@available(*, unavailable, message: "catch RequestError, whose kind says what has failed")
+@available(*, unavailable, message: "catch RequestError, and look at its kind")
 public enum HTTPError: Error {
     /// Not available.
     case connectTimeout, readTimeout, writeTimeout, timeout, connectionRefused, connectError, status, cancelled
@@ -103,7 +103,7 @@ public enum HTTPError: Error {
 }
 
 /// Not available.
-@available(*, unavailable, message: "catch RequestError, whose kind says what has failed")
+@available(*, unavailable, message: "catch RequestError, and look at its kind")
 public enum HTTPClientError: Error {
     /// Not available.
     case connectTimeout, readTimeout, writeTimeout, deadlineExceeded, cancelled, remoteConnectionClosed
