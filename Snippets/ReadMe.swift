@@ -25,8 +25,8 @@ func user(
 // snippet.client
 func makeSession(token: String) -> Session {
     Session(
-        baseURL: "https://example.com/v1", headers: [.authorization(bearerToken: token)],
-        timeouts: Timeouts(total: .seconds(30)),  // for each attempt, redirect and retry
+        baseURL: "https://example.com/v1", headers: [.authorization(bearerToken: token), .accept("application/json")],
+        timeouts: Timeouts(total: .seconds(30)),  // of each attempt, and of streams and downloads
         // GET, PUT and DELETE are sent again after 503, lost connections and the like, twice by default.
         interceptors: [RetryPolicy()])
 }
@@ -40,7 +40,7 @@ func useAPI(_ api: Session) async throws {
         "users", parameters: ["name": "Ada", "limit": 10], headers: ["X-Trace": "1"])  // ?limit=10&name=Ada
     print(try found.validate().json([User].self))
 
-    // `request` has what `get` does not: own validators, retries, progress, …
+    // `request` has what `get` does not: own validators, by which it also retries, progress, …
     let request = api.request("users/1").validate(statusCode: 200..<300).retry(5)
     print(try await request.serializingDecodable(User.self).value)
 

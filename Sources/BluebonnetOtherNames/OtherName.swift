@@ -6,12 +6,15 @@ public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sendable {
     /// Not available.
     public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
 
-    /// Not available.
+    /// Not available; the value becomes what the place needs.
     @_disfavoredOverload
-    public subscript(dynamicMember name: String) -> Any {
+    public subscript<Value>(dynamicMember name: String) -> Value {
         get { unavailable() }
         nonmutating set { unavailable() }
     }
+
+    /// Not available.
+    public subscript(name: String) -> String? { unavailable() }
 
     /// Not available.
     public func dynamicallyCall(withKeywordArguments arguments: KeyValuePairs<String, Any>) -> _OtherName {
@@ -23,6 +26,28 @@ public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
     /// Not available.
     public func next() async throws -> _OtherName? { unavailable() }
+}
+
+/// The status code as a value of other libraries, which is compared with numbers and names.
+public struct _OtherStatus: Comparable, ExpressibleByIntegerLiteral, Sendable {
+    /// Not available.
+    public init(integerLiteral value: Int) { unavailable() }
+    /// Not available.
+    public static func < (left: _OtherStatus, right: _OtherStatus) -> Bool { unavailable() }
+    /// Not available.
+    public var code: Int { unavailable() }
+    /// Not available.
+    public var isSuccess: Bool { unavailable() }
+    /// Not available.
+    public static var ok: _OtherStatus { unavailable() }
+    /// Not available.
+    public static var created: _OtherStatus { unavailable() }
+    /// Not available.
+    public static var found: _OtherStatus { unavailable() }
+    /// Not available.
+    public static var unauthorized: _OtherStatus { unavailable() }
+    /// Not available.
+    public static var notFound: _OtherStatus { unavailable() }
 }
 
 /// The body of a declaration that the compiler does not permit to use.

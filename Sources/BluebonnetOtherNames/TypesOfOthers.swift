@@ -228,3 +228,32 @@ public struct JSONEncoding {
     /// Not available.
     public static var `default`: JSONEncoding { unavailable() }
 }
+
+/// Not available.
+@available(*, unavailable, message: "the parameters are a [String: JSONValue], or a value of your own Encodable type")
+public typealias Parameters = [String: Any]
+
+/// Not available.
+@available(*, unavailable, message: "the metrics of a response are TransferMetrics")
+public typealias RequestMetrics = _OtherName
+
+/// Not available.
+@available(*, unavailable, message: "set tls.clientIdentity of a Session.Configuration")
+public struct Identity {
+    /// Not available.
+    public init(pem: some Any) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, renamed: "RequestError")
+@dynamicMemberLookup
+public enum BluebonnetError: Error {
+    /// Not available.
+    case timeout, timedOut, connectionRefused, cancelled, invalidURL, noConnection
+    /// Not available.
+    case dnsFailure(String)
+    /// Not available.
+    case statusCode(Int)
+    /// Not available.
+    public subscript<Value>(dynamicMember name: String) -> Value { unavailable() }
+}

@@ -47,6 +47,12 @@ extension DataRequest {
     public nonisolated func validate(_ isValid: @Sendable (HTTPResponse) -> Bool) -> DataRequest { unavailable() }
 
     /// Not available; see ``SerializingRequest``.
+    @available(*, unavailable, message: "use serializingData().response, or session.send(_:)")
+    public nonisolated func response(_ none: Void = ()) async throws -> DataResponse<Data, RequestError> {
+        unavailable()
+    }
+
+    /// Not available; see ``SerializingRequest``.
     @available(*, unavailable, message: "use serializingData().value")
     public nonisolated func data(_ none: Void = ()) async throws -> Data { unavailable() }
 
@@ -69,9 +75,51 @@ extension Request {
 }
 
 extension RequestBody {
+    /// Not available; see ``Session/post(_:form:headers:timeout:)``.
+    @available(*, unavailable, message: "use post(_:form:)")
+    public static func form(_ fields: [String: String]) -> RequestBody { unavailable() }
+
+    /// Not available; see ``data(_:)``.
+    @available(*, unavailable, renamed: "data(_:)")
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody { unavailable() }
+
     /// Not available; see ``MultipartFormData``.
     @available(*, unavailable, message: "append(_:withName:) to a MultipartFormData, and use .multipart(form)")
     public static func file(_ file: URL, filename: String, contentType: String = "") -> RequestBody { unavailable() }
+}
+
+extension MultipartFormData {
+    /// Not available; see ``append(_:withName:)-(String,_)``.
+    @available(*, unavailable, message: "the label is withName:")
+    public mutating func append(_ text: String, name: String) { unavailable() }
+
+    /// Not available; see ``append(_:withName:)-(URL,_)``.
+    @available(*, unavailable, message: "the label is withName:")
+    public mutating func append(_ file: URL, name: String, fileName: String = "", mimeType: String = "") {
+        unavailable()
+    }
+
+    /// Not available; see ``append(_:withName:fileName:mimeType:)-(Data,_,_,_)``.
+    @available(*, unavailable, message: "the label is withName:")
+    public mutating func append(_ bytes: Data, name: String, fileName: String = "", mimeType: String = "") {
+        unavailable()
+    }
+}
+
+extension HTTPHeaders {
+    /// Not available; see ``update(name:value:)``.
+    @available(*, unavailable, renamed: "update(name:value:)")
+    public mutating func replaceOrAdd(name: String, value: String) { unavailable() }
+
+    /// Not available; see ``subscript(_:)-(String)``.
+    @available(*, unavailable, message: "use headers[\"Name\"]")
+    public func first(name: String) -> String? { unavailable() }
+}
+
+extension Certificate {
+    /// Not available; see ``init(pem:)``.
+    @available(*, unavailable, message: "use init(pem:) with the text, or init(der:) with the bytes")
+    public init(pem data: Data) throws { unavailable() }
 }
 
 extension TransferProgress {
@@ -124,6 +172,12 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     /// Not available; the request is sent.
     @available(*, unavailable, message: "the request was sent; use post(_:body: .multipart(form))")
     public func multipart(_ form: MultipartFormData) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use upload(_:to:method:).uploadProgressUpdates()")
+    public func onUploadProgress(_ report: (Int64, Int64?) -> Void) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use request(_:).downloadProgressUpdates()")
+    public func onDownloadProgress(_ report: (Int64, Int64?) -> Void) -> Self { unavailable() }
     /// Not available; the body was received whole.
     @available(*, unavailable, message: "the body was received whole; use streamRequest(_:).streamTask().bytes")
     public func bytesStream() -> _OtherName { unavailable() }
@@ -150,7 +204,7 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     public func bytes() async throws -> Data { unavailable() }
     /// Not available; see ``data``.
     @available(*, unavailable, message: "use data, which was received whole; streamRequest(_:) streams")
-    public var body: Data { unavailable() }
+    public var body: _OtherName { unavailable() }
     /// Not available; see ``data``.
     @available(*, unavailable, renamed: "data")
     public var content: Data { unavailable() }
@@ -159,7 +213,7 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
 extension SerializedResponse {
     /// Not available; see ``statusCode``.
     @available(*, unavailable, renamed: "statusCode")
-    public var status: Int { unavailable() }
+    public var status: _OtherStatus { unavailable() }
     /// Not available; see ``statusCode``.
     @available(*, unavailable, message: "compare statusCode, or use validate()")
     public var ok: Bool { unavailable() }
@@ -189,15 +243,11 @@ extension RequestError {
     public var responseCode: Int? { unavailable() }
     /// Not available; see ``statusCode``.
     @available(*, unavailable, renamed: "statusCode")
-    public var status: Int? { unavailable() }
+    public var status: _OtherStatus { unavailable() }
     /// Not available; see ``isCancellation``.
     @available(*, unavailable, message: "use isCancellation")
     public var isExplicitlyCancelledError: Bool { unavailable() }
 }
-
-/// Not available; see ``RequestError``.
-@available(*, unavailable, renamed: "RequestError")
-public typealias BluebonnetError = RequestError
 
 extension HTTPRequest {
     /// Not available; see ``method``.
@@ -241,7 +291,7 @@ extension HTTPResponse {
     public var allHeaderFields: [String: String] { unavailable() }
     /// Not available; see ``statusCode``.
     @available(*, unavailable, renamed: "statusCode")
-    public var status: Int { unavailable() }
+    public var status: _OtherStatus { unavailable() }
 }
 
 extension HTTPHeader {
@@ -324,6 +374,19 @@ extension Session.Configuration {
         set { unavailable() }
     }
 
+    /// Not available; see ``redirector``.
+    @available(*, unavailable, message: "set redirector to a Redirector, such as .doNotFollow")
+    public var redirectConfiguration: Redirector {
+        get { unavailable() }
+        set { unavailable() }
+    }
+    /// Not available; see ``tls-swift.property``.
+    @available(*, unavailable, message: "set tls: caFile, clientIdentity, minimumVersion")
+    public var tlsConfiguration: TLSConfiguration? {
+        get { unavailable() }
+        set { unavailable() }
+    }
+
     /// Not available; the properties are set one by one.
     @available(*, unavailable, message: "create a Configuration(), and set timeouts, redirector, proxy, tls, …")
     public init(
@@ -354,9 +417,24 @@ extension RetryPolicy {
     /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public static func exponentialBackoff(
-        maxAttempts: UInt = 0, maxRetries: UInt = 0, initialDelay: Duration = .zero, base: Duration = .zero,
-        max: Duration = .zero
+        maxAttempts: UInt = 0, maxRetries: UInt = 0, retries: UInt = 0, delay: Duration = .zero,
+        initialDelay: Duration = .zero, minInterval: Duration = .zero, maxInterval: Duration = .zero,
+        base: Duration = .zero, max: Duration = .zero
     ) -> RetryPolicy { unavailable() }
+
+    /// What ``init(limit:backoff:statusCodes:)`` would take.
+    public struct _Backoff {
+        /// Not available.
+        public static func exponential(
+            base: Duration = .zero, initial: Duration = .zero, factor: Double = 2, max: Duration = .zero
+        ) -> _Backoff { unavailable() }
+        /// Not available.
+        public static func constant(_ delay: Duration) -> _Backoff { unavailable() }
+    }
+
+    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
+    public init(limit: UInt, backoff: _Backoff = .exponential(), statusCodes: Set<Int> = []) { unavailable() }
 
     /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")

@@ -14,8 +14,8 @@ extension Session {
         *, unavailable, message: "use get(_:), post(_:json:), …, or request(_:method:) for a request to configure"
     )
     public nonisolated func fetch(
-        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: String? = nil,
-        timeout: Duration? = nil
+        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: Any? = nil,
+        redirect: Redirector? = nil, timeout: Duration? = nil
     ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``get(_:parameters:headers:timeout:)``.
@@ -27,7 +27,7 @@ extension Session {
         _ url: any URLConvertible, params: [String: JSONValue] = [:], query: [String: JSONValue] = [:],
         queryItems: [URLQueryItem] = [], auth: HTTPHeader? = nil,
         followRedirects: Bool = true, redirect: Redirector? = nil, interceptor: (any RequestInterceptor)? = nil,
-        timeout: Double? = nil
+        retry: RetryPolicy? = nil, validateStatus: ((Int) -> Bool)? = nil, timeout: Double? = nil
     ) async throws -> _WholeResponse { unavailable() }
 
     /// Not available; see ``post(_:json:headers:timeout:)`` and its relatives.
@@ -46,6 +46,33 @@ extension Session {
         onUploadProgress: (TransferProgress) -> Void
     ) async throws -> _WholeResponse { unavailable() }
 
+    /// Not available; see ``upload(_:to:method:headers:interceptor:requestModifier:)-(URL,_,_,_,_,_)``.
+    @available(*, unavailable, message: "use upload(_:to:method:), whose uploadProgressUpdates() is a sequence")
+    public nonisolated func put(
+        _ url: any URLConvertible, content: RequestBody, onProgress: (TransferProgress) -> Void
+    ) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``download(_:to:)-(_,URL)``.
+    @available(*, unavailable, message: "use download(_:to:), whose downloadProgressUpdates() is a sequence")
+    public nonisolated func download(
+        _ url: any URLConvertible, to file: URL, onProgress: (_OtherName) -> Void
+    ) -> _OtherName { unavailable() }
+
+    /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
+    @available(
+        *, unavailable,
+        message: "use get(_:parameters:), post(_:json:), post(_:form:); or parameters: and encoder: of request(_:)"
+    )
+    public nonisolated func request(
+        _ url: any URLConvertible, method: HTTPMethod = .get, params: [String: JSONValue] = [:],
+        query: [String: JSONValue] = [:], queryItems: [URLQueryItem] = [], json: (any Encodable)? = nil,
+        form: [String: String]? = nil, body: RequestBody? = nil, headers: HTTPHeaders? = nil, timeout: Duration? = nil
+    ) -> DataRequest { unavailable() }
+
+    /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "write request(url, method: .get)")
+    public nonisolated func request(_ method: HTTPMethod, _ url: any URLConvertible) -> _OtherName { unavailable() }
+
     /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
     @available(
         *, unavailable, message: "use Session(baseURL:headers:timeouts:interceptors:) or Session(configuration:)"
@@ -63,6 +90,12 @@ extension Session {
     public nonisolated func stream(_ method: HTTPMethod, _ url: any URLConvertible) async throws -> _OtherName {
         unavailable()
     }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    public nonisolated func stream(
+        _ method: some Any, _ url: any URLConvertible, _ body: (_OtherName) async throws -> Void
+    ) async throws { unavailable() }
 
     /// Not available; see ``shutdown()``.
     @available(*, unavailable, renamed: "shutdown()")
@@ -113,6 +146,10 @@ extension Session {
     /// Not available; see ``eventSource(_:headers:interceptor:)``.
     @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
     public nonisolated func events(for request: some Any) -> _OtherName { unavailable() }
+
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
+    public nonisolated func events(_ url: any URLConvertible) -> _OtherName { unavailable() }
 
     /// Not available; see ``download(_:method:headers:interceptor:requestModifier:to:)``.
     @available(*, unavailable, message: "use download(_:to:).serializingURL().value, the URL of the file")
@@ -173,6 +210,10 @@ extension Session {
     /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
     @available(*, unavailable, message: "use webSocket(_:protocols:configuration:)")
     public nonisolated func webSocketRequest(_ url: any URLConvertible) -> WebSocketRequest { unavailable() }
+
+    /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use webSocket(_:protocols:configuration:)")
+    public nonisolated func webSocketRequest(to url: any URLConvertible) -> WebSocketRequest { unavailable() }
 
     /// Not available; see ``eventSource(_:headers:interceptor:)``.
     @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")

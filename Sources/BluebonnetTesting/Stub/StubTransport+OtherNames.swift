@@ -1,5 +1,6 @@
 public import Bluebonnet
 public import BluebonnetOtherNames
+public import FoundationEssentials
 
 // What people call on the stubs of other libraries. None is available; the messages name the right call.
 
@@ -21,4 +22,10 @@ extension StubTransport {
         *, unavailable, message: "use stub(.get, \"/path\", .json(value)), or a closure: StubTransport { request in … }"
     )
     public func onPost(_ path: String) -> _OtherName { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(*, unavailable, message: "use stub(.get, \"/path\", .json(value))")
+    public func stub(
+        _ method: HTTPMethod?, _ path: String, statusCode: Int, headers: HTTPHeaders = [:], data: Data = Data()
+    ) { unavailable() }
 }

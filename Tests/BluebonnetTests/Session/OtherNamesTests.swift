@@ -28,6 +28,13 @@ import Testing
         ("let task = session.request(url, parameters: [\"a\": 1], encoding: URLEncoding.queryString)", "encoder:"),
         ("await StubTransport().onGet(\"/users\").reply(200)", "stub(.get"),
         ("let server = try await LocalServer.start()", "LocalServer { router"),
+        ("for try await line in try await session.get(url).body.lines { print(line) }", "data"),
+        ("if try await session.get(url).status == .ok {}", "statusCode"),
+        ("let task = session.request(url, method: .post, json: [1])", "post(_:json:)"),
+        ("try await session.stream(\"GET\", url) { response in print(response.status) }", "streamRequest"),
+        ("let policy = RetryPolicy(limit: 3, backoff: .exponential(base: .seconds(1)))", "RetryPolicy(retryLimit:"),
+        ("for try await event in session.events(url) { print(event.data) }", "eventSource"),
+        ("var form = MultipartFormData(); form.append(\"a\", name: \"b\")", "withName:"),
     ]
 
     /// Type-checks a program whose function has the given lines; returns the first error of each line.
