@@ -63,7 +63,6 @@ func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) a
     // snippet.end
     // snippet.upload
     try await session.upload(fileURL, to: url, method: .put).validate().serializingNothing().value
-    // or upload(multipartFormData: { $0.append(fileURL, withName: "photo") }, to: url)
     // snippet.end
     // snippet.download
     let options: DownloadRequest.Options = [.automaticallyResume, .removePreviousFile]

@@ -145,7 +145,7 @@ public struct FormData {
 }
 
 /// Not available.
-@available(*, unavailable, message: "a session has a CookieStorage: session.cookies")
+@available(*, unavailable, message: "a session has a CookieStore: session.cookies")
 @dynamicMemberLookup
 public struct CookieJar {
     /// Not available.
@@ -155,7 +155,7 @@ public struct CookieJar {
 }
 
 /// Not available.
-@available(*, unavailable, message: "a session has a CookieStorage: session.cookies")
+@available(*, unavailable, message: "a session has a CookieStore: session.cookies")
 @dynamicMemberLookup
 public struct HTTPCookieJar {
     /// Not available.
@@ -194,12 +194,15 @@ public struct TLSConfiguration {
 
 /// Not available.
 @available(
-    *, unavailable, message: "the protocol is HTTPRequestConvertible; with BluebonnetFoundation, a URLRequest is one"
+    *, unavailable,
+    message: "use HTTPRequestConvertible, or import BluebonnetFoundation, which has a URLRequestConvertible"
 )
 public protocol URLRequestConvertible {}
 
 /// Not available.
-@available(*, unavailable, message: "use encoder: .urlEncodedForm, or a URLEncodedFormParameterEncoder for its options")
+@available(
+    *, unavailable, message: "use encoder: .urlEncodedForm, or import BluebonnetFoundation, which has a URLEncoding"
+)
 public struct URLEncoding {
     /// Not available.
     public enum Destination { case methodDependent, queryString, httpBody }
@@ -221,7 +224,7 @@ public struct URLEncoding {
 }
 
 /// Not available.
-@available(*, unavailable, message: "use encoder: .json")
+@available(*, unavailable, message: "use encoder: .json, or import BluebonnetFoundation, which has a JSONEncoding")
 public struct JSONEncoding {
     /// Not available.
     public init() { unavailable() }

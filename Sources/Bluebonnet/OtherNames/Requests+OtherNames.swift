@@ -69,7 +69,7 @@ extension Request {
 
 extension Request {
     /// Not available; see ``authenticate(using:)``.
-    @available(*, unavailable, message: "use authenticate(using: Credential(user:password:))")
+    @available(*, unavailable, message: "use authenticate(username:password:)")
     @discardableResult
     public nonisolated func authenticate(with credential: some Any) -> Self { unavailable() }
 }
@@ -197,7 +197,7 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     @available(*, unavailable, message: "use json(_:)")
     public func decode<Value: Decodable>(as type: Value.Type) async throws -> Value { unavailable() }
     /// Not available; see ``data``.
-    @available(*, unavailable, message: "data is a property, of data?; serializingData().value throws instead")
+    @available(*, unavailable, message: "data is a property of the type Data?, without parentheses")
     public func data(_ none: Void = ()) async throws -> Data { unavailable() }
     /// Not available; see ``data``.
     @available(*, unavailable, renamed: "data")
@@ -374,8 +374,8 @@ extension Session.Configuration {
         set { unavailable() }
     }
 
-    /// Not available; see ``redirector``.
-    @available(*, unavailable, message: "set redirector to a Redirector, such as .doNotFollow")
+    /// Not available; see ``RedirectHandler``.
+    @available(*, unavailable, message: "pass redirectHandler: Redirector.doNotFollow to the session")
     public var redirectConfiguration: Redirector {
         get { unavailable() }
         set { unavailable() }
@@ -388,14 +388,16 @@ extension Session.Configuration {
     }
 
     /// Not available; the properties are set one by one.
-    @available(*, unavailable, message: "create a Configuration(), and set timeouts, redirector, proxy, tls, …")
+    @available(
+        *, unavailable, message: "set timeouts, proxy and tls of a Configuration(); redirectHandler: is the session's"
+    )
     public init(
         timeout: Timeouts = Timeouts(), redirectConfiguration: Redirector? = nil, proxy: Proxy? = nil,
         tlsConfiguration: TLSConfiguration? = nil
     ) { unavailable() }
 
     /// Not available; see ``init()``.
-    @available(*, unavailable, message: "write Session.Configuration(); cookies, cache and credentials are off")
+    @available(*, unavailable, message: "write Session.Configuration(), which stores nothing in files")
     public static var ephemeral: Session.Configuration { unavailable() }
 }
 
@@ -407,14 +409,16 @@ extension Session.Configuration.Proxy {
 
 extension Timeouts {
     /// Not available; see ``idle``.
-    @available(*, unavailable, message: "the limits are connect:, idle: (for silence) and total:")
+    @available(
+        *, unavailable, message: "the limits are queue:, pool:, connect:, idle: (for reading and writing) and total:"
+    )
     public init(connect: Duration = .zero, read: Duration, write: Duration = .zero, pool: Duration = .zero) {
         unavailable()
     }
 }
 
 extension RetryPolicy {
-    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public static func exponentialBackoff(
         maxAttempts: UInt = 0, maxRetries: UInt = 0, retries: UInt = 0, delay: Duration = .zero,
@@ -432,11 +436,11 @@ extension RetryPolicy {
         public static func constant(_ delay: Duration) -> _Backoff { unavailable() }
     }
 
-    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public init(limit: UInt, backoff: _Backoff = .exponential(), statusCodes: Set<Int> = []) { unavailable() }
 
-    /// Not available; see ``init(retryLimit:exponentialBackoffBase:exponentialBackoffScale:retryableHTTPMethods:retryableHTTPStatusCodes:retryableErrorKinds:jitter:maximumDelay:maximumRetryAfter:budget:)``.
+    /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public static func exponential(
         retries: UInt = 0, baseDelay: Duration = .zero, statusCodes: Set<Int> = []

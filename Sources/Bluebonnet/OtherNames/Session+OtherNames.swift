@@ -265,15 +265,15 @@ extension Session {
     public init(baseURL: String = "", limits: Limits) { self.init() }
 
     /// Not available; see ``EventMonitor``.
-    @available(*, unavailable, message: "use eventMonitors:, with an EventMonitor")
+    @available(*, unavailable, message: "use Session(configuration:eventMonitors:)")
     public init(baseURL: String = "", eventHooks: EventHooks) { self.init() }
 
     /// Not available; see ``Configuration``.
     @available(*, unavailable, message: "set the options of a Session.Configuration")
     public init(baseURL: String = "", transport: HTTPTransport) { self.init() }
 
-    /// Not available; see ``CookieStorage``.
-    @available(*, unavailable, message: "set cookies of a Session.Configuration to a CookieStorage()")
+    /// Not available; see ``cookies``.
+    @available(*, unavailable, message: "set them afterwards: try await session.cookies.set(…)")
     public init(baseURL: String = "", cookies: [String: String]) { self.init() }
 
     /// Not available; see ``Configuration``.

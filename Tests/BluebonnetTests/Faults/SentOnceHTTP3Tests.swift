@@ -7,7 +7,8 @@ import Testing
 
 /// The table of ``SentOnceTests`` for HTTP/3, by a server on aioquic.
 ///
-/// Libcurl reads no GOAWAY, so that a POST that the server has not processed fails after one. It is never sent twice.
+/// Libcurl does not report which streams a GOAWAY has refused, so a POST that was sent fails after one. It is never sent
+/// twice.
 @Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(5))) struct SentOnceHTTP3Tests {
     typealias Moment = SentOnceTests.Moment
     typealias Body = SentOnceTests.Body
@@ -113,6 +114,26 @@ import Testing
         } else if cell.end.isRefusal, cell.moment != .head {
             #expect(counts.processed == 0, "\(cell): \(counts)")
         }
+        await session.shutdown()
+    }
+
+    /// Without ``RefusedStreams``, the POST fails, because it is not known that it was not sent.
+    @Test(.enabled(if: !QUICConnections.areHidden))
+    func `a request that cannot be opened after a GOAWAY uses another connection`() async throws {
+        let session = try HTTP3Tests.session(retries: false) { $0.eventLoops = 1 }
+        let server = TestServers.http3
+        // The connection stays open for this response.
+        let other = session.streamRequest(try server.url("/drip"))
+        _ = try await other.streamTask().response
+        let last = await session.request(try server.url("/goaway")).serializingString().response
+        #expect(last.value == "last", "\(last)")
+        let key = UUID().uuidString
+        let answer = await session.request(try server.url("/fate?key=\(key)&at=all&by=none"), method: .post) {
+            $0.body = .data(SentOnceTests.bytes)
+        }.validate().serializingString().response
+        other.cancel()
+        #expect(answer.value == "\(SentOnceTests.sum)", "\(answer)")
+        #expect(answer.metrics?.localAddress?.port != last.metrics?.localAddress?.port)
         await session.shutdown()
     }
 }

@@ -6,35 +6,119 @@ import Testing
 
 /// The names of other libraries, as a compiler sees them.
 @Suite(.timeLimit(.minutes(5))) struct OtherNamesTests {
-    /// A line of a program, and what the compiler's first message about it must contain.
-    static let lines: [(code: String, message: String)] = [
-        ("let request = Request(url: url)", "HTTPRequest(url:)"),
-        ("let response = try await session.execute(Request(url: url))", "send(_:"),
-        ("let (data, head) = try await session.data(from: url)", "get(_:)"),
-        ("let response = try await session.fetch(url)", "get(_:)"),
-        ("let client = try Session.builder().connectTimeout(.seconds(3)).redirect(.none).build()", "Session(baseURL:"),
-        ("let client = Session(timeout: Timeout(connect: .seconds(3), read: .seconds(9)))", "Timeouts("),
-        ("let client = Session(configuration: SessionConfiguration.default)", "Session.Configuration"),
-        ("let client = Session(limits: Limits(maxConnections: 3))", "connectionLimits"),
-        ("let client = Session(retry: .exponential(retries: 3))", "RetryPolicy(retryLimit:"),
-        ("final class Observer: SessionTaskDelegate {}", "EventMonitor"),
-        ("func answer() -> Response { while true {} }", "HTTPResponse"),
-        ("do { try f() } catch let error as HTTPError { print(error) }", "RequestError"),
-        ("let jar = CookieJar()", "CookieStorage"),
-        ("var form = FormData()", "MultipartFormData"),
-        ("let proxy = Proxy.all(\"http://proxy.example:3128\")", "Session.Configuration"),
-        ("let text = try await session.get(url).data()", "data"),
-        ("let user = try await session.get(url).raiseForStatus()", "validate()"),
-        ("let task = session.request(url, parameters: [\"a\": 1], encoding: URLEncoding.queryString)", "encoder:"),
-        ("await StubTransport().onGet(\"/users\").reply(200)", "stub(.get"),
-        ("let server = try await LocalServer.start()", "LocalServer { router"),
-        ("for try await line in try await session.get(url).body.lines { print(line) }", "data"),
-        ("if try await session.get(url).status == .ok {}", "statusCode"),
-        ("let task = session.request(url, method: .post, json: [1])", "post(_:json:)"),
-        ("try await session.stream(\"GET\", url) { response in print(response.status) }", "streamRequest"),
-        ("let policy = RetryPolicy(limit: 3, backoff: .exponential(base: .seconds(1)))", "RetryPolicy(retryLimit:"),
-        ("for try await event in session.events(url) { print(event.data) }", "eventSource"),
-        ("var form = MultipartFormData(); form.append(\"a\", name: \"b\")", "withName:"),
+    /// A line of a program, what the compiler's first message about it must contain, and what the message leads to.
+    static let lines: [(code: String, message: String, mended: String)] = [
+        ("let request = Request(url: url)", "HTTPRequest(url:)", "let request = try HTTPRequest(url: url)"),
+        (
+            "let response = try await session.execute(Request(url: url))", "send(_:",
+            "let response = try await session.send(HTTPRequest(url: url))"
+        ),
+        (
+            "let (data, head) = try await session.data(from: url)", "get(_:)",
+            "let data = try await session.get(url).data"
+        ),
+        ("let response = try await session.fetch(url)", "get(_:)", "let response = try await session.get(url)"),
+        (
+            "let client = try Session.builder().connectTimeout(.seconds(3)).redirect(.none).build()",
+            "Session(baseURL:",
+            "let client = Session(baseURL: url, timeouts: Timeouts(connect: .seconds(3)))"
+        ),
+        (
+            "let client = Session(timeout: Timeout(connect: .seconds(3), read: .seconds(9)))", "Timeouts(",
+            "let client = Session(baseURL: url, timeouts: Timeouts(connect: .seconds(3), idle: .seconds(9)))"
+        ),
+        (
+            "let client = Session(configuration: SessionConfiguration.default)", "Session.Configuration",
+            "let client = Session(configuration: Session.Configuration())"
+        ),
+        (
+            "let client = Session(limits: Limits(maxConnections: 3))", "connectionLimits",
+            "var options = Session.Configuration(); options.connectionLimits.total = 3"
+        ),
+        (
+            "let client = Session(retry: .exponential(retries: 3))", "RetryPolicy(retryLimit:",
+            "let client = Session(interceptor: RetryPolicy(retryLimit: 3))"
+        ),
+        ("final class Observer: SessionTaskDelegate {}", "EventMonitor", "struct Observer: EventMonitor {}"),
+        ("func answer() -> Response { while true {} }", "HTTPResponse", "func answer(_ head: HTTPResponse) {}"),
+        (
+            "do { try f() } catch let error as HTTPError { print(error) }", "RequestError",
+            "do { try f() } catch let error as RequestError { print(error.kind) }"
+        ),
+        ("let jar = CookieJar()", "session.cookies", "let jar = session.cookies"),
+        (
+            "let client = Session(cookies: [\"a\": \"b\"])", "session.cookies.set(",
+            "try await session.cookies.set(\"a=b\", for: URL(string: url)!)"
+        ),
+        (
+            "var form = FormData()", "MultipartFormData",
+            "var form = MultipartFormData(); try await session.post(url, body: .multipart(form))"
+        ),
+        (
+            "let proxy = Proxy.all(\"http://proxy.example:3128\")", "proxy of a Session.Configuration",
+            "var options = Session.Configuration(); options.proxy = .url(\"http://proxy.example:3128\", excluding: [])"
+        ),
+        (
+            "let text = try await session.get(url).data()", "a property of the type Data?",
+            "let data: Data? = try await session.get(url).data"
+        ),
+        ("try await session.get(url).raiseForStatus()", "validate()", "try await session.get(url).validate()"),
+        (
+            "let task = session.request(url, parameters: [\"a\": 1], encoding: URLEncoding.queryString)", "encoder:",
+            "let task = session.request(url, parameters: [\"a\": 1], encoder: .urlEncodedForm)"
+        ),
+        (
+            "await StubTransport().onGet(\"/users\").reply(200)", "stub(.get",
+            "StubTransport().stub(.get, \"/users\", .json([1]))"
+        ),
+        (
+            "let server = try await LocalServer.start()", "LocalServer { router",
+            "let server = try await LocalServer { router in router.get(\"/\", .text(\"a\")) }"
+        ),
+        (
+            "for try await line in try await session.get(url).body.lines { print(line) }", "use data",
+            "for try await line in session.streamRequest(url).streamTask().lines { print(line) }"
+        ),
+        (
+            "if try await session.get(url).status == .ok {}", "statusCode",
+            "if try await session.get(url).statusCode == 200 {}"
+        ),
+        (
+            "let task = session.request(url, method: .post, json: [1])", "post(_:json:)",
+            "try await session.post(url, json: [1])"
+        ),
+        (
+            "try await session.stream(\"GET\", url) { response in print(response.status) }", "streamRequest",
+            "for try await bytes in session.streamRequest(url).streamTask().bytes { print(bytes) }"
+        ),
+        (
+            "let policy = RetryPolicy(limit: 3, backoff: .exponential(base: .seconds(1)))", "RetryPolicy(retryLimit:",
+            "let policy = RetryPolicy(retryLimit: 3)"
+        ),
+        (
+            "for try await event in session.events(url) { print(event.data) }", "eventSource",
+            "for try await event in session.eventSource(url) { print(event.data) }"
+        ),
+        (
+            "var form = MultipartFormData(); form.append(\"a\", name: \"b\")", "withName:",
+            "var form = MultipartFormData(); form.append(\"a\", withName: \"b\")"
+        ),
+        (
+            "let task = session.request(url).authenticate(with: 1)", "authenticate(username:password:)",
+            "let task = session.request(url).authenticate(username: \"a\", password: \"b\")"
+        ),
+        (
+            "var options = Session.Configuration(); options.redirectConfiguration = .disallow",
+            "redirectHandler: Redirector.doNotFollow",
+            "let client = Session(redirectHandler: Redirector.doNotFollow)"
+        ),
+        (
+            "let limits = Timeouts(connect: .seconds(1), read: .seconds(2))", "idle:",
+            "let limits = Timeouts(pool: .seconds(1), connect: .seconds(1), idle: .seconds(2), total: .seconds(3))"
+        ),
+        (
+            "let ca = try Certificate(pem: Data())", "init(der:)", "let ca = try Certificate(der: Data())"
+        ),
     ]
 
     /// Type-checks a program whose function has the given lines; returns the first error of each line.
@@ -77,6 +161,11 @@ import Testing
             #expect(error.contains("unavailable") || error.contains("renamed"), "\(line.code): \(error)")
             #expect(error.contains(line.message), "\(line.code): \(error)")
         }
+    }
+
+    @Test func `what the messages name compiles`() async throws {
+        let errors = try await Self.errors(of: Self.lines.map(\.mended))
+        for (index, error) in errors { Issue.record("\(Self.lines[index].mended): \(error)") }
     }
 
     /// ``TestSupport`` has some of the names, as another package may.

@@ -130,6 +130,16 @@ import Testing
             code: CURLE_HTTP2, context: { _ in },
             kind: Libcurl.version < 0x08_01_00 ? .connection(.http2) : .connection(.lost)),
         Row(
+            code: CURLE_HTTP2, context: { $0.message = "Send failure: Broken pipe" },
+            kind: Libcurl.version < 0x08_01_00 ? .connection(.http2) : .connection(.lost)),
+        // The text is that of the first sending.
+        Row(
+            code: CURLE_HTTP2,
+            context: {
+                $0.message = "Send failure: Broken pipe"
+                $0.wasResent = true
+            }, kind: .connection(.http2)),
+        Row(
             code: CURLE_INTERFACE_FAILED, context: { $0.message = "Couldn't bind to interface 'a'" },
             kind: .connection(.interface)),
         Row(
@@ -156,7 +166,8 @@ import Testing
             (CURLE_HTTP3, "QUIC connection lost", 0x08_0e_01, nil),
             (CURLE_HTTP2, "Send failure: Broken pipe", 0x08_17_00, .lost),
             (CURLE_HTTP2, "Recv failure: Connection reset by peer", 0x08_0e_01, .lost),
-            (CURLE_HTTP2, "OpenSSL SSL_write: Broken pipe, errno 32", 0x08_17_00, .lost),
+            (CURLE_HTTP2, "Send failure: Broken pipe", 0x07_58_01, nil),
+            (CURLE_HTTP2, "OpenSSL SSL_read: SSL routines::bad record mac, errno 0", 0x08_17_00, nil),
             (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
             (

@@ -14,7 +14,7 @@ struct RefusedStreamsTests {
         ("[HTTP/2] [3] OPENED stream for https://a.test/", .opened),
         ("[HTTP/3] [0] OPENED stream for https://a.test/", .opened),
         ("[HTTP/3] h3sid[80] failed to send, connection is closing\n", .unopened),
-        ("[0-0] [HTTP/3] h3sid[80] failed to send -> -402 (ERR_NOMEM)\n", .unopened),
+        ("[0-0] [HTTP/3] h3sid[80] failed to send -> -402 (ERR_NOMEM)\n", nil),
         ("[HTTP/3] h3sid[80]", nil), ("[HTTP/2] h3sid[80] failed to send", nil),
         ("[0-0] [HTTP/2] [3] RESET: REFUSED_STREAM (err 7)\n", .reset(.refused)),
         ("[12-x] [HTTP/3] [4] OPENED stream for https://a.test/", .opened), ("[a-0] [HTTP/2] [3] CLOSED", nil),

@@ -14,6 +14,7 @@ It accepts TCP connections on the same port, too, and closes them: Tests/run see
 /close              closes the connection with an error after the head
 /certificate        the subject of the client's certificate
 /fate?key=K&at=A&by=B   ends the first request for each K: see `Fate`; answers further ones with the sum of their bodies
+/goaway             answers, and says that this is the last request; the connection stays open
 /counts?key=K       JSON: how many "requests" with the same K have come, how many were "processed", and the "sums"
                     (CRC-32) of the bodies that came whole
 /mutated/SEED       frames with a body of 1,004 bytes, changed at random by SEED; nothing is changed with 0
@@ -107,7 +108,7 @@ class Fate:
     Later requests of the key are answered once they are whole.
     """
 
-    # Those that say that the request was not processed (RFC 9114 sections 5.2 and 8.1), though libcurl reads no GOAWAY.
+    # Those that say that the request was not processed (RFC 9114 sections 5.2 and 8.1).
     REFUSALS = ("goaway-below", "refused", "http1")
     RESETS = {
         "refused": ErrorCode.H3_REQUEST_REJECTED,
@@ -119,7 +120,7 @@ class Fate:
     def __init__(self, query):
         self.key, self.at, self.by = (query.get(name) for name in ("key", "at", "by"))
         request_counts[self.key] += 1
-        self.is_first = request_counts[self.key] == 1
+        self.is_first = request_counts[self.key] == 1 and self.by != "none"
         self.is_over = False
 
     def is_due(self, length, is_whole):
@@ -263,6 +264,10 @@ class Origin(QuicConnectionProtocol):
             self.head(stream, 200, [(b"content-length", b"10")])
             self._quic.reset_stream(stream, ErrorCode.H3_INTERNAL_ERROR)
             self.transmit()
+        elif first == "goaway":
+            frame = encode_frame(7, encode_uint_var(stream + 4))
+            self._quic.send_stream_data(self.http._local_control_stream_id, frame)
+            self.whole(stream, method, b"last")
         elif first == "counts":
             key = dict(parse_qsl(urlsplit(path).query)).get("key")
             counts = {"requests": request_counts[key], "processed": processed_counts[key], "sums": sums[key]}

@@ -13,6 +13,8 @@ enum CurlErrorTable {
         var verifyResult = 0
         /// Whether the request was sent.
         var wasSent = false
+        /// Whether the request was sent again; libcurl keeps the error text of the first sending.
+        var wasResent = false
         /// Whether the head of a response was received.
         var hasHead = false
         /// The maximum size of a head in bytes.
@@ -39,13 +41,13 @@ enum CurlErrorTable {
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel, .unconnected: .connection(.proxy)
-        case .lost: .connection(.lost)
+        case .lost where !context.wasResent: .connection(.lost)
         case .unusableKey: .trust(.configuration)
         // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)
         case .expiredAlert: .trust(.clientCertificateRefused)
         case .undecodable: .invalidResponse(.undecodableContent)
-        case .tooManyHeads, .resendsExhausted, nil: kind(byCode: code, in: context)
+        case .tooManyHeads, .resendsExhausted, .lost, nil: kind(byCode: code, in: context)
         }
     }
 

@@ -18,7 +18,7 @@ struct ResendPolicy: Equatable {
         case unknown
         /// No stream was opened for the request.
         case unopened
-        /// Nothing was sent, because the connection was not open yet.
+        /// Nothing was sent, because the connection was not open yet, or the server has announced its end.
         case unconnected
         /// The server has not processed the request: it refused the stream, or named an earlier stream as the last one
         /// (RFC 9113 §6.8, §8.7).

@@ -170,7 +170,7 @@ extension TransferEngine {
         let message = easy.errorMessage
         let context = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
-            wasSent: transfer.wasSent,
+            wasSent: transfer.wasSent, wasResent: transfer.resends.wasResent,
             hasHead: transfer.responseBuffer.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var detail = CurlErrorTable.message(for: code, in: context) ?? CurlErrorText.redacted(context.message)

@@ -98,11 +98,11 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .unconnected, text: "no filter connected", codes: [CURLE_FAILED_INIT],
             versions: 0..<0x08_03_00),
-        // Libcurl has failed to write or read the socket, and then reports that the stream has no response.
-        MessagePattern(meaning: .lost, text: "Send failure: ", codes: [CURLE_HTTP2]),
-        MessagePattern(meaning: .lost, text: "Recv failure: ", codes: [CURLE_HTTP2]),
-        MessagePattern(meaning: .lost, text: " SSL_write: ", codes: [CURLE_HTTP2]),
-        MessagePattern(meaning: .lost, text: " SSL_read: ", codes: [CURLE_HTTP2]),
+        // Libcurl 8.23.0 has failed to write or read the socket, and then reports that the stream has no response.
+        MessagePattern(
+            meaning: .lost, text: "Send failure: ", codes: [CURLE_HTTP2], versions: 0x08_01_00..<UInt32.max),
+        MessagePattern(
+            meaning: .lost, text: "Recv failure: ", codes: [CURLE_HTTP2], versions: 0x08_01_00..<UInt32.max),
         MessagePattern(meaning: .undecodable, text: "unencoding", codes: [CURLE_WRITE_ERROR]),
         MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]

@@ -33,13 +33,13 @@ enum RefusedStreams {
     /// Returns the meaning of a line of the trace; `nil` for most lines.
     ///
     /// For example: `[HTTP/2] [3] RESET: REFUSED_STREAM (err 7)`, and, after a GOAWAY of HTTP/3, which libcurl does not
-    /// report: `[HTTP/3] h3sid[8] failed to send, connection is closing`. If the program has selected the numbers of transfers,
-    /// they precede each line, as in `[0-0] [HTTP/2] [3] CLOSED`.
+    /// report: `[HTTP/3] h3sid[8] failed to send, connection is closing`. If the program has selected the numbers of
+    /// transfers, they precede each line, as in `[0-0] [HTTP/2] [3] CLOSED`.
     static func event(in line: UnsafeRawBufferPointer) -> Event? {
         guard let start = unsafe lineStart(line), line.count > start + 9 else { return nil }
         let name = unsafe line[start + 6]
         if name == UInt8(ascii: "3"), unsafe line[(start + 9)...].starts(with: "h3sid[".utf8),
-            unsafe String(decoding: line[(start + 9)...], as: UTF8.self).contains("] failed to send")
+            unsafe String(decoding: line[(start + 9)...], as: UTF8.self).contains(Self.closing)
         {
             return .unopened
         }
@@ -77,6 +77,7 @@ enum RefusedStreams {
     }
 
     private static let prefix = "[HTTP/"
+    private static let closing = "] failed to send, connection is closing"
 
     // MARK: Before 8.3.0
 
@@ -171,7 +172,9 @@ extension Transfer {
         switch unsafe RefusedStreams.event(in: line) {
         case nil: break
         case .opened: streamOpened()
-        case .unopened: resends.learned(.unopened)
+        case .unopened:
+            resends.learned(.unconnected)
+            if let connection { multi?.idleConnections.connectionIsLost(connection) }
         case .closed: isStreamClosed = true
         case .reset(let knowledge): resends.learned(knowledge)
         }
