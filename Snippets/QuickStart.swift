@@ -6,6 +6,7 @@
 
 import Bluebonnet
 import BluebonnetTesting
+import FoundationEssentials
 import Glibc
 
 /// A person, as stored by the server.
@@ -82,6 +83,7 @@ enum QuickStart {
 
     static func get(_ session: Session, _ server: LocalServer) async {
         Terminal.title("A GET, and its JSON as a value of a type")
+        Terminal.code("get")
         // snippet.get
         let response = await session.request(server.url("/people/1"))
             .validate()
@@ -93,6 +95,7 @@ enum QuickStart {
 
     static func post(_ session: Session, _ server: LocalServer) async {
         Terminal.title("A POST with parameters, encoded as JSON")
+        Terminal.code("post")
         // snippet.post
         let person = Person(id: 2, name: "Grace Hopper", born: 1906)
         let response = await session.request(
@@ -109,6 +112,7 @@ enum QuickStart {
     static func getNothing(_ session: Session, _ server: LocalServer) async {
         Terminal.title(
             "A 404: the error names the status, and holds the server's message")
+        Terminal.code("not-found")
         // snippet.not-found
         let response = await session.request(server.url("/people/99"))
             .validate()
@@ -122,6 +126,7 @@ enum QuickStart {
 
     static func waitTooLong(_ session: Session, _ server: LocalServer) async {
         Terminal.title("A timeout, of 300 ms in total")
+        Terminal.code("timeout")
         // snippet.timeout
         let request = session.request(server.url("/slow")) { request in
             request.timeouts = Timeouts(total: .milliseconds(300))
@@ -136,6 +141,7 @@ enum QuickStart {
     static func visit(_ address: String) async -> Bool {
         let session = Session()
         Terminal.title("A GET of \(address)")
+        Terminal.code("visit")
         // snippet.visit
         let response = await session.request(address)
             .serializingString(emptyResponseCodes: Set(200..<600))
@@ -154,8 +160,10 @@ enum QuickStart {
         _ session: Session, _ address: @Sendable (Int) -> any URLConvertible
     ) async {
         Terminal.title("Ten at once")
+        Terminal.code("ten")
         let begin = ContinuousClock.now
         var lines: [Report.Line] = []
+        // snippet.ten
         await withTaskGroup(of: Report.Line.self) { group in
             for number in 1...10 {
                 let task = session.request(address(number)).serializingData()
@@ -165,6 +173,7 @@ enum QuickStart {
             }
             for await line in group { lines.append(line) }
         }
+        // snippet.end
         Report.show(lines, duration: .now - begin)
     }
 }
@@ -182,6 +191,16 @@ enum Terminal {
     }
 
     static func title(_ text: String) { write("", bold(blue(text)), "") }
+
+    /// Writes the part of this file that has made what follows.
+    static func code(_ name: String, in file: String = #filePath) {
+        let source = try? String(contentsOfFile: file, encoding: .utf8)
+        let lines = source?.split(separator: "\n") ?? []
+        let begin = lines.drop { !$0.hasSuffix("// snippet.\(name)") }
+        let code = begin.dropFirst().prefix { !$0.hasSuffix("// snippet.end") }
+        for line in code { write("  " + dim(String(line.dropFirst(8)))) }
+        write("")
+    }
 
     static func bold(_ text: String) -> String { styled(text, "1") }
     static func dim(_ text: String) -> String { styled(text, "2") }
