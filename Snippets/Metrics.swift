@@ -50,7 +50,7 @@ enum Metrics {
     /// Replaces a file for node_exporter's textfile collector, which must never
     /// see a part of it.
     static func write(_ metrics: MetricsMonitor, to file: URL) throws {
-        try Data(metrics.prometheusText().utf8).write(
+        try Data(metrics.prometheusText.utf8).write(
             to: file, options: .atomic)
     }
     // snippet.end
@@ -64,7 +64,7 @@ enum Metrics {
             router.get("/metrics") { _ in
                 metrics.record(await session.connectionCounts())
                 return .text(
-                    metrics.prometheusText(),
+                    metrics.prometheusText,
                     headers: [
                         "Content-Type":
                             "text/plain; version=0.0.4; charset=utf-8"

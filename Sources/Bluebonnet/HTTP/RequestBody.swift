@@ -33,6 +33,19 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(FileBodySource(url: url)))
     }
 
+    /// Returns a body with some bytes of a file, such as a part of a multipart upload to object storage.
+    ///
+    /// The bytes are read while they are sent, as with ``file(_:)``. If the file ends before the range, the request
+    /// fails with `.requestBody(.lengthMismatch)`. The file may change after the range.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the file.
+    ///   - range: The positions of the bytes; the first byte of the file has the position 0.
+    /// - Returns: A body that can be sent any number of times.
+    public static func file(_ url: URL, range: Range<Int64>) -> RequestBody {
+        RequestBody(storage: .source(FileBodySource(url: url, range: range)))
+    }
+
     /// Returns a body that is read from a sequence while it is sent.
     ///
     /// Bluebonnet reads the sequence on the global executor, as fast as the network accepts the bytes. Bluebonnet

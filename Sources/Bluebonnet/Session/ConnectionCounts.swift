@@ -46,7 +46,7 @@ extension MetricsMonitor {
     ///
     /// ```swift
     /// metrics.record(await session.connectionCounts())
-    /// print(metrics.prometheusText())
+    /// print(metrics.prometheusText)
     /// ```
     ///
     /// The gauges are ``Instrument/openConnections`` and ``Instrument/waitingRequests``. If the monitor serves several

@@ -151,7 +151,7 @@ import Testing
                 configuration: configuration(secret), eventMonitors: [records, metrics], transport: transport)
             _ = await session.request(try secret.request()).validate().serializingString().response
             await session.shutdown()
-            let (written, text) = (lines.withLock { $0 }, metrics.prometheusText())
+            let (written, text) = (lines.withLock { $0 }, metrics.prometheusText)
             #expect(written.count >= 2 && !text.isEmpty)
             return written + [text]
         },

@@ -27,6 +27,21 @@ import Testing
         #expect(server.openConnections == 0)
     }
 
+    @Test func `Values are decoded from the events of all connections`() async throws {
+        let server = FakeEventServer(
+            .events("data:1\n\ndata:2\n\n"), .events("data:3\n\n", end: .fail(.connection(.lost))),
+            .events("event:x\ndata:[DONE]\n\ndata:4\n\n"))
+        let source = server.source(.init(finalData: "[DONE]"))
+        var values: [Int] = []
+        for try await value in source.decodables(of: Int.self) { values.append(value) }
+        #expect(values == [1, 2, 3])
+        #expect(server.requests.count == 3)
+        let wrong = FakeEventServer(.events("data:1\n\ndata:one\n\n")).source().decodables(of: Int.self)
+        values = []
+        let error = await #expect(throws: RequestError.self) { for try await value in wrong { values.append(value) } }
+        #expect(values == [1] && error?.kind == .serialization(.decodingFailed))
+    }
+
     @Test func `A request accepts an event stream and bypasses caches`() async {
         let server = FakeEventServer()
         _ = await Self.read(server.source())

@@ -17,6 +17,8 @@ struct RequestSender {
     let session: Session
     let plan: ExchangePlan
     let directory: String
+    /// The milliseconds that a control request may take beyond its limits.
+    let slack: Int
 
     func perform() async -> Outcome {
         switch plan.interference {
@@ -54,6 +56,13 @@ struct RequestSender {
             request.headers.update(name: "Authorization", value: "X \(secret.text)")
         }
         if plan.place.speech == .h2c { request.httpVersion = .http2PriorKnowledge }
+        if plan.place.isControl {
+            // Its server is right, but the machine may stand still for as long as the session's limits.
+            let (limits, slack) = (plan.settings, slack / 4)
+            request.timeouts = Timeouts(
+                connect: .milliseconds(limits.connect + slack), idle: .milliseconds(limits.idle + slack),
+                total: .milliseconds(limits.total + slack))
+        }
         return request
     }
 

@@ -132,7 +132,8 @@ struct Round: Sendable {
             "--round \(name): \(plan.kind) \(plan.url) \(plan.interference) unanswered after \(limit) ms\n"
                 + table.served(plan.mark).map { $0.text() }.joined()
         }
-        var outcome = await RequestSender(session: session, plan: plan, directory: directory).perform()
+        let sender = RequestSender(session: session, plan: plan, directory: directory, slack: context.options.slack)
+        var outcome = await sender.perform()
         context.watchdog.end(item)
         // A shutdown closes sockets, whose readers see no error.
         if plan.kind == .socket, case .shutdown = disturbance { outcome.wasLeft = true }

@@ -50,7 +50,7 @@ extension FileError {
     /// Returns the form's error for a part that is read from the file.
     func inPart(_ name: String, path: String) -> RequestError {
         switch self {
-        case .lengthChanged(let expected, let actual):
+        case .lengthChanged(let expected, let actual), .isShorter(let expected, let actual):
             RequestError(
                 .multipartEncoding(.bodyPartLengthMismatch(name: name, expected: expected, actual: actual)),
                 detail: "the file \(path) has changed")

@@ -3,7 +3,7 @@
 /// ```swift
 /// let metrics = MetricsMonitor()
 /// let session = Session(eventMonitors: [metrics])
-/// print(metrics.prometheusText())
+/// print(metrics.prometheusText)
 /// ```
 ///
 /// A monitor can serve several sessions. To observe only some requests, add the monitor to these requests before they
@@ -66,12 +66,17 @@ public final class MetricsMonitor: RequestEventHandler {
     /// - Returns: The figures, sorted by metric in the order of ``Instrument``, and then by their attributes.
     public func snapshot() -> [Series] { table.withLock { $0 }.sorted }
 
-    /// Returns the current figures in Prometheus' text exposition format 0.0.4.
+    /// The current figures in Prometheus' text exposition format 0.0.4; empty if there are no figures.
     ///
     /// The media type of the text is `text/plain; version=0.0.4; charset=utf-8`.
+    public var prometheusText: String { PrometheusText.text(of: snapshot()) }
+
+    /// Returns ``prometheusText``, for programs that call it as a method.
     ///
+    /// - Parameter none: Nothing; leave it out.
     /// - Returns: The text, which is empty if there are no figures.
-    public func prometheusText() -> String { PrometheusText.text(of: snapshot()) }
+    @_disfavoredOverload
+    public func prometheusText(_ none: Void = ()) -> String { prometheusText }
 }
 
 extension MetricsMonitor {

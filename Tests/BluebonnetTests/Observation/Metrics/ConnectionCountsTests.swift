@@ -66,7 +66,7 @@ import Testing
         let metrics = MetricsMonitor()
         metrics.record(ConnectionCounts(open: 5, idle: 2, waiting: 7))
         metrics.record(ConnectionCounts(open: 4, idle: 3))
-        let lines = metrics.prometheusText().split(separator: "\n")
+        let lines = metrics.prometheusText.split(separator: "\n")
         #expect(lines.contains("http_client_open_connections{http_connection_state=\"active\"} 1"))
         #expect(lines.contains("http_client_open_connections{http_connection_state=\"idle\"} 3"))
         #expect(lines.contains("bluebonnet_client_waiting_requests 0"))

@@ -108,7 +108,7 @@ import Testing
         }
         await session.shutdown()
         for type in ["connection.refused", "connection.lost"] {
-            #expect(count(.requestDuration, ["error.type": type]) == 1, "\(metrics.prometheusText())")
+            #expect(count(.requestDuration, ["error.type": type]) == 1, "\(metrics.prometheusText)")
             #expect(sum(.requests, ["error.type": type]) == 1)
         }
         #expect(series(.responses).isEmpty && sum(.activeRequests) == 0 && sum(.connectionUses) == 1)

@@ -125,7 +125,7 @@ import Testing
 
     @Test func `Prometheus reads every line, with its type, its labels and its value`() async throws {
         let texts = [
-            "/traffic": try await monitorOfTraffic().prometheusText(),
+            "/traffic": try await monitorOfTraffic().prometheusText,
             "/everything": PrometheusText.text(of: everything().sorted),
         ]
         let server = try await LocalServer { router in

@@ -101,7 +101,9 @@ import Testing
     }
 
     @Test func `Without figures the text is empty`() {
+        #expect(MetricsMonitor().prometheusText.isEmpty)
         #expect(MetricsMonitor().prometheusText().isEmpty)
+        #expect("\(MetricsMonitor().prometheusText)".isEmpty)
     }
 
     private static let promtool = "/usr/bin/promtool"
