@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Parts of a file as bodies.
-@Suite(.timeLimit(.minutes(1))) struct FileRangeTests {
+@Suite(.timeLimit(.minutes(1))) final class FileRangeTests {
     private let directory: TestDirectory
     private let file: URL
     private let contents = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: [0..<0, 0..<1, 0..<3_000_000, 999_999..<2_500_001, 2_999_999..<3_000_000, 3_000_000..<3_000_000])
     func `the server receives the bytes of the range`(_ range: Range<Int64>) async throws {
-        let server = try await LocalServer { $0.fallback(.ok) }
+        let server = try await LocalServer(recordedBodyBytes: 4_000_000) { $0.fallback(.ok) }
         let session = TestHarness.session { $0.continueTimeout = nil }
         let body = RequestBody.file(file, range: range)
         #expect(body.isReplayable && body.length == Int64(range.count))
@@ -30,7 +30,10 @@ import Testing
         for number in 1...2 {
             let request = try await server.request(number)
             #expect(request.headers["Content-Length"] == "\(range.count)")
-            #expect(request.body == contents[Int(range.lowerBound)..<Int(range.upperBound)])
+            #expect(request.body.count == range.count)
+            // The library for tests takes hours to show the difference of large collections.
+            let isEqual = request.body == contents[Int(range.lowerBound)..<Int(range.upperBound)]
+            #expect(isEqual)
         }
         try await TestHarness.end(session, server)
     }
@@ -45,6 +48,7 @@ import Testing
         let session = TestHarness.session()
         let url = try TestServers.httpbin.url("/put")
         let parts: [Range<Int64>] = [0..<40_000, 40_000..<80_000, 80_000..<100_000]
+        let file = file
         let received = try await withThrowingTaskGroup(of: (Int64, String).self) { group in
             for part in parts {
                 group.addTask {
@@ -60,7 +64,8 @@ import Testing
             // A body that is not UTF-8 is a data URL.
             data.append(Data(base64Encoded: text.split(separator: ",").last.map(String.init) ?? "") ?? Data())
         }
-        #expect(data == contents[..<100_000])
+        let isEqual = data == contents[..<100_000]
+        #expect(isEqual, "\(data.count)")
         await session.shutdown()
     }
 
@@ -68,6 +73,7 @@ import Testing
     func `a range that the file does not have is an error`(_ range: Range<Int64>) async throws {
         let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
+        let file = file
         let error = await #expect(throws: RequestError.self) {
             try await session.put(server.url("/"), body: .file(file, range: range))
         }
