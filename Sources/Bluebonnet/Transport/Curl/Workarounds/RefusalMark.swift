@@ -95,30 +95,11 @@ enum RefusalMark: Equatable {
 }
 
 extension Transfer {
-    /// Called before a decision about a second sending, when all that libcurl reveals has been received.
-    func judgeKnowledge() {
-        if resends.isUnopened, !hasTrace { resends.opened() }
-        guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
-        if let stream, let knowledge = connection?.goAway?.knowledge(of: stream.id) {
-            resends.learned(knowledge)
-        }
-        refusalMark.sendingEnded()
-    }
-
     /// Whether the handle can tell, once libcurl was stopped, whether the server has refused the request, and whether
     /// this matters.
     var canReadMark: Bool {
         refusalMark.isReadable && !isLost && connection?.version == .multiplexed
             && (!request.method.isIdempotent || !upload.isReplayable && uploadOffset > 0)
-    }
-
-    /// Whether it depends on a refusal whether the request is sent again.
-    var dependsOnRefusal: Bool { !request.method.isIdempotent || !upload.isReplayable }
-
-    /// Called when libcurl has failed; its code may be ignored, because the response is complete.
-    func noteFailure() {
-        judgeKnowledge()
-        if !RefusedStreams.areTraced { refusalMark.sendingEnded() }
     }
 
     /// Whether libcurl's handle may be marked as one with a refused stream, so that it must not be used again.

@@ -144,6 +144,9 @@ extension Transfer {
         if connection.isTraced { beginTrace() }
     }
 
+    /// Whether it depends on a refusal whether the request is sent again.
+    var dependsOnRefusal: Bool { !request.method.isIdempotent || !upload.isReplayable }
+
     private func beginTrace() {
         isTraced = true
         easy?.set(CURLOPT_VERBOSE, 1)
@@ -199,6 +202,22 @@ extension Transfer {
     private func streamOpened() {
         turn.reportsOpening = true
         resends.opened()
+    }
+
+    /// Called before a decision about a second sending, when all that libcurl reveals has been received.
+    func judgeKnowledge() {
+        if resends.isUnopened, !hasTrace { resends.opened() }
+        guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
+        if let stream, let knowledge = connection?.goAway?.knowledge(of: stream.id) {
+            resends.learned(knowledge)
+        }
+        refusalMark.sendingEnded()
+    }
+
+    /// Called when libcurl has failed; its code may be ignored, because the response is complete.
+    func noteFailure() {
+        judgeKnowledge()
+        if !RefusedStreams.areTraced { refusalMark.sendingEnded() }
     }
 
     /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
