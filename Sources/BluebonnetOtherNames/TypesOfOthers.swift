@@ -245,6 +245,8 @@ public typealias RequestMetrics = _OtherName
 public struct Identity {
     /// Not available.
     public init(pem: some Any) { unavailable() }
+    /// Not available.
+    public static func fromPEM(_ pem: some Any) throws -> Identity { unavailable() }
 }
 
 /// Not available.
@@ -259,4 +261,35 @@ public enum BluebonnetError: Error {
     case statusCode(Int)
     /// Not available.
     public subscript<Value>(dynamicMember name: String) -> Value { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use StubTransport.Response: .json(value, status: 200), .text(text), .status(404)")
+@dynamicMemberLookup
+public struct StubResponse {
+    /// Not available.
+    public init(_ statusCode: Int = 200, json: some Any) { unavailable() }
+    /// Not available.
+    public init(_ statusCode: Int = 200, text: String) { unavailable() }
+    /// Not available.
+    public init(statusCode: Int = 200, headers: [String: String] = [:], body: some Any) { unavailable() }
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use RetryPolicy(retryLimit:)")
+public struct Retry {
+    /// Not available.
+    public init(
+        total: Int, backoffFactor: Double = 0, statusForcelist: [Int] = [], allowedMethods: [_OtherName] = [],
+        respectRetryAfter: Bool = true
+    ) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set tls of a Session.Configuration: caFile, clientIdentity, minimumVersion")
+public struct TLSOptions {
+    /// Not available.
+    public init(ca: some Any, cert: some Any, key: some Any) { unavailable() }
 }

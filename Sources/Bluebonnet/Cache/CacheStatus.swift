@@ -24,6 +24,25 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         case partial
     }
 
+    /// The reasons why a cache does not store a response (RFC 9111 §3).
+    @nonexhaustive
+    public enum Refusal: String, Hashable, Sendable {
+        /// The request or the response has the directive `no-store`.
+        case noStore = "no-store"
+        /// The responses to this request method are not stored.
+        case method
+        /// The responses with this status code are not stored.
+        case status
+        /// The response is a part whose position is unknown, or the request has an unusual range.
+        case range
+        /// The response has a content coding that the cache does not know.
+        case coding
+        /// The `Vary` field has a `*`, or names a field whose value the cache does not know.
+        case vary
+        /// The response has no lifetime, and the status code allows no heuristic lifetime (RFC 9111 §4.2.2).
+        case lifetime
+    }
+
     /// The reason why the cache sent the request to the server; `nil` if the stored response was used.
     ///
     /// For a request that waited for the response to another request, this is the reason why it waited.
@@ -34,6 +53,12 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the cache stored the server's response, or updated a stored response from it.
     public internal(set) var isStored = false
+
+    /// The reason why the cache does not store the server's response.
+    ///
+    /// The value is `nil` if ``isStored`` is `true`, and if the response may be stored but was not, for example because
+    /// it is too large.
+    public internal(set) var refusal: Refusal?
 
     /// Whether the request waited for the response to another request.
     public internal(set) var isCollapsed = false
@@ -67,6 +92,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         if let ttl { text += "; ttl=\(ttl)" }
         if isStored { text += "; stored" }
         if isCollapsed { text += "; collapsed" }
+        if let refusal { text += "; detail=\(refusal.rawValue)" }
         return text
     }
 }

@@ -3,9 +3,9 @@ public import FoundationEssentials
 extension EventSource {
     /// Returns a sequence of the values in the data of the events.
     ///
-    /// Each loop over the sequence has its own connection, which reconnects as the source does. The values are decoded in
-    /// the Swift task that runs the loop. The loop throws `.serialization(.decodingFailed)` if the data of an event cannot
-    /// be decoded. Some servers end with other data, such as `[DONE]`; set ``Configuration/finalData`` to it.
+    /// Each loop over the sequence has its own connection, which reconnects as the source does. The values are decoded
+    /// in the Swift task that runs the loop. The loop throws `.serialization(.decodingFailed)` if the data of an event
+    /// cannot be decoded. Some servers end with other data, such as `[DONE]`; set ``Configuration/finalData`` to it.
     ///
     /// ```swift
     /// for try await price in session.eventSource(url).decodables(of: Price.self) {

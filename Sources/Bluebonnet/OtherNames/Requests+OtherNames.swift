@@ -46,6 +46,14 @@ extension DataRequest {
     @available(*, unavailable, message: "the closure of validate has three parameters: request, response and data")
     public nonisolated func validate(_ isValid: @Sendable (HTTPResponse) -> Bool) -> DataRequest { unavailable() }
 
+    /// Not available; see ``Session/streamRequest(_:method:headers:interceptor:requestModifier:)``.
+    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask().lines")
+    public nonisolated func lines() -> _OtherName { unavailable() }
+
+    /// Not available; see ``SerializingRequest``.
+    @available(*, unavailable, message: "use serializingData().response, which has data, statusCode and headers")
+    public nonisolated func dataAndResponse() async throws -> (Data, HTTPResponse) { unavailable() }
+
     /// Not available; see ``SerializingRequest``.
     @available(*, unavailable, message: "use serializingData().response, or session.send(_:)")
     public nonisolated func response(_ none: Void = ()) async throws -> DataResponse<Data, RequestError> {
@@ -85,7 +93,7 @@ extension RequestBody {
 
     /// Not available; see ``MultipartFormData``.
     @available(*, unavailable, message: "append(_:withName:) to a MultipartFormData, and use .multipart(form)")
-    public static func file(_ file: URL, filename: String, contentType: String = "") -> RequestBody { unavailable() }
+    public static func file(_ file: URL, filename: String = "", contentType: String) -> RequestBody { unavailable() }
 }
 
 extension MultipartFormData {
@@ -120,6 +128,30 @@ extension Certificate {
     /// Not available; see ``init(pem:)``.
     @available(*, unavailable, message: "use init(pem:) with the text, or init(der:) with the bytes")
     public init(pem data: Data) throws { unavailable() }
+
+    /// Not available; see ``init(pem:)``.
+    @available(*, unavailable, message: "use init(pem:) with the text, or init(der:) with the bytes")
+    public static func fromPEM(_ pem: some Any) throws -> Certificate { unavailable() }
+}
+
+extension DataStreamRequest {
+    /// Not available; see ``DataStreamTask/lines``.
+    @available(*, unavailable, message: "use streamTask().lines")
+    public nonisolated var lines: _OtherName { unavailable() }
+
+    /// Not available; see ``DataStreamTask/bytes``.
+    @available(*, unavailable, message: "use streamTask().bytes")
+    public nonisolated var bytes: _OtherName { unavailable() }
+}
+
+extension ServerSentEvent {
+    /// Not available; see ``id``.
+    @available(*, unavailable, renamed: "id")
+    public var lastEventId: String? { unavailable() }
+
+    /// Not available; see ``event``.
+    @available(*, unavailable, renamed: "event")
+    public var type: String { unavailable() }
 }
 
 extension TransferProgress {
@@ -156,6 +188,9 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     /// Not available; the request is sent.
     @available(*, unavailable, message: "the request was sent; use headers: [.authorization(username:password:)]")
     public func basicAuth(username: String, password: String?) -> Self { unavailable() }
+    /// Not available; the request is sent.
+    @available(*, unavailable, message: "the request was sent; use headers: [.authorization(username:password:)]")
+    public func basicAuth(_ username: String, password: String?) -> Self { unavailable() }
     /// Not available; the request is sent.
     @available(*, unavailable, message: "the request was sent; use get(_:timeout:)")
     public func timeout(_ limit: Duration) -> Self { unavailable() }
@@ -369,6 +404,12 @@ extension Session.Configuration {
     }
     /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "pass interceptor: RetryPolicy() to the session")
+    public var retry: RetryPolicy {
+        get { unavailable() }
+        set { unavailable() }
+    }
+    /// Not available; see ``RetryPolicy``.
+    @available(*, unavailable, message: "pass interceptor: RetryPolicy() to the session")
     public var retryPolicy: RetryPolicy {
         get { unavailable() }
         set { unavailable() }
@@ -405,6 +446,12 @@ extension Session.Configuration.Proxy {
     /// Not available; see ``url(_:excluding:)``.
     @available(*, unavailable, message: "use .url(\"http://user:password@proxy.example:3128\")")
     public static func server(host: String, port: Int, authorization: HTTPHeader? = nil) -> Self { unavailable() }
+
+    /// Not available; see ``url(_:excluding:)``.
+    @available(*, unavailable, message: "use .url(\"http://user:password@proxy.example:3128\")")
+    public static func http(host: String, port: Int, username: String = "", password: String = "") -> Self {
+        unavailable()
+    }
 }
 
 extension Timeouts {
@@ -423,7 +470,7 @@ extension RetryPolicy {
     public static func exponentialBackoff(
         maxAttempts: UInt = 0, maxRetries: UInt = 0, retries: UInt = 0, delay: Duration = .zero,
         initialDelay: Duration = .zero, minInterval: Duration = .zero, maxInterval: Duration = .zero,
-        base: Duration = .zero, max: Duration = .zero
+        base: Duration = .zero, max: Duration = .zero, maxDelay: Duration = .zero, statusCodes: Set<Int> = []
     ) -> RetryPolicy { unavailable() }
 
     /// What ``init(limit:backoff:statusCodes:)`` would take.
@@ -443,6 +490,6 @@ extension RetryPolicy {
     /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public static func exponential(
-        retries: UInt = 0, baseDelay: Duration = .zero, statusCodes: Set<Int> = []
+        retries: UInt = 0, delay: Duration = .zero, baseDelay: Duration = .zero, statusCodes: Set<Int> = []
     ) -> RetryPolicy { unavailable() }
 }

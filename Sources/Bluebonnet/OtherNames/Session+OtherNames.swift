@@ -30,6 +30,16 @@ extension Session {
         retry: RetryPolicy? = nil, validateStatus: ((Int) -> Bool)? = nil, timeout: Double? = nil
     ) async throws -> _WholeResponse { unavailable() }
 
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "leave the label out: get(url)")
+    public nonisolated func get(url: any URLConvertible) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``post(_:body:headers:timeout:)``.
+    @available(*, unavailable, message: "leave the label out: post(url, json:), post(url, form:) or post(url, body:)")
+    public nonisolated func post(
+        url: any URLConvertible, json: (any Encodable)? = nil, body: RequestBody? = nil
+    ) async throws -> _WholeResponse { unavailable() }
+
     /// Not available; see ``post(_:json:headers:timeout:)`` and its relatives.
     @available(*, unavailable, message: "use post(_:json:), post(_:form:), or post(_:body: .multipart(form)) for files")
     public nonisolated func post(
@@ -90,6 +100,10 @@ extension Session {
     public nonisolated func stream(_ method: HTTPMethod, _ url: any URLConvertible) async throws -> _OtherName {
         unavailable()
     }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    public nonisolated func stream(_ url: any URLConvertible) async throws -> _OtherName { unavailable() }
 
     /// Not available; see ``DataStreamTask``.
     @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
@@ -181,7 +195,7 @@ extension Session {
 
     /// Not available; see ``download(_:interceptor:to:)``.
     @available(*, unavailable, message: "use download(_:to:).serializingURL().value; this sends the request")
-    public nonisolated func downloadTask(with request: some Any) -> _OtherName { unavailable() }
+    public nonisolated func downloadTask(with request: some Any, to file: URL? = nil) -> _OtherName { unavailable() }
 
     /// Not available; see ``upload(_:with:interceptor:)-(URL,_,_)``.
     @available(*, unavailable, message: "use upload(_:with:).serializingData().response; this sends the request")
@@ -217,9 +231,9 @@ extension Session {
 
     /// Not available; see ``eventSource(_:headers:interceptor:)``.
     @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
-    public nonisolated func eventSourceRequest(_ url: any URLConvertible, lastEventID: String? = nil) -> _OtherName {
-        unavailable()
-    }
+    public nonisolated func eventSourceRequest(
+        _ url: any URLConvertible, headers: HTTPHeaders? = nil, lastEventID: String? = nil
+    ) -> _OtherName { unavailable() }
 
     /// Not available; see ``request(_:method:parameters:encoder:headers:interceptor:requestModifier:)``.
     @available(*, unavailable, message: "the label is encoder: with .json, .urlEncodedForm or your own encoder")
@@ -251,6 +265,18 @@ extension Session {
         *, unavailable, message: "use serverTrustManager: with a DisabledTrustEvaluator() for the host, in tests"
     )
     public init(baseURL: String = "", verify: Bool) { self.init() }
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use timeouts: Timeouts(total: .seconds(10)), after headers:")
+    public init(baseURL: String = "", timeout: Duration, headers: HTTPHeaders) { self.init() }
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "add .authorization(bearerToken:) to headers:, or pass an interceptor")
+    public init(baseURL: String = "", headers: HTTPHeaders, auth: HTTPHeader) { self.init() }
+
+    /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
+    @available(*, unavailable, message: "use interceptors: [RetryPolicy(retryLimit: 3)]")
+    public init(baseURL: String = "", retry: Retry) { self.init() }
 
     /// Not available; see ``init(baseURL:headers:timeouts:interceptors:transport:)``.
     @available(*, unavailable, message: "use timeouts: Timeouts(connect:idle:total:)")

@@ -112,6 +112,23 @@ extension Session {
         try await response(to: .post, url, value, formEncoder(.httpBody), headers, timeout)
     }
 
+    /// Sends a POST request with a URL-encoded form, whose fields have values of several types.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - fields: The fields, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func post(
+        _ url: any URLConvertible, form fields: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .post, url, fields, formEncoder(.httpBody), headers, timeout)
+    }
+
     /// Sends a POST request with any body, or none, and waits for the whole response.
     ///
     /// See ``get(_:parameters:headers:timeout:)`` for what throws.
@@ -180,6 +197,23 @@ extension Session {
         try await response(to: .put, url, value, formEncoder(.httpBody), headers, timeout)
     }
 
+    /// Sends a PUT request with a URL-encoded form, whose fields have values of several types.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - fields: The fields, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func put(
+        _ url: any URLConvertible, form fields: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .put, url, fields, formEncoder(.httpBody), headers, timeout)
+    }
+
     /// Sends a PUT request with any body, or none, and waits for the whole response.
     ///
     /// See ``get(_:parameters:headers:timeout:)`` for what throws.
@@ -246,6 +280,23 @@ extension Session {
         _ url: any URLConvertible, form value: Value, headers: HTTPHeaders? = nil, timeout: Duration? = nil
     ) async throws(RequestError) -> DataResponse<Data, RequestError> {
         try await response(to: .patch, url, value, formEncoder(.httpBody), headers, timeout)
+    }
+
+    /// Sends a PATCH request with a URL-encoded form, whose fields have values of several types.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - fields: The fields, such as `["name": "Ada", "age": 36]`.
+    ///   - headers: Header fields, which replace the session's fields of the same name.
+    ///   - timeout: The limit for each attempt as a whole; `nil`, the default, for the session's limit.
+    /// - Returns: The response with its body.
+    /// - Throws: The error of the request, if no complete response was received.
+    @_disfavoredOverload
+    public nonisolated func patch(
+        _ url: any URLConvertible, form fields: [String: JSONValue], headers: HTTPHeaders? = nil,
+        timeout: Duration? = nil
+    ) async throws(RequestError) -> DataResponse<Data, RequestError> {
+        try await response(to: .patch, url, fields, formEncoder(.httpBody), headers, timeout)
     }
 
     /// Sends a PATCH request with any body, or none, and waits for the whole response.

@@ -46,12 +46,14 @@ struct CacheStatusTests {
     @Test func `a response tells how the cache handled its request`() async throws {
         let scene = CacheTestSession { request in
             if request.headers["X-Fail"] != nil { return .response(status: 503) }
+            if request.headers["X-Vary"] != nil { return .response(status: 200, headers: ["Vary": "*"], text: "hello") }
             if request.headers["If-None-Match"] != nil { return .response(status: 304) }
             let headers: HTTPHeaders = ["Cache-Control": "max-age=60, stale-if-error=60", "ETag": "\"1\""]
             return .response(status: 200, headers: headers, text: "hello")
         }
         func status(_ headers: HTTPHeaders = [:], _ method: HTTPMethod = .get) async -> String? {
-            let request = HTTPRequest(url: scene.url(), method: method, headers: headers)
+            let url = scene.url(headers.contains("X-Vary") ? "/vary" : "/")
+            let request = HTTPRequest(url: url, method: method, headers: headers)
             return await scene.session.request(request).serializingData(emptyResponseCodes: Set(200...599)).response
                 .cacheStatus?.description
         }
@@ -62,6 +64,7 @@ struct CacheStatusTests {
             await status(["Cache-Control": "no-cache"]) == "Bluebonnet; fwd=request; fwd-status=304; ttl=60; stored")
         scene.clock.advance(by: 70)
         #expect(await status(["X-Fail": "1"]) == "Bluebonnet; fwd=stale; fwd-status=503; ttl=-10")
-        #expect(await status([:], .post) == "Bluebonnet; fwd=method; fwd-status=200")
+        #expect(await status([:], .post) == "Bluebonnet; fwd=method; fwd-status=200; detail=method")
+        #expect(await status(["X-Vary": "1"]) == "Bluebonnet; fwd=uri-miss; fwd-status=200; detail=vary")
     }
 }

@@ -107,6 +107,28 @@ struct StorabilityTests {
             Storability.allows(statusCode: row.status, headers: row.response, for: request) == row.isStored)
     }
 
+    static let refusals: [(row: Row, reason: CacheStatus.Refusal?)] = [
+        (Row("no-store of the response", false, ["Cache-Control": "no-store"]), .noStore),
+        (Row("no-store of the request", false, request: ["Cache-Control": "no-store"]), .noStore),
+        (Row("Vary: *", false, ["Vary": "*"]), .vary),
+        (Row("a method", false, method: .put), .method),
+        (Row("POST", false, ["Cache-Control": "max-age=60"], method: .post), .method),
+        (Row("a status code", false, status: 304), .status),
+        (Row("no status code", false, status: 700), .status),
+        (Row("a status code to understand", false, status: 299, ["Cache-Control": "must-understand"]), .status),
+        (Row("a part", false, status: 206), .range),
+        (Row("several ranges", false, request: ["Range": "bytes=0-1,3-4"]), .range),
+        (Row("no lifetime", false, status: 302, ["Location": "/"]), .lifetime),
+        (Row("all of it", true, ["Cache-Control": "max-age=60"]), nil),
+    ]
+
+    @Test(arguments: refusals) func `the reason why a response is not stored`(
+        _ row: Row, reason: CacheStatus.Refusal?
+    ) throws {
+        let request = try CacheFixtures.request(row.request, method: row.method)
+        #expect(Storability.refusal(statusCode: row.status, headers: row.response, for: request) == reason)
+    }
+
     @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
     func `RFC 9110 §15.1: these need not say that they may be stored`(_ status: Int) throws {
         #expect(Storability.allows(statusCode: status, headers: [:], for: try CacheFixtures.request()))

@@ -111,6 +111,8 @@ import Testing
         #expect(post.method == "POST" && post.json == ["name": "Ada", "age": 36])
         let put = try await session.put(url, form: ["a": "b c"]).json(Echo.self)
         #expect(put.method == "PUT" && put.form == ["a": "b c"])
+        let mixed = try await session.post(url, form: ["a": "b", "n": 1, "is": true]).json(Echo.self)
+        #expect(mixed.form == ["a": "b", "n": "1", "is": "1"])
         #expect(try await session.patch(url, body: .data(Data("raw".utf8))).json(Echo.self).method == "PATCH")
         #expect(try await session.get(try server.url("/status/418")).statusCode == 418)
         await session.shutdown()

@@ -62,7 +62,11 @@ extension CachingExchange: ExchangeObserver {
     func completed(_ outcome: ExchangeOutcome) {
         let fetch = fetch.withLock { $0 }
         let now = cache.now()
-        let status = CacheStatus(forward: fetch.reason, status: outcome.response?.statusCode)
+        var status = CacheStatus(forward: fetch.reason, status: outcome.response?.statusCode)
+        if outcome.error == nil, let head = outcome.response {
+            status.refusal = Storability.refusal(
+                statusCode: head.statusCode, headers: head.headers, for: cacheRequest)
+        }
         let outcome = outcome.with(status)
         let verdict =
             if fetch.servesStale, let entry = fetch.validated {
@@ -79,8 +83,7 @@ extension CachingExchange: ExchangeObserver {
                 return pass(outcome, fetch)
             }
             cache.count { $0.staleResponses += 1 }
-            var status = status
-            status.ttl = entry.ttl(at: now)
+            (status.ttl, status.refusal) = (entry.ttl(at: now), nil)
             found(HeldResponse(entry, to: cacheRequest, at: now, status: status) ?? .notStored)
         case .refetch where fetch.isForwarded: pass(outcome, fetch)
         case .refetch:
@@ -273,7 +276,7 @@ extension CacheStatus {
     /// Returns the status of a response that was stored with a lifetime.
     fileprivate func stored(ttl: Int) -> CacheStatus {
         var status = self
-        (status.ttl, status.isStored) = (ttl, true)
+        (status.ttl, status.isStored, status.refusal) = (ttl, true, nil)
         return status
     }
 }

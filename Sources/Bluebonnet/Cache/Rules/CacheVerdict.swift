@@ -102,34 +102,44 @@ enum Storability {
     ///   - request: The properties of the request.
     /// - Returns: Whether the response may be stored.
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
-        guard !request.control.noStore, !request.hasUnusualRange, request.hasUsualCodings(headers) else { return false }
+        refusal(statusCode: statusCode, headers: headers, for: request) == nil
+    }
+
+    /// Returns the reason why a response must not be stored; `nil` if it may be stored.
+    static func refusal(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> CacheStatus.Refusal? {
+        guard !request.control.noStore else { return .noStore }
+        guard !request.hasUnusualRange else { return .range }
+        guard request.hasUsualCodings(headers) else { return .coding }
         let control = CacheControl(headers.value(for: "Cache-Control"))
         let isExplicit = control.maxAge != nil || headers.contains("Expires")
         switch (request.method, statusCode) {
         // A 304 response has no content (§4.3.4). A 412 or 416 response depends on the request's condition or range.
-        case (.get, 304), (.get, 412), (.get, 416): return false
+        case (.get, 304), (.get, 412), (.get, 416): return .status
         // A part is stored only if its position is known, and it does not replace a response that was not looked up.
         case (.get, 206):
             guard request.range != nil, request.mayBeAnswered,
                 headers["Content-Type"]?.lowercased().hasPrefix("multipart/byteranges") != true,
                 case .bytes(_, _, _?)? = headers["Content-Range"].flatMap(ContentRange.init)
-            else { return false }
+            else { return .range }
         case (.get, 200...599): break
         // RFC 9110 §9.3.3.
         case (.post, 200):
             guard isExplicit, let location = headers["Content-Location"],
                 case .url(let target) = RedirectLocation.read([location], of: request.url),
                 CacheKey(target) == request.key
-            else { return false }
-        default: return false
+            else { return .method }
+        case (.get, _): return .status
+        default: return .method
         }
         if control.mustUnderstand {
-            guard understood.contains(statusCode) else { return false }
+            guard understood.contains(statusCode) else { return .status }
         } else if control.noStore {
-            return false
+            return .noStore
         }
-        guard let varyFields = VaryFields(headers, control), request.wasSelected(by: varyFields) else { return false }
-        return control.isPublic || control.isPrivate || isExplicit || isHeuristicallyCacheable(statusCode)
+        guard let varyFields = VaryFields(headers, control), request.wasSelected(by: varyFields) else { return .vary }
+        let hasLifetime =
+            control.isPublic || control.isPrivate || isExplicit || isHeuristicallyCacheable(statusCode)
+        return hasLifetime ? nil : .lifetime
     }
 
     /// Whether a response with this status code may have a heuristic lifetime (RFC 9110 §15.1).
