@@ -83,7 +83,7 @@ extension Request {
 }
 
 extension RequestBody {
-    /// Not available; see ``Session/post(_:form:headers:timeout:)``.
+    /// Not available; see ``Session/post(_:form:headers:timeout:)-(_,Value,_,_)``.
     @available(*, unavailable, message: "use post(_:form:)")
     public static func form(_ fields: [String: String]) -> RequestBody { unavailable() }
 

@@ -349,6 +349,7 @@ import Testing
         let task = Fixture.request(session, server).webSocketTask()
         _ = try await task.response
         try await server.waitForOpenConnections(atMost: 0)
+        await TestHarness.performEarlierCommands(of: session)
         if cancels { task.request.cancel() } else { try await task.close() }
         let (messages, error) = await Fixture.messages(task)
         #expect(messages.count < 20)
