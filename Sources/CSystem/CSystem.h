@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,6 +121,13 @@ static inline int bb_rename_without_replacing(const char *source, const char *ta
 static inline int bb_socket_has_surplus(int socket) {
     char byte;
     return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+// Whether the peer has ended the connection, even if bytes before the end were not read.
+static inline int bb_socket_has_ended(int socket) {
+    // POLLRDHUP, which only files that define _GNU_SOURCE have, is the same number.
+    struct pollfd entry = {.fd = socket, .events = EPOLLRDHUP};
+    return poll(&entry, 1, 0) > 0;
 }
 
 // An address of a socket, of whatever family.

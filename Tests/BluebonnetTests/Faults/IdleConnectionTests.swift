@@ -57,6 +57,88 @@ import Testing
         }
     }
 
+    /// Keeps the event loop from everything else during a handshake, until a gate is open.
+    private struct LoopHolder: ServerTrustEvaluating {
+        let isHeld = Gate()
+        let mayContinue = Gate()
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) {
+            isHeld.open()
+            while !mayContinue.isOpen { usleep(1000) }
+        }
+
+        /// A session with one loop, which the first request to `localhost` stops.
+        func session() throws -> Session {
+            let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["localhost": self])
+            return try TrustFixture.session(manager) { $0.eventLoops = 1 }
+        }
+
+        /// Sends a request of a session while the loop is stopped, and then lets the server end its connection.
+        func answer(to request: DataRequest, of session: Session, after end: () async throws -> Void) async throws
+            -> DataResponse<String, RequestError>
+        {
+            let nginx = "https://localhost:\(try #require(try TestServers.nginxTLS.url("/").port))/"
+            let held = session.request(nginx).serializingData(automaticallyCancelling: false)
+            held.resume()
+            await isHeld.wait()
+            let task = request.serializingString(automaticallyCancelling: false)
+            task.resume()
+            // Long enough for the request to reach the loop; otherwise, the test does not show what it could.
+            try await Task.sleep(for: .milliseconds(50))
+            try await end()
+            mayContinue.open()
+            #expect(await held.response.error == nil)
+            return await task.response
+        }
+    }
+
+    /// The loop learns of the request before it learns of the end of the connection.
+    ///
+    /// Libcurl 8.23 does not check a connection that it has just used, and no version reads what is waiting before the
+    /// end of an HTTP/2 connection.
+    @Test(arguments: [HTTPMethod.post, .get])
+    func `a request is not sent on a connection that has just ended`(method: HTTPMethod) async throws {
+        let (begin, ended) = (Gate(), Gate())
+        let server = try await LocalServer(script: { connection in
+            guard connection == 1 else { return [.serve] }
+            return [
+                .waitForRequest, .bytes(Self.first), .wait { await begin.wait() }, .halfClose, .wait { ended.open() },
+                .waitForClose,
+            ]
+        }) { $0.fallback(.text("right")) }
+        let holder = LoopHolder()
+        let session = try holder.session()
+        #expect(try await session.request(server.url("/first")).serializingString().value == "first")
+        let request = session.request(server.url("/"), method: method)
+        let answer = try await holder.answer(to: request, of: session) {
+            begin.open()
+            await ended.wait()
+        }
+        #expect(answer.value == "right", "\(answer)")
+        #expect(server.connectionCount == 2)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: [HTTPMethod.post, .get])
+    func `a request is not sent on an HTTP 2 connection that has just ended`(method: HTTPMethod) async throws {
+        let server = TestServers.misbehavingHTTP2
+        let key = UUID().uuidString
+        let holder = LoopHolder()
+        let (session, control) = (try holder.session(), try TestHarness.trustingSession())
+        #expect(
+            try await session.request(try server.url("/last?key=\(key)")).serializingString().value.isEmpty == false)
+        let request = session.request(try server.url("/upload"), method: method) {
+            $0.body = method == .post ? .data(Data("x".utf8)) : nil
+        }
+        let answer = try await holder.answer(to: request, of: session) {
+            _ = try await control.request(try server.url("/go?key=\(key)")).serializingData().value
+            _ = try await control.request(try server.url("/ended?key=\(key)-ended")).serializingData().value
+        }
+        #expect(answer.value?.isEmpty == false, "\(answer)")
+        await session.shutdown()
+        await control.shutdown()
+    }
+
     @Test func `bytes after the first response are not used as the next response`() async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let server = try await LocalServer { router in

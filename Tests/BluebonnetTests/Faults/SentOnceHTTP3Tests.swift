@@ -10,11 +10,6 @@ import Testing
 /// Libcurl does not report which streams a GOAWAY has refused, so a POST that was sent fails after one. It is never sent
 /// twice.
 @Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(5))) struct SentOnceHTTP3Tests {
-    typealias Moment = SentOnceTests.Moment
-    typealias Body = SentOnceTests.Body
-    typealias Place = SentOnceTests.Place
-    typealias Outcome = SentOnceTests.Outcome
-
     enum End: String, CaseIterable, Sendable {
         case refused
         case http1
@@ -30,25 +25,8 @@ import Testing
         var isRefusal: Bool { [.refused, .http1, .goAwayBelow].contains(self) }
     }
 
-    struct Cell: Sendable, CustomStringConvertible {
-        let end: End
-        let moment: Moment
-        let method: HTTPMethod
-        let body: Body
-        let place: Place
-
-        var description: String { "\(end) \(moment) \(method.rawValue) \(body) \(place)" }
-    }
-
-    private static func cells(_ end: End) -> [Cell] {
-        Moment.allCases.flatMap { moment in
-            [(HTTPMethod.get, [Body.none]), (.put, Body.allCases), (.post, Body.allCases)].flatMap { method, bodies in
-                bodies.filter { $0 != .none || moment != .part }.flatMap { body in
-                    Place.allCases.map { Cell(end: end, moment: moment, method: method, body: body, place: $0) }
-                }
-            }
-        }
-    }
+    private typealias Cell = SentOnce.Cell<End>
+    private typealias Outcome = SentOnce.Outcome
 
     /// The possible outcomes of a cell.
     private static func outcomes(of cell: Cell) -> Set<Outcome> {
@@ -71,8 +49,8 @@ import Testing
     func `a request is sent again exactly if it was not processed, or may be repeated`(_ end: End) async throws {
         let directory = try TestDirectory()
         let file = directory.url.appending(path: "body")
-        try SentOnceTests.bytes.write(to: file)
-        for cell in Self.cells(end) { try await check(cell, file) }
+        try SentOnce.bytes.write(to: file)
+        for cell in SentOnce.cells(end) { try await check(cell, file) }
     }
 
     private func check(_ cell: Cell, _ file: URL) async throws {
@@ -90,30 +68,15 @@ import Testing
         let other = cell.place == .shared ? session.streamRequest(try server.url("/drip")) : nil
         if let other { _ = try? await other.streamTask().response }
         let url = try server.url("/fate?key=\(key)&at=\(cell.moment.rawValue)&by=\(cell.end.rawValue)")
-        let body = SentOnceTests.requestBody(cell.body, file)
+        let body = SentOnce.requestBody(cell.body, file)
         let answer = await session.request(url, method: cell.method) { $0.body = body }.validate()
             .serializingString().response
         other?.cancel()
         let counting = try HTTP3Tests.session()
         let counts = try await counting.request(try server.url("/counts?key=\(key)"))
-            .serializingDecodable(SentOnceTests.Counts.self).value
+            .serializingDecodable(SentOnce.Counts.self).value
         await counting.shutdown()
-        let outcome: Outcome =
-            answer.error == nil
-            ? .sentAgain
-            : answer.error?.kind == .requestBody(.notReplayable) ? .notReplayable : .failed
-        #expect(Self.outcomes(of: cell).contains(outcome), "\(cell): \(answer), \(counts)")
-        #expect(counts.processed <= (cell.method == .post ? 1 : 2), "\(cell): \(counts)")
-        #expect(counts.requests <= 2, "\(cell): \(counts)")
-        let sum = cell.body == .none ? 0 : SentOnceTests.sum
-        #expect(Set(counts.sums).isSubset(of: [sum]), "\(cell): \(counts)")
-        #expect(answer.error?.isSafeToRetry != true || counts.processed == 0, "\(cell): \(answer), \(counts)")
-        if outcome == .sentAgain {
-            #expect(counts.sums.count == 1, "\(cell): \(counts)")
-            #expect(answer.value == "\(counts.sums.first ?? 1)", "\(cell)")
-        } else if cell.end.isRefusal, cell.moment != .head {
-            #expect(counts.processed == 0, "\(cell): \(counts)")
-        }
+        SentOnce.judge(answer, counts, in: cell, isRefusal: cell.end.isRefusal, expecting: Self.outcomes(of: cell))
         await session.shutdown()
     }
 
@@ -129,10 +92,10 @@ import Testing
         #expect(last.value == "last", "\(last)")
         let key = UUID().uuidString
         let answer = await session.request(try server.url("/fate?key=\(key)&at=all&by=none"), method: .post) {
-            $0.body = .data(SentOnceTests.bytes)
+            $0.body = .data(SentOnce.bytes)
         }.validate().serializingString().response
         other.cancel()
-        #expect(answer.value == "\(SentOnceTests.sum)", "\(answer)")
+        #expect(answer.value == "\(SentOnce.sum)", "\(answer)")
         #expect(answer.metrics?.localAddress?.port != last.metrics?.localAddress?.port)
         await session.shutdown()
     }

@@ -31,74 +31,8 @@ import Testing
         var isRefusal: Bool { [.goAwayBelow, .goAwayError, .goAwayHTTP1, .refused, .http1].contains(self) }
     }
 
-    enum Moment: String, CaseIterable, Sendable {
-        case opened
-        case part
-        case all
-        case head
-    }
-
-    enum Body: CaseIterable, Sendable {
-        case none
-        case data
-        case file
-        case oneShot
-    }
-
-    /// The connection: opened for the request, kept from an earlier one, or shared with another one.
-    enum Place: CaseIterable, Sendable {
-        case new
-        case kept
-        case shared
-    }
-
-    struct Cell: Sendable, CustomStringConvertible {
-        let end: End
-        let moment: Moment
-        let method: HTTPMethod
-        let body: Body
-        let place: Place
-
-        var description: String { "\(end) \(moment) \(method.rawValue) \(body) \(place)" }
-    }
-
-    enum Outcome: Hashable {
-        case sentAgain
-        case failed
-        case notReplayable
-    }
-
-    struct Counts: Decodable {
-        let requests: Int
-        let processed: Int
-        let sums: [UInt32]
-    }
-
-    static let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-    static let sum: UInt32 = {
-        var sum = ~UInt32(0)
-        for byte in bytes {
-            sum ^= UInt32(byte)
-            for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xedb8_8320 : sum >> 1 }
-        }
-        return ~sum
-    }()
-
-    private static func cells(_ end: End) -> [Cell] {
-        var cells: [Cell] = []
-        for moment in Moment.allCases {
-            for (method, bodies) in [
-                (HTTPMethod.get, [Body.none]), (.put, Body.allCases), (.post, Body.allCases),
-            ] {
-                for body in bodies where body != .none || moment != .part {
-                    for place in Place.allCases {
-                        cells.append(Cell(end: end, moment: moment, method: method, body: body, place: place))
-                    }
-                }
-            }
-        }
-        return cells
-    }
+    private typealias Cell = SentOnce.Cell<End>
+    private typealias Outcome = SentOnce.Outcome
 
     /// The possible outcomes of a cell.
     private static func outcomes(of cell: Cell) -> Set<Outcome> {
@@ -123,13 +57,13 @@ import Testing
     func `a request is sent again exactly if it was not processed, or may be repeated`(_ end: End) async throws {
         let directory = try TestDirectory()
         let file = directory.url.appending(path: "body")
-        try Self.bytes.write(to: file)
-        for cell in Self.cells(end) { try await check(cell, file) }
+        try SentOnce.bytes.write(to: file)
+        for cell in SentOnce.cells(end) { try await check(cell, file) }
     }
 
-    private func counts(of key: String, in session: Session) async throws -> Counts {
+    private func counts(of key: String, in session: Session) async throws -> SentOnce.Counts {
         try await session.request(try TestServers.misbehavingHTTP2.url("/counts?key=\(key)"))
-            .serializingDecodable(Counts.self).value
+            .serializingDecodable(SentOnce.Counts.self).value
     }
 
     private func check(_ cell: Cell, _ file: URL) async throws {
@@ -145,28 +79,14 @@ import Testing
             } : nil
         if let other { _ = try await other.streamTask().response }
         let url = try server.url("/fate?key=\(key)&at=\(cell.moment.rawValue)&by=\(cell.end.rawValue)")
-        let body = Self.requestBody(cell.body, file)
+        let body = SentOnce.requestBody(cell.body, file)
         let answer = await session.request(url, method: cell.method) { $0.body = body }.validate()
             .serializingString().response
         other?.cancel()
         let counting = try TestHarness.trustingSession()
         let counts = try await counts(of: key, in: counting)
         await counting.shutdown()
-        let outcome: Outcome =
-            answer.error == nil
-            ? .sentAgain
-            : answer.error?.kind == .requestBody(.notReplayable) ? .notReplayable : .failed
-        #expect(Self.outcomes(of: cell).contains(outcome), "\(cell): \(answer), \(counts)")
-        #expect(counts.processed <= (cell.method == .post ? 1 : 2), "\(cell): \(counts)")
-        #expect(counts.requests <= 2, "\(cell): \(counts)")
-        #expect(Set(counts.sums).isSubset(of: [cell.body == .none ? 0 : Self.sum]), "\(cell): \(counts)")
-        #expect(answer.error?.isSafeToRetry != true || counts.processed == 0, "\(cell): \(answer), \(counts)")
-        if outcome == .sentAgain {
-            #expect(counts.sums.count == 1, "\(cell): \(counts)")
-            #expect(answer.value == "\(counts.sums.first ?? 1)", "\(cell)")
-        } else if cell.end.isRefusal, cell.moment != .head {
-            #expect(counts.processed == 0, "\(cell): \(counts)")
-        }
+        SentOnce.judge(answer, counts, in: cell, isRefusal: cell.end.isRefusal, expecting: Self.outcomes(of: cell))
         await session.shutdown()
     }
 
@@ -188,7 +108,7 @@ import Testing
             let tasks = try keys.map { key in
                 session.request(
                     try server.url("/fate?key=\(key)&at=all&by=\(end.rawValue)&then=\(then.rawValue)"), method: .post
-                ) { $0.body = .data(Self.bytes) }.validate().serializingString(automaticallyCancelling: false)
+                ) { $0.body = .data(SentOnce.bytes) }.validate().serializingString(automaticallyCancelling: false)
             }
             for task in tasks { task.resume() }
             for (key, task) in zip(keys, tasks) {
@@ -213,12 +133,12 @@ import Testing
     ) async throws {
         let directory = try TestDirectory()
         let file = directory.url.appending(path: "body")
-        try Self.bytes.write(to: file)
-        for body in method == .get ? [Body.none] : Body.allCases {
+        try SentOnce.bytes.write(to: file)
+        for body in method == .get ? [SentOnce.Body.none] : SentOnce.Body.allCases {
             for isKept in [true, false] {
                 for isWhole in body == .none ? [true] : [true, false] {
                     let words = "\(method.rawValue) \(body), kept: \(isKept), whole: \(isWhole), reset: \(isReset)"
-                    try await checkHTTP1(method, Self.requestBody(body, file), isKept, isWhole, isReset, words)
+                    try await checkHTTP1(method, SentOnce.requestBody(body, file), isKept, isWhole, isReset, words)
                 }
             }
         }
@@ -252,23 +172,9 @@ import Testing
         let isTried = isAgain || (isKept && method == .put)
         #expect((isAgain ? 2...2 : 1...(isTried ? 2 : 1)).contains(server.connectionCount), "\(words)")
         if isAgain, body != nil {
-            #expect(try await server.request(server.requestCount).body == Self.bytes, "\(words)")
+            #expect(try await server.request(server.requestCount).body == SentOnce.bytes, "\(words)")
         }
         try await TestHarness.end(session, server)
-    }
-
-    static func requestBody(_ body: Body, _ file: URL) -> RequestBody? {
-        switch body {
-        case .none: nil
-        case .data: .data(bytes)
-        case .file: .file(file)
-        case .oneShot:
-            .stream(
-                AsyncStream {
-                    $0.yield(bytes)
-                    $0.finish()
-                }, length: 60_000)
-        }
     }
 
     // MARK: Misdirected requests (RFC 9110 §15.5.20)
@@ -279,20 +185,22 @@ import Testing
         let key = UUID().uuidString
         let server = TestServers.misbehavingHTTP2
         let url = try server.url("/misdirected?key=\(key)&times=\(times)")
-        let answer = await session.request(url, method: method) { $0.body = method == .post ? .data(Self.bytes) : nil }
-            .serializingString().response
+        let answer = await session.request(url, method: method) {
+            $0.body = method == .post ? .data(SentOnce.bytes) : nil
+        }
+        .serializingString().response
         #expect(answer.response?.statusCode == (times == 1 ? 200 : 421), "\(answer)")
         #expect(answer.metrics?.isReusedConnection == false)
         let counts = try await counts(of: key, in: session)
         #expect(counts.requests == 2)
-        if times == 1 { #expect(counts.sums == [method == .post ? Self.sum : 0]) }
+        if times == 1 { #expect(counts.sums == [method == .post ? SentOnce.sum : 0]) }
         await session.shutdown()
     }
 
     @Test func `a misdirected request whose body can be read once has the response 421`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .status(421) } }
         let session = TestHarness.session { $0.continueTimeout = nil }
-        let body = Self.requestBody(.oneShot, URL(filePath: "/"))
+        let body = SentOnce.requestBody(.oneShot, URL(filePath: "/"))
         let answer = await session.request(server.url("/"), method: .post) { $0.body = body }.serializingData(
             emptyResponseCodes: [421]
         ).response
@@ -312,7 +220,7 @@ import Testing
         for (end, isSafe) in [("refused", true), ("fin", false)] {
             let path = end == "refused" ? "/refused" : "/fate?key=\(UUID().uuidString)&at=all&by=fin"
             let answer = await session.request(try TestServers.misbehavingHTTP2.url(path), method: .post) {
-                $0.body = .data(Self.bytes)
+                $0.body = .data(SentOnce.bytes)
             }.serializingData().response
             #expect(answer.error?.isSafeToRetry == isSafe, "\(end): \(answer)")
         }
@@ -327,7 +235,7 @@ import Testing
         let server = TestServers.misbehavingHTTP2
         _ = try await session.request(try server.url("/ok")).serializingData().value
         let answer = await session.request(try server.url("/refused-once?key=\(UUID().uuidString)"), method: .put) {
-            $0.body = .data(Self.bytes)
+            $0.body = .data(SentOnce.bytes)
         }.serializingData().response
         #expect(answer.error == nil && answer.response?.statusCode == 200, "\(answer)")
         await session.shutdown()

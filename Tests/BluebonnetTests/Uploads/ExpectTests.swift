@@ -122,10 +122,17 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test(arguments: BodyForm.allCases, [true, false])
-    func `the request is sent again without Expect after a 417`(form: BodyForm, closes: Bool) async throws {
-        let answer = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
-        let end: [LocalServer.Script.Step] = closes ? [] : [.serve]
+    /// How a server goes on after a 417.
+    enum Continuation: CaseIterable, Sendable {
+        case serves, closes, announcesEnd
+    }
+
+    /// Libcurl does not send the request again if the 417 announces the end of the connection.
+    @Test(arguments: BodyForm.allCases, Continuation.allCases)
+    func `the request is sent again without Expect after a 417`(form: BodyForm, then: Continuation) async throws {
+        let field = then == .announcesEnd ? "Connection: close\r\n" : ""
+        let answer = "HTTP/1.1 417 Expectation Failed\r\n\(field)Content-Length: 0\r\n\r\n"
+        let end: [LocalServer.Script.Step] = then == .serves ? [.serve] : []
         let server = try await LocalServer { router in
             router.streaming("/b", continue: .never) { request, body in
                 guard request.headers["Expect"] != nil else { return .text("\(try await body.discard())") }
@@ -134,12 +141,28 @@ import Testing
         }
         let directory = try TestDirectory()
         let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
-        let body = try form.body(Self.limit + 1000, in: directory)
-        let response = await session.upload(body, to: server.url("/b"), method: .put).serializingString().response
-        #expect(response.value == "\(form.sent(Self.limit + 1000).count)", "\(response)")
-        #expect(response.response?.statusCode == 200)
-        #expect(response.metrics != nil)
-        #expect(server.requests.last?.headers["Expect"] == nil)
+        for method in [HTTPMethod.put, .post] {
+            let body = try form.body(Self.limit + 1000, in: directory)
+            let response = await session.upload(body, to: server.url("/b"), method: method).serializingString().response
+            #expect(response.value == "\(form.sent(Self.limit + 1000).count)", "\(response)")
+            #expect(response.response?.statusCode == 200)
+            #expect(response.metrics != nil)
+            #expect(server.requests.last?.headers["Expect"] == nil)
+        }
+        #expect(server.requestCount == 4)
         await session.shutdown()
+    }
+
+    @Test func `a 417 to a request without Expect is the response`() async throws {
+        let server = try await LocalServer { $0.fallback(.text("no", status: 417)) }
+        let session = TestHarness.session()
+        for body in [nil, RequestBody.data(Data(count: 10)), .data(Data(count: Self.limit))] {
+            let response = await session.request(server.url("/"), method: .post) { $0.body = body }
+                .serializingString().response
+            #expect(response.value == "no", "\(response)")
+            #expect(response.response?.statusCode == 417)
+        }
+        #expect(server.requestCount == 3)
+        try await TestHarness.end(session, server)
     }
 }

@@ -63,7 +63,8 @@ curl 7.88's command line with `-m 2`.
     /then?frames=F&key=K   answers like /ok; then the frames F (ping, settings, goaway), one   0
                            by one, and the end of the connection
     /ping-later?key=K      answers like /ok, then sends three PINGs, one by one                0
-    /ended?key=K           answers once that is done, on another connection                    0
+    /last?key=K            answers like /ok, then, after /go, the end of the connection        0
+    /ended?key=K           answers once /then is done, or, for K-ended, /last                  0
     /reset-without-end     a head without a length, half of a body, RST_STREAM NO_ERROR        0
     /numbered?key=K        300,000 bytes in lines that count, when /aside sends them           0
     /aside?key=K           after /go: most of the body of /numbered with the same key, 10      0 (i)
@@ -547,7 +548,8 @@ async def process(stream):
 
 @path("/fate")
 async def fate(stream):
-    """Ends the first request `by` something, `at` a moment: opened, part (of the body), all (of it) or head."""
+    """Ends the first request `by` something, `at` a moment: opened, part (of the body), all (of it), interim (after a
+    103) or head."""
     key, at, by, then = (stream.query.get(name) for name in ("key", "at", "by", "then"))
     if request_counts[key] == 2 and then:
         await stream.ended.wait()
@@ -557,11 +559,14 @@ async def fate(stream):
     if at == "part":
         while stream.received < 20_000 and not stream.ended.is_set():
             await stream.wait_for_data()
-    elif at in ("all", "head"):
+    elif at != "opened":
         await stream.ended.wait()
     if by not in REFUSALS and not may_process(stream):
         return
-    if at == "head":
+    if at == "interim":
+        stream.head(("link", "</style.css>; rel=preload"), status="103")
+        await stream.connection.flush()
+    elif at == "head":
         await stream.part_of_body()
     await end(stream, by)
 
@@ -782,6 +787,15 @@ async def ping_later(stream):
         stream.connection.h2.ping(b"12345678")
         await stream.connection.flush()
     ends[stream.query.get("key")].set()
+
+
+@path("/last")
+async def last(stream):
+    key = stream.query.get("key")
+    await stream.answer()
+    await ends[key].wait()
+    await end(stream, "fin")
+    ends[key + "-ended"].set()
 
 
 @path("/ended")

@@ -103,7 +103,8 @@ class Mutation:
 
 
 class Fate:
-    """How the first request of a key ends, `by` something `at` a moment: opened, part (of the body), all (of it), head.
+    """How the first request of a key ends, `by` something `at` a moment: opened, part (of the body), all (of it),
+    interim (after a 103), head.
 
     Later requests of the key are answered once they are whole.
     """
@@ -135,7 +136,9 @@ class Fate:
             sums[self.key].append(zlib.crc32(body))
             return origin.whole(stream, "", str(zlib.crc32(body)).encode())
         processed_counts[self.key] += self.by not in self.REFUSALS
-        if self.at == "head":
+        if self.at == "interim":
+            origin.head(stream, 103, [(b"link", b"</style.css>; rel=preload")])
+        elif self.at == "head":
             origin.head(stream, 200, [(b"content-length", b"10")])
         quic = origin._quic
         if self.by in self.RESETS:

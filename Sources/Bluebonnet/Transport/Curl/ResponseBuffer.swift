@@ -27,6 +27,8 @@ struct ResponseBuffer {
     /// Whether the latest head has a `Transfer-Encoding` field.
     var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
+    /// Whether the latest head is that of an interim response (RFC 9110 §15.2).
+    var isInformational: Bool { statusCode.map { $0 < 200 && $0 != 101 } ?? false }
 
     /// Which content codings of the body are removed.
     var removedCodings = RemovedCodings.none
@@ -86,6 +88,12 @@ struct ResponseBuffer {
         guard unsafe receivedLines(bytes) else { return (.refused, latest) }
         guard let head else { return (.begun, latest) }
         return (latest.contains(.end) ? .complete(head) : .trailers, latest)
+    }
+
+    /// Called when the request will be sent again; an incomplete head of an interim response is forgotten.
+    mutating func withdrawn() {
+        partialLine = []
+        state.headIsForgotten()
     }
 
     private mutating func receivedLines(_ bytes: UnsafeRawBufferPointer) -> Bool {

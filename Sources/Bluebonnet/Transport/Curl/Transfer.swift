@@ -120,7 +120,7 @@ final class Transfer {
     /// What is known about the mark for refused streams of libcurl's handle.
     var refusalMark = RefusalMark.clear
     /// Whether libcurl was stopped so that the mark can be read.
-    private(set) var needsMark = false
+    var needsMark = false
     /// Returns the metrics of an exchange whose handle was then used to read the mark.
     var metricsAtEnd: (() -> TransferMetrics)?
     /// Whether libcurl has reported that the server has ended the stream without an error.
@@ -128,10 +128,12 @@ final class Transfer {
     /// Whether HTTP/1.1 is used because the server requires it.
     private(set) var requiresHTTP1 = false
     /// Whose `Expect` field is sent (RFC 9110 §10.1.1).
-    var expectation = Expectation.ofLibcurl
+    var expectation = Expectation.none
 
     enum Expectation {
-        /// Libcurl sends the field for long bodies, and removes it after a refusal.
+        /// The request has no body, or a short one.
+        case none
+        /// Libcurl sends the field with HTTP/1.1, for long bodies and those of unknown length.
         case ofLibcurl
         /// The request or the session has the field.
         case own
@@ -268,9 +270,11 @@ final class Transfer {
     /// Receives bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         counts.add(bytes.count)
-        resends.answered()
-        if isTraced { endTraceOfSending() }
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
+        if !responseBuffer.isInformational {
+            resends.answered()
+            if isTraced { endTraceOfSending() }
+        }
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
@@ -299,7 +303,7 @@ final class Transfer {
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         if head.statusCode == 421, restartMisdirected() { return false }
-        if head.statusCode == 417, restartWithoutExpectation() { return false }
+        if head.statusCode == 417, restartWithoutExpectation(head) { return false }
         store(head)
         if head.statusCode == 101, upgrade == nil {
             let detail = "the server switched to another protocol, which the request does not support"
@@ -321,9 +325,6 @@ final class Transfer {
         }
         if reportsHead, !isAnswered { noteHead() }
         guard checkChallenge(head) else { return false }
-        // The resent request must not use this connection either, because the server still waits for the body on it
-        // (RFC 9112 §9.3).
-        if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // After a refusal, libcurl stops sending, but still waits for bytes that it has already requested.
         if head.statusCode >= 300, responseBuffer.state.isSendingPaused { refusalMayBeComplete() }
         if !isAnswered { stopRefusedUpload(head) }
@@ -511,11 +512,17 @@ extension Transfer {
         return false
     }
 
-    /// Sends the request again without its own `Expect` field (RFC 9110 §10.1.1); returns whether it does.
+    /// Sends the request again without its `Expect` field (RFC 9110 §10.1.1); returns whether it does.
     ///
-    /// Libcurl would send the field again and again. It removes only its own field.
-    private func restartWithoutExpectation() -> Bool {
-        guard expectation == .own, upload.isReplayable || uploadOffset == 0 else { return false }
+    /// Libcurl would send the request's own field again and again. After its own field, it does not send the request
+    /// again if the server announces the end of the connection.
+    private func restartWithoutExpectation(_ head: ReceivedHead) -> Bool {
+        switch expectation {
+        case .none, .omitted: return false
+        case .own: break
+        case .ofLibcurl: guard head.httpVersion == .http1_1 else { return false }
+        }
+        guard upload.isReplayable || uploadOffset == 0 else { return false }
         expectation = .omitted
         resends.challenged()
         needsResend = true
@@ -594,6 +601,7 @@ extension Transfer {
         }
         uploadOffset = 0
         responseBuffer.state.bodyRewound(to: 0)
+        responseBuffer.withdrawn()
         return true
     }
 }

@@ -62,6 +62,7 @@ extension TransferEngine {
         let connection = transfer.connection
         let isOld =
             connection?.isShared == true || !transfer.resends.isOnNewConnection || transfer.resends.isUnopened
+            || transfer.responseBuffer.isInformational
         return switch code {
         // Before 8.1.0, libcurl reports the end of an HTTP/2 connection as the end of a body.
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP3:
@@ -140,9 +141,10 @@ extension TransferEngine {
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && options.looksUpOverHTTPS {
                 easy.profile = nil
             }
-            // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
+            // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange. After a
+            // 417, versions since 8.14.1 no longer send an `Expect` field.
             if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil,
-                !transfer.mayHaveStaleMark(after: error)
+                !transfer.mayHaveStaleMark(after: error), transfer.expectation != .omitted
             {
                 // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
                 // reused.

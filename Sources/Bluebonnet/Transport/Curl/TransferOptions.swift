@@ -77,11 +77,7 @@ final class TransferOptions {
         let isLookupServer = lookupHost != nil && lookupHost == url.host()?.lowercased()
         let isSameURL = easy.hasProfile(for: url)
         let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
-        if request.hasBody, transfer.expectation == .ofLibcurl,
-            hasDefaultExpectation || request.headers.contains("Expect")
-        {
-            transfer.expectation = .own
-        }
+        if request.hasBody, transfer.expectation == .none { transfer.expectation = expectation(of: transfer) }
         let profile =
             transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
                 && !transfer.resends.wasResent && transfer.expectation != .omitted
@@ -187,6 +183,15 @@ final class TransferOptions {
         }
     }
 
+    /// Whose `Expect` field is sent.
+    ///
+    /// Libcurl sends the field with bodies of more than 1 MiB or of unknown length.
+    private func expectation(of transfer: Transfer) -> Transfer.Expectation {
+        if hasDefaultExpectation || transfer.request.headers.contains("Expect") { return .own }
+        let isLong = transfer.upload.length.map { $0 > 1 << 20 } ?? true
+        return isLong && configuration.continueTimeout != nil ? .ofLibcurl : .none
+    }
+
     private func applyFields(of request: HTTPRequest, omitsExpectation: Bool, to easy: EasyHandle) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
@@ -206,7 +211,6 @@ final class TransferOptions {
             // With a colon alone, libcurl does not add its own type.
             lines.append("Content-Type:")
         }
-        // Libcurl waits for "100 Continue" (RFC 9110 §10.1.1) with bodies of more than 1 MiB or of unknown length.
         if omitsExpectation {
             lines.removeAll { $0.prefix(7).lowercased() == "expect:" }
             lines.append("Expect:")

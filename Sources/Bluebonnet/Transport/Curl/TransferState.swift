@@ -132,6 +132,11 @@ struct TransferState: Equatable {
         }
     }
 
+    /// Called when the request will be sent again; a head that is incomplete is not continued.
+    mutating func headIsForgotten() {
+        if case .receivingHead = download { download = .awaitingHead }
+    }
+
     /// Called when decoded bytes of the body have arrived.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }

@@ -217,7 +217,10 @@ extension Transfer {
     /// Called when libcurl has failed; its code may be ignored, because the response is complete.
     func noteFailure() {
         judgeKnowledge()
-        if !RefusedStreams.areTraced { refusalMark.sendingEnded() }
+        guard !RefusedStreams.areTraced else { return }
+        refusalMark.sendingEnded()
+        // Libcurl does not send a request again after an interim response, and so does not ask.
+        if responseBuffer.isInformational, resends.isUnanswered, canReadMark { needsMark = true }
     }
 
     /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
