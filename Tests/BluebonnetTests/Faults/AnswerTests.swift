@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The results of serializers and validators that are attached early, late and in numbers.
-@Suite(.timeLimit(.minutes(1))) struct AnswerTests {
+@Suite(.timeLimit(.minutes(10))) struct AnswerTests {
     private struct Problem: Codable, Equatable {
         var code: Int
         var text: String

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionFaultTests {
     @Test func `a host that does not exist`() async throws {
         let session = TestHarness.session()
         try await TestHarness.expect(

@@ -6,7 +6,7 @@ import Testing
 ///
 /// `Tests/exits` does the same thousands of times, with delays. Without ``ExitGate``, four of ten that end late with
 /// transfers under way are ended by a signal.
-@Suite(.timeLimit(.minutes(3))) struct ExitTests {
+@Suite(.timeLimit(.minutes(10))) struct ExitTests {
     /// The way in which a program ends; see `Tests/Support/ExitProgram`.
     enum ExitMoment: String, CaseIterable, Sendable {
         case `return`, exit, loop, done

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Other requests of a session while a server sends bytes that occupy libcurl for a long time.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct FairnessTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct FairnessTests {
     /// Libcurl reads while the socket has bytes.
     ///
     /// In this test, this takes much longer than any request waits.

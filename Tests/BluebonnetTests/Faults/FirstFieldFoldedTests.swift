@@ -8,7 +8,7 @@ import Testing
 /// Heads whose first field line begins with a space or a tab, on handles that have seen heads before.
 ///
 /// Without ``FoldedFirstField``, libcurl 7.88 reads freed memory then; in processes of their own, since that may end them.
-@Suite(.timeLimit(.minutes(2))) struct FirstFieldFoldedTests {
+@Suite(.timeLimit(.minutes(10))) struct FirstFieldFoldedTests {
     static let rounds = 20
 
     @Test func `a folded first field after a redirect does not end the process`() async {

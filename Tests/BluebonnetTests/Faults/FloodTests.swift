@@ -10,7 +10,7 @@ import Testing
 ///
 /// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs
 /// last until the server ends them, after 20 s; nghttp2 ends the flood of PINGs by itself.
-@Suite(.timeLimit(.minutes(2)), .measuresTime, .serialized) struct FloodTests {
+@Suite(.timeLimit(.minutes(10)), .measuresTime, .serialized) struct FloodTests {
     // MARK: What is seen, as a table
 
     struct Row: CustomTestStringConvertible, Sendable {

@@ -8,7 +8,7 @@ import Testing
 /// Names whose lookup hangs.
 ///
 /// Without ``BlockingLookups``, cancelling such a lookup waits for its thread, and so do all requests on the loop.
-@Suite(.enabled(if: Libcurl.version >= 0x07_57_00, "libcurl 7.87.0"), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Libcurl.version >= 0x07_57_00, "libcurl 7.87.0"), .timeLimit(.minutes(10)))
 struct HangingLookupTests {
     /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
     ///

@@ -9,7 +9,7 @@ import Testing
 /// Bytes that arrive on idle connections.
 ///
 /// Without ``IdleConnections``, it is the answer to the next request.
-@Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct IdleConnectionTests {
     // MARK: As a table
 
     private static let rows: [(IdleConnections.Version, Readiness, IdleConnections.Action)] = [

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An attacker without a key, on the path to a server with TLS, writes a response into the connection.
-@Suite(.timeLimit(.minutes(1))) struct InjectedAnswerTests {
+@Suite(.timeLimit(.minutes(10))) struct InjectedAnswerTests {
     /// Without TLS, the bytes on a connection that the server resets are its response to a refused upload.
     @Test func `unencrypted bytes are not used as the response to an upload with TLS`() async throws {
         let session = try TestHarness.trustingSession {

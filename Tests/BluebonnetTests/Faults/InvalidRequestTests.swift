@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct InvalidRequestTests {
+@Suite(.timeLimit(.minutes(10))) struct InvalidRequestTests {
     private let transport = StubTransport { _ in .ok }
 
     @Test(arguments: ["", " ", "GE T", "GET ", "GET\r\n", "GET\0", "G(T", "G/T", "G\u{e9}T", "\u{7f}", "GET:"])

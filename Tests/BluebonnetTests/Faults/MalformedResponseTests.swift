@@ -6,7 +6,7 @@ import Testing
 /// Responses that no server should send.
 ///
 /// Without ``FramingCheck``, a part of a body with two lengths is the answer to the next request.
-@Suite(.timeLimit(.minutes(1))) struct MalformedResponseTests {
+@Suite(.timeLimit(.minutes(10))) struct MalformedResponseTests {
     @Test(arguments: [
         "HTTP/1.1 abc OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 20 OK", "HTTP/1.1 2 OK", "HTTP/1.1 1000 OK", "HTTP/1.1 099 OK",
         "HTTP/1.1 000 OK", "HTTP/1.1 -20 OK", "HTTP/1.1 +20 OK", "HTTP/1.1 200OK", "HTTP/1.1  200 OK",

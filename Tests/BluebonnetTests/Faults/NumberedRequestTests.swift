@@ -8,7 +8,7 @@ import Testing
 /// Numbered requests through nginx, which ends a connection after `keepalive_requests`, to a server that counts them.
 ///
 /// A program of its own sends the requests, because its standard streams are watched.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct NumberedRequestTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct NumberedRequestTests {
     /// What standard input of the program is.
     enum Input: String, CaseIterable, Sendable {
         case pipe = "exec < <(exec sleep 60 > /dev/null 2>&1)"

@@ -8,7 +8,7 @@ import Testing
 /// Programs in processes that lack what most processes have.
 ///
 /// ``ShortageTests`` has descriptors, threads and memory.
-@Suite(.timeLimit(.minutes(1))) struct OddConditionsTests {
+@Suite(.timeLimit(.minutes(10))) struct OddConditionsTests {
     /// Runs the program under the conditions that a shell sets; returns its lines.
     private static func lines(
         _ arguments: [String], _ conditions: String, environment: [String: String] = [:]

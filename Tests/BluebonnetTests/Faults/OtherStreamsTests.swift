@@ -7,7 +7,7 @@ import Testing
 /// The effects of the end of an HTTP/2 stream on others on the connection.
 ///
 /// Without ``DeferredUploadEnds``, bodies lose bytes when another's upload ends.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct OtherStreamsTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct OtherStreamsTests {
     /// The body of `/numbered`.
     private static let lines = Data(
         (1_000_000_000..<1_000_030_000).map { "\(String($0).dropFirst())\n" }.joined().utf8)

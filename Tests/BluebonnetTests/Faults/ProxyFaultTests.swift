@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ProxyFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct ProxyFaultTests {
     @Test func `a proxy that refuses connections`() async throws {
         let port = try DeadPort.refusing()
         let session = TestHarness.session { $0.proxy = .url("http://user:hidden-word@127.0.0.1:\(port)") }

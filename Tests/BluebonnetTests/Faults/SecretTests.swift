@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The inputs of secrets, and the outputs that must not contain them.
-@Suite(.timeLimit(.minutes(1))) struct SecretTests {
+@Suite(.timeLimit(.minutes(10))) struct SecretTests {
     /// The secrets of every test.
     private static let secret = "hunter2-Xk9"
 

@@ -85,7 +85,7 @@ enum SentOnce {
         }
     }
 
-    /// Compares what the client and the server say with what may happen in a cell.
+    /// Compares the outcome of a request and the counts of the server with those that a cell permits.
     static func judge<End>(
         _ answer: DataResponse<String, RequestError>, _ counts: Counts, in cell: Cell<End>, isRefusal: Bool,
         expecting outcomes: Set<Outcome>

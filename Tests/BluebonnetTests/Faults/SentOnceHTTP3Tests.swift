@@ -9,7 +9,7 @@ import Testing
 ///
 /// Libcurl does not report which streams a GOAWAY has refused, so a POST that was sent fails after one. It is never sent
 /// twice.
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(5))) struct SentOnceHTTP3Tests {
+@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(10))) struct SentOnceHTTP3Tests {
     enum End: String, CaseIterable, Sendable {
         case refused
         case http1

@@ -11,7 +11,7 @@ import Testing
 /// Without ``RefusedStreams``, a POST that was refused on a kept connection fails, and before libcurl 8.3.0 also
 /// without ``RefusalMark``. Without ``ResendPolicy``, a POST on
 /// a new connection is processed twice, and one without a body on any connection.
-@Suite(.timeLimit(.minutes(3))) struct SentOnceTests {
+@Suite(.timeLimit(.minutes(10))) struct SentOnceTests {
     enum End: String, CaseIterable, Sendable {
         case goAwayBelow = "goaway-below"
         case goAwayError = "goaway-error"
@@ -175,6 +175,35 @@ import Testing
             #expect(try await server.request(server.requestCount).body == SentOnce.bytes, "\(words)")
         }
         try await TestHarness.end(session, server)
+    }
+
+    /// An interim response is no answer: what may be repeated is sent again if the connection was used before.
+    @Test(arguments: [true, false], [HTTPMethod.get, .put, .post])
+    func `with HTTP/1_1, the end after an interim response is the end of an unanswered request`(
+        isReset: Bool, method: HTTPMethod
+    ) async throws {
+        let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+        for isKept in [true, false] {
+            for bytes in [interim, String(interim.dropLast(9))] {
+                let server = try await LocalServer(script: { connection in
+                    guard connection == 1 else { return [.serve] }
+                    let first: [LocalServer.Script.Step] =
+                        isKept ? [.waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")] : []
+                    return LocalServer.Script(first + [.waitForRequest, .bytes(bytes), isReset ? .reset : .close])
+                }) { $0.fallback(.text("done")) }
+                let session = TestHarness.session { $0.eventLoops = 1 }
+                if isKept { #expect(try await session.request(server.url("/")).serializingString().value == "ok") }
+                let answer = await session.request(server.url("/a"), method: method) {
+                    $0.body = method == .get ? nil : .data(SentOnce.bytes)
+                }.serializingString().response
+                let isAgain = isKept && method != .post
+                let words = "kept: \(isKept), \(bytes.count) bytes: \(answer)"
+                #expect(answer.value == (isAgain ? "done" : nil), "\(words)")
+                #expect(isAgain || answer.error?.kind == .connection(.lost), "\(words)")
+                #expect(server.connectionCount == (isAgain ? 2 : 1), "\(words)")
+                try await TestHarness.end(session, server)
+            }
+        }
     }
 
     // MARK: Misdirected requests (RFC 9110 §15.5.20)

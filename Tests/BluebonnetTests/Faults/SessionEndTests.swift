@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SessionEndTests {
+@Suite(.timeLimit(.minutes(10))) struct SessionEndTests {
     /// A server that answers when the gate is opened.
     private func lateServer(_ gate: Gate) async throws -> LocalServer {
         try await LocalServer { router in

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Shortages of the system's resources, and the errors about them.
-@Suite(.timeLimit(.minutes(1))) struct ShortageTests {
+@Suite(.timeLimit(.minutes(10))) struct ShortageTests {
     @Test func `without free descriptors, the error has the cause and the session works again later`() async {
         await #expect(processExitsWith: .success) {
             let (first, second) = (

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SuspensionTests {
+@Suite(.timeLimit(.minutes(10))) struct SuspensionTests {
     @Test func `nothing is sent while a request is suspended before its start`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("text"))

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TLSFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSFaultTests {
     @Test(arguments: [
         (TestServers.expiredCertificate, RequestError.TrustReason.certificateExpired, "has expired"),
         (.wrongHost, .hostMismatch, "is for other hosts"), (.selfSigned, .selfSigned, "is signed by itself"),

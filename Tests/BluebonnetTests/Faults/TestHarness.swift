@@ -17,7 +17,8 @@ enum TestHarness {
     ) -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+        // Longer than a test waits for its turn on a machine with one slow core.
+        configuration.timeouts = Timeouts(connect: .seconds(120), idle: .seconds(120))
         if let loops = ProcessInfo.processInfo.environment["BLUEBONNET_TEST_EVENT_LOOPS"].flatMap(Int.init) {
             configuration.eventLoops = Session.Configuration.EventLoopCount(loops)
         }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TimeoutTests {
+@Suite(.timeLimit(.minutes(10))) struct TimeoutTests {
     private static let short = Duration.milliseconds(100)
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"
 
@@ -231,7 +231,7 @@ import Testing
 /// Waiting for a free connection.
 ///
 /// Without ``PendingConnectTime``, libcurl 8.8.0 and later end requests that have waited longer than the connect limit.
-@Suite(.timeLimit(.minutes(1))) struct WaitingTimeoutTests {
+@Suite(.timeLimit(.minutes(10))) struct WaitingTimeoutTests {
     @Test func `requests that wait for a connection time out at the same time`() async throws {
         let server = try await LocalServer.scripted(.stall)
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: .milliseconds(300)) }

@@ -7,7 +7,7 @@ import Testing
 /// Trailers of a proxy's answer to CONNECT.
 ///
 /// Without ``TunnelTrailers``, libcurl stores any number of trailers as fields of the response.
-@Suite(.timeLimit(.minutes(2))) struct TunnelTrailerTests {
+@Suite(.timeLimit(.minutes(10))) struct TunnelTrailerTests {
     /// Begins an answer to CONNECT that has trailers.
     private static let refusal =
         "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"a\"\r\n"
@@ -27,7 +27,7 @@ import Testing
     private static func session(through proxy: LocalServer) -> Session {
         TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)")
-            $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+            $0.timeouts = Timeouts(connect: .seconds(120), idle: .seconds(120))
         }
     }
 

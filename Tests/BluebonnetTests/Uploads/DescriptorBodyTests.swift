@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Bodies from descriptors that the program has opened.
-@Suite(.timeLimit(.minutes(1))) struct DescriptorBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct DescriptorBodyTests {
     /// Echoes what it receives, and whether it was chunked.
     private static func server() async throws -> LocalServer {
         try await LocalServer { router in

@@ -8,7 +8,7 @@ import Testing
 ///
 /// Without ``UnreadResponses``, the response of a server that resets the connection at once is sometimes lost.
 /// Without ``RefusedUploads``, an HTTP/2 server often closes the connection after it has refused a body.
-@Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
+@Suite(.timeLimit(.minutes(10))) struct EarlyResponseTests {
     /// The action of a server after its response.
     enum ConnectionEnd: CaseIterable {
         case readsOn, resets, halfCloses, stalls

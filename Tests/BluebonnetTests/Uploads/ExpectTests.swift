@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `Expect: 100-continue` (RFC 9110 §10.1.1).
-@Suite(.timeLimit(.minutes(1))) struct ExpectTests {
+@Suite(.timeLimit(.minutes(10))) struct ExpectTests {
     private static let limit = 1 << 20
 
     @Test(arguments: BodyForm.allCases, [1, limit, limit + 1])
@@ -122,16 +122,18 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// How a server goes on after a 417.
+    /// What a server does after a 417.
     enum Continuation: CaseIterable, Sendable {
         case serves, closes, announcesEnd
+        /// The server answers with HTTP/1.0, and closes the connection.
+        case isOld
     }
 
-    /// Libcurl does not send the request again if the 417 announces the end of the connection.
+    /// Libcurl does not send the request again if the connection ends with the 417.
     @Test(arguments: BodyForm.allCases, Continuation.allCases)
     func `the request is sent again without Expect after a 417`(form: BodyForm, then: Continuation) async throws {
         let field = then == .announcesEnd ? "Connection: close\r\n" : ""
-        let answer = "HTTP/1.1 417 Expectation Failed\r\n\(field)Content-Length: 0\r\n\r\n"
+        let answer = "HTTP/1.\(then == .isOld ? 0 : 1) 417 Expectation Failed\r\n\(field)Content-Length: 0\r\n\r\n"
         let end: [LocalServer.Script.Step] = then == .serves ? [.serve] : []
         let server = try await LocalServer { router in
             router.streaming("/b", continue: .never) { request, body in
@@ -151,6 +153,60 @@ import Testing
         }
         #expect(server.requestCount == 4)
         await session.shutdown()
+    }
+
+    @Test func `a 417 after a part of a body that can be read once is an error`() async throws {
+        let answer = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let server = try await LocalServer.scripted(.waitForBytes(1000), .bytes(answer), .waitForClose)
+        for own in [true, false] {
+            let session = TestHarness.session { $0.continueTimeout = .milliseconds(1) }
+            let fields: HTTPHeaders = own ? ["Expect": "100-continue"] : [:]
+            let body = RequestBody.stream(Pieces(4000, of: 1000))
+            let error = await session.upload(body, to: server.url("/"), headers: fields).serializingString()
+                .response.error
+            #expect(error?.kind == .requestBody(.notReplayable), "\(String(describing: error))")
+            await session.shutdown()
+        }
+        #expect(server.connectionCount == 2)
+        await server.stop()
+    }
+
+    /// A program behind the server has chosen the status code, and has perhaps processed the request.
+    @Test(arguments: BodyForm.allCases)
+    func `a 417 after the whole body of a POST is the response`(form: BodyForm) async throws {
+        let directory = try TestDirectory()
+        let body = try form.body(Self.limit + 1000, in: directory)
+        let server = try await LocalServer { router in
+            router.streaming("/b", continue: .whenRead) { _, body in
+                _ = try await body.discard()
+                return .text("no", status: 417)
+            }
+        }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
+        let response = await session.upload(body, to: server.url("/b")).serializingString().response
+        #expect(response.value == "no", "\(response)")
+        #expect(server.requestCount == 1)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    /// The response to an earlier sending is not that of the failed one.
+    @Test(arguments: [417, 421])
+    func `an error after a second sending has no status of the first`(status: Int) async throws {
+        let server = try await LocalServer(script: { connection in
+            connection == 1
+                ? [.waitForHead, .bytes("HTTP/1.1 \(status) No\r\nContent-Length: 0\r\n\r\n"), .waitForClose]
+                : [.waitForRequest, .close]
+        }) { $0.fallback(.text("done")) }
+        let session = TestHarness.session()
+        let request = session.request(server.url("/"), method: .post, headers: ["Expect": "100-continue"]) {
+            $0.body = .data(Data(count: 5))
+        }
+        let error = await request.serializingString().response.error
+        #expect(error?.kind == .connection(.lost), "\(String(describing: error))")
+        #expect(error?.statusCode == nil, "\(String(describing: error))")
+        #expect(server.connectionCount == 2)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a 417 to a request without Expect is the response`() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Parts of a file as bodies.
-@Suite(.timeLimit(.minutes(1))) final class FileRangeTests {
+@Suite(.timeLimit(.minutes(10))) final class FileRangeTests {
     private let directory: TestDirectory
     private let file: URL
     private let contents = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests whose bodies depend on the received part of the response.
-@Suite(.timeLimit(.minutes(1))) struct FullDuplexTests {
+@Suite(.timeLimit(.minutes(10))) struct FullDuplexTests {
     private static let count = 20
     private static let size = 1000
 

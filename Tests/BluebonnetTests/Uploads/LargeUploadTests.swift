@@ -8,7 +8,7 @@ import Testing
 /// Bodies that are larger than their allowed memory.
 ///
 /// Each test has its own process, so that its memory can be measured.
-@Suite(.timeLimit(.minutes(5))) struct LargeUploadTests {
+@Suite(.timeLimit(.minutes(10))) struct LargeUploadTests {
     private static let limitKiB = 32 << 10
 
     @Test(.measuresMemory) func `100 MiB of a sequence arrive completely and use little memory`() async throws {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Bodies on kept connections that turn out to be dead (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-@Suite(.timeLimit(.minutes(1))) struct ResendTests {
+@Suite(.timeLimit(.minutes(10))) struct ResendTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     /// Starts a server whose first connection is lost when a second request begins to arrive.

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The loop reads the resident pages of a file, and a task reads the rest.
-@Suite(.timeLimit(.minutes(1))) struct ResidentFileTests {
+@Suite(.timeLimit(.minutes(10))) struct ResidentFileTests {
     private static let size = 1_000_000
     private let folder: FormFolder
     private let contents = patterned(size)

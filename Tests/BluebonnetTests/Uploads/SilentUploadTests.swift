@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Uploads on which one side is silent.
-@Suite(.timeLimit(.minutes(1))) struct SilentUploadTests {
+@Suite(.timeLimit(.minutes(10))) struct SilentUploadTests {
     // MARK: Our side
 
     @Test(arguments: [0, 1, 100], [nil, Int64(1 << 20)])

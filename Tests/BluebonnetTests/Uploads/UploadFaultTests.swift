@@ -5,7 +5,7 @@ import Glibc
 import Testing
 
 /// Bodies that cannot be read, or that differ from their declaration.
-@Suite(.timeLimit(.minutes(1))) struct UploadFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadFaultTests {
     // MARK: Before anything is sent
 
     @Test func `a file that cannot be read is reported before anything is sent`() async throws {

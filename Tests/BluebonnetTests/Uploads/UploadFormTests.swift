@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What each kind of body looks like on the wire.
-@Suite(.timeLimit(.minutes(1))) struct UploadFormTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadFormTests {
     private static let sizes = [0, 1, 999, 20_000]
 
     @Test(arguments: BodyForm.allCases, [HTTPMethod.post, .put, .patch])

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UploadProgressTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadProgressTests {
     @Test(arguments: BodyForm.allCases)
     func `the progress grows to the total and ends`(form: BodyForm) async throws {
         let server = try await LocalServer { $0.fallback(.text("done")) }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Request bodies from memory, files, sequences and forms, against httpbin, nginx and nghttpd.
-@Suite(.timeLimit(.minutes(2))) struct UploadWireTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadWireTests {
     /// Yields pieces of a pattern.
     private static func pieces(_ count: Int, of size: Int) -> AsyncStream<Data> {
         AsyncStream { continuation in

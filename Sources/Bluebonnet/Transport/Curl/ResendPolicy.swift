@@ -115,6 +115,9 @@ struct ResendPolicy: Equatable {
     /// Whether a response is missing, and the server has not refused the request.
     var isUnanswered: Bool { phase == .sent(.unknown) || isUnopened }
 
+    /// Whether a response has begun to arrive that is no challenge.
+    var isAnswered: Bool { phase == .answered }
+
     /// Whether no stream was opened for the request.
     var isUnopened: Bool { phase == .sent(.unopened) }
 

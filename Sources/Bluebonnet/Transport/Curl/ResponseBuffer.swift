@@ -90,10 +90,13 @@ struct ResponseBuffer {
         return (latest.contains(.end) ? .complete(head) : .trailers, latest)
     }
 
-    /// Called when the request will be sent again; an incomplete head of an interim response is forgotten.
-    mutating func withdrawn() {
-        partialLine = []
-        state.headIsForgotten()
+    /// Whether the server has sent 100 (Continue) since the request was sent.
+    var wasContinued = false
+
+    /// Called when the request is sent again: an error of the next sending must not show this response.
+    mutating func sentAgain() {
+        (head, statusCode, partialLine, firstByte) = (nil, nil, [], nil)
+        state.sentAgain()
     }
 
     private mutating func receivedLines(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -131,6 +134,7 @@ struct ResponseBuffer {
         if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
+            if statusCode == 100 { wasContinued = true }
             if span.count > 5, span[5] == 0x32 || span[5] == 0x33 { latest.insert(.multiplexing) }
             if firstByte == nil { firstByte = MonotonicClock.now() }
         }

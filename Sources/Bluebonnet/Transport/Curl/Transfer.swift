@@ -131,9 +131,9 @@ final class Transfer {
     var expectation = Expectation.none
 
     enum Expectation {
-        /// The request has no body, or a short one.
+        /// No field is sent.
         case none
-        /// Libcurl sends the field with HTTP/1.1, for long bodies and those of unknown length.
+        /// Libcurl sends the field with HTTP/1.
         case ofLibcurl
         /// The request or the session has the field.
         case own
@@ -233,6 +233,7 @@ final class Transfer {
         counts.add(Self.headEstimate)
         applyCookies()
         (isStreamClosed, hasTrace) = (false, false)
+        responseBuffer.wasContinued = false
         refusalMark.sendingBegins()
         traceSending()
         resends.began(connections: easy?.long(CURLINFO_NUM_CONNECTS) ?? 0, reportsOpening: reportsOpening)
@@ -271,7 +272,9 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         counts.add(bytes.count)
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
-        if !responseBuffer.isInformational {
+        if responseBuffer.isInformational {
+            resends.opened()
+        } else {
             resends.answered()
             if isTraced { endTraceOfSending() }
         }
@@ -512,17 +515,25 @@ extension Transfer {
         return false
     }
 
-    /// Sends the request again without its `Expect` field (RFC 9110 §10.1.1); returns whether it does.
+    /// Stops libcurl so that the request is sent again without its `Expect` field (RFC 9110 §10.1.1); returns whether
+    /// it was stopped.
     ///
     /// Libcurl would send the request's own field again and again. After its own field, it does not send the request
-    /// again if the server announces the end of the connection.
+    /// again if the connection ends with the response. If a part of a body was sent that can be read only once, the
+    /// request fails.
+    ///
+    /// If the server has met the expectation, a program behind it has chosen the status code. The same is assumed if the
+    /// field was sent unasked, and the whole of a body was sent that must not be sent twice.
     private func restartWithoutExpectation(_ head: ReceivedHead) -> Bool {
         switch expectation {
         case .none, .omitted: return false
         case .own: break
-        case .ofLibcurl: guard head.httpVersion == .http1_1 else { return false }
+        case .ofLibcurl:
+            let isWhole = upload.length.map { Int64(uploadOffset) >= $0 } ?? (responseBuffer.state.upload == .sent)
+            guard !head.httpVersion.isMultiplexed, request.method.isIdempotent || !isWhole else { return false }
         }
-        guard upload.isReplayable || uploadOffset == 0 else { return false }
+        guard !responseBuffer.wasContinued else { return false }
+        store(head)
         expectation = .omitted
         resends.challenged()
         needsResend = true
@@ -601,7 +612,6 @@ extension Transfer {
         }
         uploadOffset = 0
         responseBuffer.state.bodyRewound(to: 0)
-        responseBuffer.withdrawn()
         return true
     }
 }

@@ -11,9 +11,12 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let (connection, lastConnection) = (transfer.connection, transfer.lastConnection)
         let version = connection?.version
-        if reported != CURLE_OK { transfer.noteFailure() }
+        if reported != CURLE_OK { transfer.noteFailure(reported) }
         if transfer.isUnconnected(code) { transfer.resends.learned(.unconnected) }
-        let isLost = isCutOff || (code != CURLE_OK && isLost(code, transfer))
+        // Libcurl accepts a connection that ended within the head of an interim response.
+        let hasInterim = transfer.responseBuffer.isInformational
+        let codeOfLoss = code == CURLE_OK && hasInterim ? CURLE_GOT_NOTHING : code
+        let isLost = isCutOff || (codeOfLoss != CURLE_OK && isLost(codeOfLoss, transfer))
         if reported != CURLE_OK, let connection, !transfer.resends.isRefused {
             multi.idleConnections.requestFailed(on: connection, with: reported)
         }
@@ -22,6 +25,10 @@ extension TransferEngine {
         if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
         if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
         readMark(of: transfer, in: multi)
+        // After 100 (Continue), the server reads the body, and may refuse it.
+        if hasInterim, takesUnreadResponse(transfer, code, version, multi) {
+            return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
+        }
         if let easy = transfer.easy,
             transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost || transfer.needsMark)
         {
@@ -41,10 +48,7 @@ extension TransferEngine {
             let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
             return finish(transfer, with: error(kind, FloodGuard.message, of: transfer))
         }
-        if code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayUseUnreadResponse(from: version),
-            let data = multi.unreadResponses.data(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
-            transfer.responseBuffer.receivedUnreadResponse(data, now: shared.now)
-        {
+        if takesUnreadResponse(transfer, code, version, multi) {
             return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
         }
         if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
@@ -57,16 +61,29 @@ extension TransferEngine {
         finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
     }
 
+    /// Takes the response that libcurl has not read; returns whether there is one.
+    private func takesUnreadResponse(
+        _ transfer: Transfer, _ code: CURLcode, _ version: IdleConnections.Version?, _ multi: MultiHandle
+    ) -> Bool {
+        guard code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayUseUnreadResponse(from: version),
+            let data = multi.unreadResponses.data(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT))
+        else { return false }
+        return transfer.responseBuffer.receivedUnreadResponse(data, now: shared.now)
+    }
+
     /// Whether a code means that a connection has ended without a response, and not that the server refuses to respond.
     private func isLost(_ code: CURLcode, _ transfer: Transfer) -> Bool {
         let connection = transfer.connection
         let isOld =
             connection?.isShared == true || !transfer.resends.isOnNewConnection || transfer.resends.isUnopened
-            || transfer.responseBuffer.isInformational
+        let hasInterim = transfer.responseBuffer.isInformational
         return switch code {
         // Before 8.1.0, libcurl reports the end of an HTTP/2 connection as the end of a body.
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP3:
-            isOld || connection.map { QUICConnections.isQUIC($0.socket) } ?? false
+            isOld || hasInterim && connection?.version == .multiplexed
+                || connection.map { QUICConnections.isQUIC($0.socket) } ?? false
+        // After an interim response, libcurl does not send the request again itself.
+        case CURLE_GOT_NOTHING: isOld && hasInterim
         case CURLE_HTTP2: isOld || !CurlErrorText.omitsCloseReason
         case CURLE_HTTP2_STREAM: CurlErrorText(of: code, saying: transfer.easy?.errorMessage ?? "") == .goingAway
         default: false
@@ -76,6 +93,7 @@ extension TransferEngine {
     /// Sends a request again, immediately or when it is no longer suspended.
     private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
         multi.remove(easy)
+        transfer.responseBuffer.sentAgain()
         // The bytes would be delivered before the bytes of the next response.
         if transfer.mayHoldBytes { easy.freePausedBytes() }
         if transfer.mayHoldBytes || transfer.refusalMark == .unread || transfer.refusalMark == .stale {

@@ -132,10 +132,8 @@ struct TransferState: Equatable {
         }
     }
 
-    /// Called when the request will be sent again; a head that is incomplete is not continued.
-    mutating func headIsForgotten() {
-        if case .receivingHead = download { download = .awaitingHead }
-    }
+    /// Called when the request is sent again, so that the next bytes are those of another response.
+    mutating func sentAgain() { (download, trailerBytes) = (.awaitingHead, 0) }
 
     /// Called when decoded bytes of the body have arrived.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {

@@ -15,8 +15,10 @@ import FoundationEssentials
 /// - All tested versions, 7.88 to 8.23, use an idle HTTP/2 connection with an unread frame, even if the peer has closed
 ///   the connection after this frame.
 /// - Libcurl 8.23.0 does not check a connection that was used a short time before. If sending fails on this connection,
-///   it does not send the body again. Before a request that must not be sent twice, the system is therefore asked
-///   whether the peer has ended the connection.
+///   it does not send the body again.
+///
+/// With every version, the system is asked whether the peer has ended a used connection, before a request is sent on it
+/// that must not be sent twice.
 ///
 /// The loop reports idle sockets that became readable, without an additional system call. If a connection is certainly
 /// unusable, it is ended immediately, or libcurl is prevented from using it. With TLS, bytes on an HTTP/1.1 connection
@@ -73,7 +75,7 @@ struct IdleConnections {
         fileprivate(set) var isClosed = false
         fileprivate var port: Int { Int(ends.localPort) }
         /// Whether the peer has ended the connection, so that it cannot serve another request.
-        fileprivate var hasEnded: Bool { requestCount > 1 && users == 1 && bb_socket_has_ended(socket) != 0 }
+        fileprivate var hasEnded: Bool { requestCount > 1 && bb_socket_has_ended(socket) != 0 }
         /// Whether the connection is open, and requests are in progress on it.
         var isInUse: Bool { users > 0 && !isClosed }
 

@@ -215,12 +215,13 @@ extension Transfer {
     }
 
     /// Called when libcurl has failed; its code may be ignored, because the response is complete.
-    func noteFailure() {
+    func noteFailure(_ code: CURLcode) {
         judgeKnowledge()
         guard !RefusedStreams.areTraced else { return }
         refusalMark.sendingEnded()
         // Libcurl does not send a request again after an interim response, and so does not ask.
-        if responseBuffer.isInformational, resends.isUnanswered, canReadMark { needsMark = true }
+        let mayBeRefused = code == CURLE_RECV_ERROR && responseBuffer.isInformational
+        if mayBeRefused, resends.isUnanswered, canReadMark { needsMark = true }
     }
 
     /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
