@@ -40,7 +40,7 @@ func useAPI(_ api: Session) async throws {
         "users", parameters: ["name": "Ada", "limit": 10], headers: ["X-Trace": "1"])  // ?limit=10&name=Ada
     print(try found.validate().json([User].self))
 
-    // `request` has what `get` does not: own validators, by which it also retries, progress, …
+    // `request` is for what `get` lacks: validators, own retries, progress, …
     let request = api.request("users/1").validate(statusCode: 200..<300).retry(5)
     print(try await request.serializingDecodable(User.self).value)
 
@@ -53,10 +53,8 @@ func useAPI(_ api: Session) async throws {
 func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) async throws {
     // snippet.stream
     for try await line in session.streamRequest(url).validate().streamTask().lines {
-        print(line)  // or bytes, decodables(of:), events; a slow reader slows the server down
+        print(line)  // or bytes, decodables(of:), serverSentEvents; a slow reader slows the server down
     }
-    // snippet.end
-    // snippet.events
     for try await event in session.eventSource(url) {  // reconnects after a lost connection
         print(event.event, event.data)
     }
@@ -65,9 +63,9 @@ func streams(_ session: Session, _ url: URL, _ socketURL: URL, _ fileURL: URL) a
     try await session.upload(fileURL, to: url, method: .put).validate().serializingNothing().value
     // snippet.end
     // snippet.download
-    let options: DownloadRequest.Options = [.automaticallyResume, .removePreviousFile]
-    let file = try await session.download(url, to: .file(fileURL, options: options))
-        .validate().serializingURL().value
+    let file = try await session.download(
+        url, to: .file(fileURL, options: [.automaticallyResume, .removePreviousFile])
+    ).validate().serializingURL().value
     // snippet.end
     print(file)
     // snippet.socket
@@ -84,7 +82,7 @@ func errors() async {
     } catch {
         switch error.kind {
         case .validation(.unacceptableStatusCode(404)): print("no such user")
-        case .timedOut(let stage): print("too slow: \(stage)")  // .connect, .idle, .total
+        case .timedOut(let stage): print("too slow: \(stage)")  // .connect, .idle, .total, …
         default: print(error)  // the connection was lost (…) [GET https://example.com/users/1]
         }
     }

@@ -293,3 +293,128 @@ public struct TLSOptions {
     /// Not available.
     public init(ca: some Any, cert: some Any, key: some Any) { unavailable() }
 }
+
+/// Not available.
+@available(
+    *, unavailable,
+    message: "use headers: [.authorization(username:password:)], or request(_:).authenticate(username:password:)"
+)
+public struct BasicAuth {
+    /// Not available.
+    public init(username: String, password: String) { unavailable() }
+    /// Not available.
+    public init(_ username: String, _ password: String) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "import BluebonnetTesting, and use StubTransport")
+public struct MockTransport {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public init(_ answer: (_OtherName) async throws -> _OtherName) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "import BluebonnetTesting, and use LocalServer { router in … }")
+public struct MockServer {
+    /// Not available.
+    public static func start() async throws -> _OtherName { unavailable() }
+    /// Not available.
+    public init() { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "append(_:withName:fileName:mimeType:) to a MultipartFormData")
+public struct Part {
+    /// Not available.
+    public static func bytes(_ bytes: some Any) -> _OtherName { unavailable() }
+    /// Not available.
+    public static func text(_ text: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public static func file(_ file: some Any) -> _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message: "set cache of a Session.Configuration to a ResponseCache(memoryCapacity:diskCapacity:directory:)"
+)
+public struct HTTPCache {
+    /// Not available.
+    public init(_ options: Any...) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "conform to RequestInterceptor: adapt(_:using:) and retry(_:for:dueTo:)")
+public protocol Middleware {}
+
+/// Not available.
+@available(*, unavailable, message: "conform to RequestInterceptor: adapt(_:using:) and retry(_:for:dueTo:)")
+public struct Next {}
+
+/// Not available.
+@available(*, unavailable, message: "conform to RequestInterceptor, or to EventMonitor")
+public struct Hooks {
+    /// Not available.
+    public init(_ hooks: Any...) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "cancel the Swift task that awaits the request, or call cancel() of the request")
+public final class AbortController {
+    /// Not available.
+    public init() { unavailable() }
+    /// Not available.
+    public func abort() { unavailable() }
+    /// Not available.
+    public var signal: _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set proxy of a Session.Configuration")
+public struct ProxyAgent {
+    /// Not available.
+    public init(uri: String, connections: Int = 0, tls: TLSOptions? = nil) { unavailable() }
+    /// Not available.
+    public init(_ uri: String) { unavailable() }
+}
+
+/// Not available.
+@available(
+    *, unavailable,
+    message: "use HTTPRequest(url:); Foundation's type needs FoundationNetworking and BluebonnetFoundation"
+)
+public struct URLRequest {
+    /// Not available.
+    public init(url: some Any, timeoutInterval: Double = 0) { unavailable() }
+    /// Not available.
+    public init(url: some Any, cachePolicy: Any, timeoutInterval: Double = 0) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use request(_:).authenticate(username:password:)")
+public struct URLCredential {
+    /// Not available.
+    public init(user: String, password: String, persistence: Any) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use a Session.Configuration()")
+public struct URLSessionConfiguration {
+    /// Not available.
+    public static var `default`: _OtherName { unavailable() }
+    /// Not available.
+    public static var ephemeral: _OtherName { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "use Cookie, and session.cookies.set(_:for:)")
+public struct HTTPCookie {
+    /// Not available.
+    public init?(properties: [String: Any]) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "a request is DataRequest, DownloadRequest, DataStreamRequest or WebSocketRequest")
+public struct SessionTask {}

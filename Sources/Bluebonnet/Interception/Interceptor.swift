@@ -176,6 +176,19 @@ public struct Retrier: RequestInterceptor {
         closure = retry
     }
 
+    /// Creates a retrier whose closure needs no session.
+    ///
+    /// ```swift
+    /// Retrier { request, error in error.statusCode == 409 ? .retryWithDelay(.seconds(1)) : .doNotRetry }
+    /// ```
+    ///
+    /// - Parameter retry: Receives a request and its error, and decides whether to retry. An error that is not a
+    ///   ``RequestError`` is the underlying error of `.serialization(.customSerializationFailed)`. Runs on the global
+    ///   executor.
+    public init(_ retry: @escaping @Sendable (any Request, RequestError) async -> RetryResult) {
+        closure = { request, _, error in await retry(request, .wrappingSerializer(error)) }
+    }
+
     /// Calls the closure.
     ///
     /// - Parameters:

@@ -493,3 +493,181 @@ extension RetryPolicy {
         retries: UInt = 0, delay: Duration = .zero, baseDelay: Duration = .zero, statusCodes: Set<Int> = []
     ) -> RetryPolicy { unavailable() }
 }
+
+extension HTTPMethod {
+    /// Not available; see ``get``.
+    @available(*, unavailable, renamed: "get")
+    public static var GET: HTTPMethod { unavailable() }
+    /// Not available; see ``head``.
+    @available(*, unavailable, renamed: "head")
+    public static var HEAD: HTTPMethod { unavailable() }
+    /// Not available; see ``post``.
+    @available(*, unavailable, renamed: "post")
+    public static var POST: HTTPMethod { unavailable() }
+    /// Not available; see ``put``.
+    @available(*, unavailable, renamed: "put")
+    public static var PUT: HTTPMethod { unavailable() }
+    /// Not available; see ``patch``.
+    @available(*, unavailable, renamed: "patch")
+    public static var PATCH: HTTPMethod { unavailable() }
+    /// Not available; see ``delete``.
+    @available(*, unavailable, renamed: "delete")
+    public static var DELETE: HTTPMethod { unavailable() }
+    /// Not available; see ``options``.
+    @available(*, unavailable, renamed: "options")
+    public static var OPTIONS: HTTPMethod { unavailable() }
+}
+
+extension DataRequest {
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var ok: Bool { unavailable() }
+
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var status: _OtherStatus { unavailable() }
+
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var statusCode: Int { unavailable() }
+
+    /// Not available; see ``SerializedResponse/headers``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var headers: HTTPHeaders { unavailable() }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask().bytes")
+    public nonisolated var body: _OtherName { unavailable() }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask()")
+    public nonisolated func stream() async throws -> _OtherName { unavailable() }
+}
+
+extension Request {
+    /// Not available; see ``retry(using:)``.
+    @available(*, unavailable, renamed: "retry(using:)")
+    @discardableResult
+    public nonisolated func retry(_ retrier: any RequestRetrier) -> Self { unavailable() }
+
+    /// Not available; see ``redirect(using:)``.
+    @available(*, unavailable, renamed: "redirect(using:)")
+    @discardableResult
+    public nonisolated func redirect(_ redirector: Redirector) -> Self { unavailable() }
+}
+
+extension RequestBody {
+    /// Not available; see ``Session/post(_:json:headers:timeout:)``.
+    @available(*, unavailable, message: "use post(_:json:), put(_:json:) or patch(_:json:)")
+    public static func json(_ value: some Encodable) -> RequestBody { unavailable() }
+
+    /// Not available; see ``stream(_:length:)``.
+    @available(*, unavailable, message: "leave the length out if it is unknown")
+    public static func stream<Bytes: AsyncSequence>(_ bytes: Bytes, length: _UnknownLength) -> RequestBody {
+        unavailable()
+    }
+
+    /// The length of other libraries' bodies.
+    public enum _UnknownLength: Sendable {
+        /// Not available.
+        case unknown
+    }
+}
+
+extension WebSocketRequest {
+    /// Not available; see ``webSocketTask(automaticallyClosing:)``.
+    @available(*, unavailable, message: "use webSocketTask()")
+    public nonisolated func connect() async throws -> WebSocketTask { unavailable() }
+}
+
+extension DownloadRequest {
+    /// Not available; see ``serializingURL(automaticallyCancelling:)``.
+    @available(*, unavailable, message: "use serializingURL()")
+    public nonisolated func serializingDownloadedFileURL() -> DownloadTask<URL> { unavailable() }
+}
+
+extension ResponseCache {
+    /// Not available; see ``init(memoryCapacity:diskCapacity:directory:)``.
+    @available(*, unavailable, message: "use ResponseCache(memoryCapacity:)")
+    public static func memory(maxBytes: Int) -> ResponseCache { unavailable() }
+
+    /// Not available; see ``init(memoryCapacity:diskCapacity:directory:)``.
+    @available(*, unavailable, message: "use ResponseCache(directory:)")
+    public static func disk(_ directory: URL) -> ResponseCache { unavailable() }
+}
+
+extension Redirector {
+    /// Not available; see ``Session/Configuration/redirectLimits``.
+    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
+    public static func limited(_ count: Int) -> Redirector { unavailable() }
+
+    /// Not available; see ``Session/Configuration/redirectLimits``.
+    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
+    public static func follow(max: Int, allowCycles: Bool = false) -> Redirector { unavailable() }
+}
+
+extension TransferMetrics {
+    /// Not available; see ``total``.
+    @available(*, unavailable, message: "use total")
+    public var taskInterval: _OtherName { unavailable() }
+}
+
+extension TransferProgress {
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var loaded: Int64 { unavailable() }
+
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var transferredBytes: Int64 { unavailable() }
+
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var receivedBytes: Int64 { unavailable() }
+
+    /// Not available; see ``total``.
+    @available(*, unavailable, renamed: "total")
+    public var totalBytes: Int64? { unavailable() }
+}
+
+extension SerializedResponse {
+    /// Not available; see ``response``.
+    @available(*, unavailable, message: "use response?.httpVersion")
+    public var httpVersion: HTTPVersion { unavailable() }
+
+    /// Not available; see ``metrics``.
+    @available(*, unavailable, message: "use metrics?.total")
+    public var elapsed: Duration { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, message: "compare statusCode")
+    public var isServerError: Bool { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, message: "compare statusCode")
+    public var isClientError: Bool { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(
+        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
+    )
+    public var reasonPhrase: String { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(
+        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
+    )
+    public var statusText: String { unavailable() }
+
+    /// Not available; see ``Session``.
+    @available(*, unavailable, message: "use session.download(_:to:)")
+    public func download(to file: URL, resume: Bool = false) -> _OtherName { unavailable() }
+}

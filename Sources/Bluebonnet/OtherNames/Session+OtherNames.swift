@@ -347,5 +347,79 @@ public struct _SessionBuilder {
     /// Not available.
     public func retry(_ policy: RetryPolicy) -> _SessionBuilder { unavailable() }
     /// Not available.
+    public func userAgent(_ name: String) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func defaultHeaders(_ headers: [String: String]) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func cache(_ cache: Any) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func proxy(_ proxy: Any) -> _SessionBuilder { unavailable() }
+    /// Not available.
     public func build() throws -> Session { unavailable() }
+}
+
+extension Session {
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), which is a sequence of events")
+    public nonisolated func connectSSE(
+        _ method: String, _ url: any URLConvertible, _ body: (_OtherName) async throws -> Void
+    ) async throws { unavailable() }
+
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "leave the label out: eventSource(url)")
+    public nonisolated func eventSource(with url: any URLConvertible) -> EventSource { unavailable() }
+
+    /// Not available; see ``webSocket(_:protocols:headers:configuration:interceptor:)``.
+    @available(*, unavailable, message: "use webSocket(_:).webSocketTask(), which sends and has a sequence of messages")
+    public nonisolated func connectWebSocket(
+        _ url: any URLConvertible, _ body: (_OtherName) async throws -> Void
+    ) async throws { unavailable() }
+
+    /// Not available; see ``put(_:body:headers:timeout:)``.
+    @available(*, unavailable, message: "use put(_:body: .data(bytes), headers:)")
+    public nonisolated func put(_ url: any URLConvertible, content: Data, headers: [String: String] = [:]) async throws
+        -> _WholeResponse
+    { unavailable() }
+
+    /// Not available; see ``MultipartFormData``.
+    @available(*, unavailable, message: "use post(_:body: .multipart(form)), with a MultipartFormData")
+    public nonisolated func post(
+        _ url: any URLConvertible, data: [String: JSONValue] = [:], files: [String: (String, URL, String)]
+    ) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``SerializedResponse/validate()``.
+    @available(*, unavailable, message: "use get(_:).validate(); retries are those of the session")
+    public nonisolated func get(
+        _ url: any URLConvertible, throwHttpErrors: Bool, retry: RetryPolicy? = nil, signal: Any? = nil
+    ) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``Request/cancel()``.
+    @available(*, unavailable, message: "cancel the Swift task that awaits the request")
+    public nonisolated func get(_ url: any URLConvertible, signal: Any) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``Request/redirect(using:)``.
+    @available(*, unavailable, message: "use request(_:).redirect(using: Redirector.doNotFollow)")
+    public nonisolated func request(_ url: any URLConvertible, redirect: Redirector) -> DataRequest { unavailable() }
+
+    /// Not available; see ``Request/timeouts(_:)``.
+    @available(*, unavailable, message: "use request(_:).timeouts(Timeouts(total: .seconds(5)))")
+    public nonisolated func request(_ url: any URLConvertible, timeoutInterval: Double) -> DataRequest { unavailable() }
+
+    /// Not available; see ``Session/init(baseURL:headers:timeouts:interceptors:)``.
+    @available(*, unavailable, message: "use Session(baseURL:headers:) for each base URL")
+    public nonisolated func extend(
+        prefixURL: any URLConvertible = "", headers: HTTPHeaders = [:], hooks: Any? = nil
+    ) -> Session { unavailable() }
+
+    /// Not available; see ``Session/init(interceptors:)``.
+    @available(*, unavailable, message: "pass interceptors to Session(interceptors:)")
+    public nonisolated var interceptors: _OtherName { unavailable() }
+
+    /// Not available; see ``Session/Configuration``.
+    @available(*, unavailable, message: "sessions have a Session.Configuration, and session.cookies")
+    public nonisolated var sessionConfiguration: _OtherName { unavailable() }
+
+    /// Not available; see ``Session``.
+    @available(*, unavailable, message: "use upload(_:to:method: .put)")
+    public nonisolated func upload(with request: some Any, fromFile file: URL) -> _OtherName { unavailable() }
 }

@@ -2,7 +2,8 @@ public import FoundationEssentials
 
 /// The shortest way to send a request: each method sends it, and returns the whole response.
 ///
-/// For validators, retries, progress and all else, create a request with `request(…)`.
+/// The retriers of the session decide about status codes of 400 and above. For validators, own retries, progress and
+/// all else, create a request with `request(…)`.
 extension Session {
     /// Sends a GET request, and waits for the whole response.
     ///

@@ -14,6 +14,15 @@ public enum WebSocketMessage: Hashable, Sendable {
         case .binary(let data): data
         }
     }
+
+    /// Decodes the bytes of the message.
+    func decoded<Value: Decodable & Sendable>(by decoder: any DataDecoder) throws(RequestError) -> Value {
+        do {
+            return try decoder.decode(Value.self, from: payload)
+        } catch {
+            throw RequestError(.serialization(.decodingFailed), underlying: error)
+        }
+    }
 }
 
 /// A piece of a message of a WebSocket connection.

@@ -293,12 +293,7 @@ public struct WebSocketTask: Sendable {
             /// - Returns: The next value, or `nil` at the end.
             /// - Throws: The error of the request, or the error of a message that cannot be decoded.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Value? {
-                guard let message = try await iterator.next(isolation: actor) else { return nil }
-                do {
-                    return try decoder.decode(Value.self, from: message.payload)
-                } catch {
-                    throw RequestError(.serialization(.decodingFailed), underlying: error)
-                }
+                try await iterator.next(isolation: actor)?.decoded(by: decoder)
             }
         }
     }

@@ -28,4 +28,18 @@ extension StubTransport {
     public func stub(
         _ method: HTTPMethod?, _ path: String, statusCode: Int, headers: HTTPHeaders = [:], data: Data = Data()
     ) { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(*, unavailable, message: "use stub(.get, \"/path\", .json(value))")
+    public func on(_ method: HTTPMethod, _ url: String, respond: Any) { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(*, unavailable, message: "use stub(.get, \"/path\", .json(value))")
+    public func register(_ url: String, response: Response) { unavailable() }
+
+    /// Not available; see ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    @available(*, unavailable, message: "use stub(.get, \"/path\", .json(value))")
+    public func stub(url: URL, statusCode: Int, headerFields: [String: String] = [:], data: Data = Data()) {
+        unavailable()
+    }
 }

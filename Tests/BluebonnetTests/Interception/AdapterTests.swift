@@ -15,7 +15,7 @@ private func adding(_ name: String) -> Adapter {
 
 private struct Refusal: Error, Equatable {}
 
-@Suite(.timeLimit(.minutes(1))) struct AdapterTests {
+@Suite(.timeLimit(.minutes(10))) struct AdapterTests {
     @Test func `The session's adapters run before the request's, and adapters before interceptors`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(

@@ -7,7 +7,7 @@ import Testing
 /// Requests that were cancelled before anything was done for them: no code of the user's runs.
 ///
 /// A request that was created before `cancelAllRequests()` and started afterwards is cancelled.
-@Suite(.timeLimit(.minutes(1))) struct CancelledBeforeTests {
+@Suite(.timeLimit(.minutes(10))) struct CancelledBeforeTests {
     /// The user's code that runs while a request is created.
     enum Part: CaseIterable, Sendable {
         case request, url, modifier, encoder, sessionAdapter, adapter

@@ -158,7 +158,7 @@ private struct FixtureSession {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct InterceptionCancellationTests {
+@Suite(.timeLimit(.minutes(10))) struct InterceptionCancellationTests {
     @Test(arguments: InterceptionPoint.allCases, RequestKind.allCases)
     func `Cancelling ends the request at once in every phase`(
         point: InterceptionPoint, kind: RequestKind

@@ -25,7 +25,7 @@ private final class Counting: RequestInterceptor {
 
 private let lost = StubTransport.Response.failure(RequestError(.connection(.lost)))
 
-@Suite(.timeLimit(.minutes(1))) struct RetrierTests {
+@Suite(.timeLimit(.minutes(10))) struct RetrierTests {
     @Test func `A failure is passed to a retrier once for any number of serializers`() async throws {
         let transport = StubTransport { _ in lost }
         let retrier = Counting()
@@ -50,6 +50,25 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(request.error == nil)
         #expect(request.state == .finished)
         #expect(retrier.asked.count == 2)
+    }
+
+    @Test func `A closure of two parameters receives the error as a RequestError`() async throws {
+        let transport = StubTransport()
+        transport.stub(nil, "/", .status(409), .text("there"))
+        let retrier = Retrier { request, error in
+            error.statusCode == 409 && request.retryCount == 0 ? .retry : .doNotRetry
+        }
+        let request = Session(transport: transport).request("http://stub.test/", interceptor: retrier).validate()
+        #expect(try await request.serializingString().value == "there")
+        // An error of another type is its underlying error.
+        let session = Session(transport: transport)
+        let kinds = Locked<[RequestError.Kind]>([])
+        let recorder = Retrier { _, error in
+            kinds.withLock { $0.append(error.kind) }
+            return .doNotRetry
+        }
+        _ = await recorder.retry(request, for: session, dueTo: Reason())
+        #expect(kinds.withLock { $0 } == [.serialization(.customSerializationFailed)])
     }
 
     @Test func `The first decision other than doNotRetry is used, and the session's retriers are first`() async throws {

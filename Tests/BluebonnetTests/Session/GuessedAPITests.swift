@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Calls that people who know other libraries write at once.
-@Suite(.timeLimit(.minutes(1))) struct GuessedAPITests {
+@Suite(.timeLimit(.minutes(10))) struct GuessedAPITests {
     private static func session(
         _ configuration: Session.Configuration = Session.Configuration()
     ) -> (Session, StubTransport) {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The names of other libraries, as a compiler sees them.
-@Suite(.timeLimit(.minutes(5))) struct OtherNamesTests {
+@Suite(.timeLimit(.minutes(10))) struct OtherNamesTests {
     /// A line of a program, what the compiler's first message about it must contain, and what the message leads to.
     static let lines: [(code: String, message: String, mended: String)] = [
         ("let request = Request(url: url)", "HTTPRequest(url:)", "let request = try HTTPRequest(url: url)"),
@@ -118,6 +118,44 @@ import Testing
         ),
         (
             "let ca = try Certificate(pem: Data())", "init(der:)", "let ca = try Certificate(der: Data())"
+        ),
+        (
+            "if try await session.request(url).ok {}", "statusCode",
+            "if try await session.get(url).statusCode == 200 {}"
+        ),
+        (
+            "let request = try HTTPRequest(url: url, method: .POST)", "post",
+            "let request = try HTTPRequest(url: url, method: .post)"
+        ),
+        (
+            "for try await chunk in session.request(url).body { print(chunk) }", "streamRequest",
+            "for try await bytes in session.streamRequest(url).streamTask().bytes { print(bytes) }"
+        ),
+        (
+            "try await session.webSocket(url).connect()", "webSocketTask()",
+            "let socket = session.webSocket(url).webSocketTask()"
+        ),
+        (
+            "let file = try await session.download(url).serializingDownloadedFileURL().value", "serializingURL()",
+            "let file = try await session.download(url).serializingURL().value"
+        ),
+        (
+            "session.request(url).retry(RetryPolicy())", "retry(using:)",
+            "session.request(url).retry(using: RetryPolicy())"
+        ),
+        ("let transport = MockTransport()", "StubTransport", "let transport = StubTransport()"),
+        ("let controller = AbortController()", "cancel()", "session.request(url).cancel()"),
+        (
+            "StubTransport().register(\"/users\", response: .json([1]))", "stub(.get",
+            "StubTransport().stub(.get, \"/users\", .json([1]))"
+        ),
+        (
+            "var options = Session.Configuration(); options.cache = .memory(maxBytes: 1)", "memoryCapacity:",
+            "var options = Session.Configuration(); options.cache = ResponseCache(memoryCapacity: 1)"
+        ),
+        (
+            "struct Log: Middleware {}", "RequestInterceptor",
+            "struct Log: RequestInterceptor {}; _ = Session(interceptors: [Log()])"
         ),
     ]
 

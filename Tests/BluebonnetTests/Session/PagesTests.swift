@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Pages that name the next page.
-@Suite(.timeLimit(.minutes(1))) struct PagesTests {
+@Suite(.timeLimit(.minutes(10))) struct PagesTests {
     struct Page: Codable, Sendable, Equatable {
         var number: Int
         var next: String?

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The base URL and the query parameters of a session.
-@Suite(.timeLimit(.minutes(1))) struct RequestDefaultsTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestDefaultsTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var base: String? = "https://api.test/v1/"
         var query: [URLQueryItem] = []

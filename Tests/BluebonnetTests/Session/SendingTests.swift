@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The methods that send a request and return the whole response, on the wire.
-@Suite(.timeLimit(.minutes(1))) struct SendingTests {
+@Suite(.timeLimit(.minutes(10))) struct SendingTests {
     private struct User: Codable, Equatable {
         var id: Int
         var name: String

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// A shutdown with a limit.
-@Suite(.timeLimit(.minutes(1))) struct ShutdownWithinTests {
+@Suite(.timeLimit(.minutes(10))) struct ShutdownWithinTests {
     @Test func `running requests are cancelled when the time is over`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { _ in

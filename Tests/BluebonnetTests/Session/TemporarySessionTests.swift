@@ -2,7 +2,7 @@ import Bluebonnet
 import BluebonnetTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TemporarySessionTests {
+@Suite(.timeLimit(.minutes(10))) struct TemporarySessionTests {
     @Test func `A request completes although its session is released before it starts`() async throws {
         for _ in 0..<300 {
             let transport = StubTransport { _ in .text("x") }

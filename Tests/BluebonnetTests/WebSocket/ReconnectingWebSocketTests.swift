@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Sockets that connect again, with servers that follow a script and sleeps that a test controls.
-@Suite(.timeLimit(.minutes(5))) struct ReconnectingWebSocketTests {
+@Suite(.timeLimit(.minutes(10))) struct ReconnectingWebSocketTests {
     private typealias Fixture = WebSocketFixture
     fileprivate typealias Step = LocalServer.Script.Step
 
@@ -88,6 +88,43 @@ import Testing
         }
         try await sending
         #expect(received == .text(#"{"a":1}"#))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `messages and decoded values come from all connections, without the other events`() async throws {
+        let scripts: [[Step]] = [
+            [Fixture.text("1"), .close], [Fixture.text("2"), Fixture.close(1000), Fixture.received(2)],
+        ]
+        let server = try await Self.server(scripts[0], scripts[1], scripts[0], scripts[1])
+        let session = Sleeps().session()
+        var messages: [WebSocketMessage] = []
+        for try await message in Self.socket(session, server).messages { messages.append(message) }
+        #expect(messages == [.text("1"), .text("2")])
+        var values: [Int] = []
+        for try await value in Self.socket(session, server).decodables(of: Int.self) { values.append(value) }
+        #expect(values == [1, 2])
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a value that cannot be decoded ends the loop with an error`() async throws {
+        let server = try await Self.server([Fixture.text("x"), .waitForClose])
+        let session = Sleeps().session()
+        let error = await Self.error { () async throws(RequestError) in
+            for try await value in Self.socket(session, server).decodables(of: Int.self) { Issue.record("\(value)") }
+        }
+        #expect(error?.kind == .serialization(.decodingFailed))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a ping waits for a connection and for its pong`() async throws {
+        let server = try await LocalServer { $0.webSocket("/socket") }
+        let session = TestHarness.session()
+        let socket = Self.socket(session, server)
+        let reader = Task { await Self.events(socket) }
+        #expect(try await socket.ping() > .zero)
+        try await socket.close()
+        #expect(await reader.value.1 == nil)
+        #expect(await Self.error { () async throws(RequestError) in try await socket.ping() } != nil)
         try await TestHarness.end(session, server)
     }
 
