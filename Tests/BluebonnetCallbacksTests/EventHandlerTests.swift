@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluebonnetCallbacks
 
-@Suite(.timeLimit(.minutes(1))) struct EventHandlerTests {
+@Suite(.timeLimit(.minutes(10))) struct EventHandlerTests {
     private let queue = DispatchQueue(label: "events")
     private let url = "http://stub.test/bed"
 

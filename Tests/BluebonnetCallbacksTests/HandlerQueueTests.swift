@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluebonnetCallbacks
 
-@Suite(.timeLimit(.minutes(1))) struct HandlerQueueTests {
+@Suite(.timeLimit(.minutes(10))) struct HandlerQueueTests {
     private let session = Session(transport: StubTransport { _ in .text("here") })
     private let url = "http://stub.test/"
 
@@ -101,7 +101,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct BlockedMainThreadTests {
+@Suite(.timeLimit(.minutes(10))) struct BlockedMainThreadTests {
     @Test func `A program with a blocked main thread receives its response on another queue`() async throws {
         let server = try await LocalServer { router in router.get("/") { _ in .text("1234567") } }
         let program = try RunningProgram("CallbackProgram", [server.url.absoluteString])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluebonnetCallbacks
 
-@Suite(.timeLimit(.minutes(1))) struct InterceptionTests {
+@Suite(.timeLimit(.minutes(10))) struct InterceptionTests {
     private struct Thorn: Error {}
 
     private let queue = DispatchQueue(label: "interception")

@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Code for Alamofire that compiles unchanged does the same as with Alamofire.
-@Suite(.timeLimit(.minutes(1))) struct MigratedCodeTests {
+@Suite(.timeLimit(.minutes(10))) struct MigratedCodeTests {
     private let queue = DispatchQueue(label: "migrated")
 
     /// A monitor with Alamofire's signatures.
@@ -144,7 +144,7 @@ extension DataRequest {
 }
 
 /// Requests live as long as they run, as with Alamofire.
-@Suite(.timeLimit(.minutes(1))) struct RequestLifetimeTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestLifetimeTests {
     @Test func `a closure may refer to its request without retaining it`() async {
         let session = Session(transport: StubTransport { _ in .delayed(.milliseconds(20), .text("text")) })
         let response = await Examples.answer { done in

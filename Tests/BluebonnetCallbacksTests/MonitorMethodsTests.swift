@@ -6,7 +6,7 @@ import Testing
 @testable import BluebonnetCompatibility
 
 /// The methods of Alamofire's monitors that `URLSession` calls there: they are also called here.
-@Suite(.timeLimit(.minutes(1))) struct MonitorMethodsTests {
+@Suite(.timeLimit(.minutes(10))) struct MonitorMethodsTests {
     private final class Monitor: EventMonitor {
         let queue = DispatchQueue(label: "monitor")
         let log = CallLog<String>()

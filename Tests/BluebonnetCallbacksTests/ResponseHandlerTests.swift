@@ -9,7 +9,7 @@ private struct Rose: Codable, Equatable, Sendable {
     var petals: Int
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ResponseHandlerTests {
+@Suite(.timeLimit(.minutes(10))) struct ResponseHandlerTests {
     private let queue = DispatchQueue(label: "handlers")
     private let url = "http://stub.test/rose"
 

@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// What code for Alamofire relies on without saying so, on the wire.
-@Suite(.timeLimit(.minutes(1))) struct SilentDifferencesTests {
+@Suite(.timeLimit(.minutes(10))) struct SilentDifferencesTests {
     /// Runs a test with a server and a session, and stops both.
     private func with(
         _ routes: (inout LocalServer.Router) -> Void, _ body: (LocalServer, Session) async throws -> Void

@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Alamofire's classes as views of actors: what they keep, share and count.
-@Suite(.timeLimit(.minutes(1))) struct ViewTests {
+@Suite(.timeLimit(.minutes(10))) struct ViewTests {
     private static let url = "http://stub.test/"
 
     private let passing = Adapter { request, _, completion in

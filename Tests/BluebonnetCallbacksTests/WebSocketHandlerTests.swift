@@ -6,7 +6,7 @@ import FoundationEssentials
 import Testing
 
 /// WebSockets whose events are passed to handlers.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketHandlerTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketHandlerTests {
     private struct Order: Codable, Equatable { var id: Int }
 
     /// An event in one line.

@@ -9,7 +9,7 @@ enum FoundationFixture {
     static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+        configuration.timeouts = Timeouts(connect: .seconds(120), idle: .seconds(120))
         configure(&configuration)
         return Session(configuration: configuration)
     }

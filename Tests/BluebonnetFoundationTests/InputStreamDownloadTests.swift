@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Responses as streams of Foundation's.
-@Suite(.timeLimit(.minutes(1))) struct InputStreamDownloadTests {
+@Suite(.timeLimit(.minutes(10))) struct InputStreamDownloadTests {
     /// Passes a stream to the only thread that uses it.
     private static func read(
         _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000

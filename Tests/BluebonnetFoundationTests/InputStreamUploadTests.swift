@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Streams of Foundation's as bodies of requests.
-@Suite(.timeLimit(.minutes(1))) struct InputStreamUploadTests {
+@Suite(.timeLimit(.minutes(10))) struct InputStreamUploadTests {
     private static func server() async throws -> LocalServer {
         var options = LocalServer.Options()
         options.recordedBodyBytes = 8 << 20

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Routers that are written for `URLRequest`, against httpbin.
-@Suite(.timeLimit(.minutes(1))) struct URLRequestRouterTests {
+@Suite(.timeLimit(.minutes(10))) struct URLRequestRouterTests {
     /// An API's routes, as people write them.
     private enum Route: URLRequestConvertible {
         case search(query: String, page: Int)

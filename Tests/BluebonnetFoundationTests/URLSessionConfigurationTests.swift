@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Configurations of `URLSession` in our terms.
-@Suite(.timeLimit(.minutes(1))) struct URLSessionConfigurationTests {
+@Suite(.timeLimit(.minutes(10))) struct URLSessionConfigurationTests {
     private typealias Proxy = Session.Configuration.Proxy
 
     private static func converted(_ change: (URLSessionConfiguration) -> Void = { _ in }) -> Session.Configuration {

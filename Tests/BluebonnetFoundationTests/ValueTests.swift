@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Small values of Foundation's in our terms, and back.
-@Suite(.timeLimit(.minutes(1))) struct ValueTests {
+@Suite(.timeLimit(.minutes(10))) struct ValueTests {
     // MARK: Responses
 
     @Test func `a response converts to a Foundation response`() throws {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The short forms of servers, scripts and stubs.
-@Suite(.timeLimit(.minutes(1))) struct ShortFormTests {
+@Suite(.timeLimit(.minutes(10))) struct ShortFormTests {
     @Test func `a server answers with responses in order, and with a closure`() async throws {
         let server = try await LocalServer(answering: .status(503), .text("b"))
         let codes = [

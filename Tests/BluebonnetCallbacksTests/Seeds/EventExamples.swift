@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: event monitors; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct EventExamples {
+@Suite(.timeLimit(.minutes(10))) struct EventExamples {
     /// A monitor with its own queue, as in code with completion handlers.
     private final class Gardener: EventMonitor {
         let queue = DispatchQueue(label: "garden.events")

@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: adapting, retrying, authenticating, compressing, trust; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct InterceptionExamples {
+@Suite(.timeLimit(.minutes(10))) struct InterceptionExamples {
     private struct GateAdapter: RequestAdapter {
         let accessToken: String
 

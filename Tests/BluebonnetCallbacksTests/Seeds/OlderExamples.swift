@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// The replacements of the calls of versions 3 and 4: the right-hand sides of the article about them.
-@Suite(.timeLimit(.minutes(1))) struct OlderExamples {
+@Suite(.timeLimit(.minutes(10))) struct OlderExamples {
     private let queue = DispatchQueue(label: "older")
 
     @Test func `Requests and parameters`() async throws {

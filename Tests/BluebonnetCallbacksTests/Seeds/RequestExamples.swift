@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: requests; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct RequestExamples {
+@Suite(.timeLimit(.minutes(10))) struct RequestExamples {
     @Test func `Progress`() async throws {
         let progress = CallLog<Double>()
         let url = try Examples.url("/post")

@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: handling responses, and Swift concurrency; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct ResponseExamples {
+@Suite(.timeLimit(.minutes(10))) struct ResponseExamples {
     private struct Flower: Codable, Equatable, Sendable {
         var name: String
         var price = 3

@@ -4,7 +4,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: making requests of custom types; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct RoutingExamples {
+@Suite(.timeLimit(.minutes(10))) struct RoutingExamples {
     @Test func `Texts, URLs and components`() async throws {
         let urlString = try Examples.url("/get")
         let first = await Examples.answer { done in AF.request(urlString).response { done($0) } }

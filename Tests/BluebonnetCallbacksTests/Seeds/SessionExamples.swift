@@ -5,7 +5,7 @@ import FoundationNetworking
 import Testing
 
 /// Advanced usage: sessions; with data of our own.
-@Suite(.timeLimit(.minutes(1))) struct SessionExamples {
+@Suite(.timeLimit(.minutes(10))) struct SessionExamples {
     @Test func `The default session, by both of its names`() async throws {
         let url = try Examples.url("/get")
         let first = await Examples.answer { done in AF.request(url).response { done($0) } }
@@ -81,7 +81,7 @@ import Testing
 }
 
 /// Advanced usage: reachability; with a host of our own.
-@Suite(.timeLimit(.minutes(1))) struct ReachabilityExamples {
+@Suite(.timeLimit(.minutes(10))) struct ReachabilityExamples {
     @Test func `A handler of statuses, on the main queue by default`() async {
         let manager = NetworkReachabilityManager(host: "localhost")
         let status = await Examples.answer { done in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerLifecycleTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerLifecycleTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test func `Stopping closes connections, cancels routes and refuses new connections`() async throws {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 
 /// The time limits of the waits of a server.
-@Suite(.timeLimit(.minutes(1))) struct LocalServerLimitTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerLimitTests {
     @Test func `A wait ends with an error after its time limit`() async throws {
         let server = try await LocalServer { _ in }
         await #expect(throws: LocalServer.Failure.timedOut) {

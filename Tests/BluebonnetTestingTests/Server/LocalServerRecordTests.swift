@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerRecordTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerRecordTests {
     @Test func `A request is recorded as it was sent`() async throws {
         let server = try await LocalServer { $0.post("/a/:b", .ok) }
         let client = try await RawClient.sending(

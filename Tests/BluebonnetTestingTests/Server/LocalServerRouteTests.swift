@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerRouteTests {
     private struct Oops: Error {}
 
     private static func makeServer() async throws -> LocalServer {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerScriptTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerScriptTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     struct Misbehavior: CustomTestStringConvertible, Sendable {

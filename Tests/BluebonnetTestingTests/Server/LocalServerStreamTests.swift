@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerStreamTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerStreamTests {
     private struct Oops: Error {}
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 

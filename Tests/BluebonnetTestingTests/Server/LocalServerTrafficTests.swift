@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerTrafficTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerTrafficTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test func `Every byte is counted, in both directions`() async throws {

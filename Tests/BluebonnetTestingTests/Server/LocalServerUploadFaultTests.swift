@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerUploadFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerUploadFaultTests {
     private static let head = "POST / HTTP/1.1\r\nHost: h\r\n"
     private static let expecting = head + "Expect: 100-continue\r\nContent-Length: 1\r\n\r\n"
 

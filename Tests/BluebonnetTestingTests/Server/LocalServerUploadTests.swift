@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct LocalServerUploadTests {
+@Suite(.timeLimit(.minutes(10))) struct LocalServerUploadTests {
     private static let head = "POST / HTTP/1.1\r\nHost: h\r\n"
 
     /// More bytes than the buffers of two sockets can contain.

@@ -6,7 +6,7 @@ import Testing
 @testable import BluebonnetTesting
 
 /// Recordings of a `HARRecorder`, replayed without a network.
-@Suite(.timeLimit(.minutes(1))) struct HARReplayTests {
+@Suite(.timeLimit(.minutes(10))) struct HARReplayTests {
     private struct User: Codable, Sendable {
         var name: String
         var age = 1

@@ -5,7 +5,7 @@ import Testing
 @testable import BluebonnetTesting
 
 /// The delivery of bodies that wait after the head.
-@Suite(.timeLimit(.minutes(1))) struct StubBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct StubBodyTests {
     private static let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
 
     /// Receives pieces, and calls a closure with each piece.

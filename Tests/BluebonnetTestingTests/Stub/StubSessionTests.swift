@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The behavior of the stub through a session.
-@Suite(.timeLimit(.minutes(1))) struct StubSessionTests {
+@Suite(.timeLimit(.minutes(10))) struct StubSessionTests {
     private struct User: Codable, Equatable, Sendable {
         var name: String
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct StubTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct StubTransportTests {
     private struct Oops: Error {}
 
     private static func request(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BluebonnetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct GateTests {
+@Suite(.timeLimit(.minutes(10))) struct GateTests {
     @Test func `Tasks pass an open gate and wait at a closed gate`() async {
         let gate = Gate(isOpen: true)
         await gate.wait()

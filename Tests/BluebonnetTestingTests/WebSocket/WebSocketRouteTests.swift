@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// WebSockets of a server and of a stub, which behave alike.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketRouteTests {
     enum Kind: CaseIterable { case server, stub }
 
     /// Calls a closure with a session and the URL of a WebSocket.

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct AuthenticationInterceptorTests {
     private func error(_ task: DataTask<String>) async -> RequestError? { await task.response.error }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests with bodies and a challenge: the whole body is sent again, or the request fails.
-@Suite(.timeLimit(.minutes(1))) struct ChallengedBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct ChallengedBodyTests {
     private static let credential = Credential(username: "user", password: "secret")
 
     private static func server(_ challenge: String) async throws -> LocalServer {

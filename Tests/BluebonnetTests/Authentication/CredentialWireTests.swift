@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The requests that contain credentials.
-@Suite(.timeLimit(.minutes(1))) struct CredentialWireTests {
+@Suite(.timeLimit(.minutes(10))) struct CredentialWireTests {
     /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
         try await LocalServer { router in

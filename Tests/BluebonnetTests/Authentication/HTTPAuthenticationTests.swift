@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// httpbin's challenges, for every kind of request, over HTTP/1.1 and HTTP/2.
-@Suite(.timeLimit(.minutes(1))) struct `HTTP authentication` {
+@Suite(.timeLimit(.minutes(10))) struct `HTTP authentication` {
     /// Whether and how a request is authenticated.
     enum CredentialCase: CaseIterable, Sendable {
         case right, wrong, none

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// NTLM with a server that verifies the response to its challenge.
-@Suite(.enabled(if: Libcurl.schemes.contains(.ntlm), "this libcurl was built without NTLM"), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Libcurl.schemes.contains(.ntlm), "this libcurl was built without NTLM"), .timeLimit(.minutes(10)))
 struct NTLMTests {
     private static let known = Credential(username: "GARDEN\\user", password: "secret")
 

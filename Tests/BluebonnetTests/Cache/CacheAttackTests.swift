@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What a hostile server, another process or a user's own code may do to a cache.
-@Suite(.timeLimit(.minutes(1))) struct CacheAttackTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheAttackTests {
     /// Servers whose response changes with the number of the request.
     private static func scene(
         _ handler: @escaping @Sendable (Int, HTTPRequest) -> StubTransport.Response

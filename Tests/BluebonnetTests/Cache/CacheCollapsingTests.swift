@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// One fetch for equal requests (RFC 9111 §4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheCollapsingTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
 

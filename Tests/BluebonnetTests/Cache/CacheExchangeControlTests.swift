@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Suspending and cancelling a hit, and the amount that is stored.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheExchangeControlTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
 

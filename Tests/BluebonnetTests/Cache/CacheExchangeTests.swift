@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// A session with a cache and a transport whose responses the test specifies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheExchangeTests {
     @Test func `a fresh response is the response to the next request, with its age`() async throws {
         let scene = CacheTestSession { _ in

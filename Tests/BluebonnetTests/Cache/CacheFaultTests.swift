@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Failing file systems: a response that should be replaced or removed is no longer used.
-@Suite(.timeLimit(.minutes(1))) struct CacheFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheFaultTests {
     /// A scene whose server counts its responses to GET, of which the second is larger, and responds with 204 to other methods.
     private static func scene(_ directory: URL, memory: Int = 16 << 20, begin: Int = 0) -> CacheTestSession {
         let count = Locked(begin)

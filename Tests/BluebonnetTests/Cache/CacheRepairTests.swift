@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What a cache stores, counts and reports when a response is late, refused, too large, or validated in the background.
-@Suite(.timeLimit(.minutes(1))) struct CacheRepairTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheRepairTests {
     /// Accepts every response.
     private struct Handler: CachedResponseHandler {
         func request(_ request: any Request, willCacheResponse response: CachedResponse) async -> CachedResponse? {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The rules of RFC 9111, 9110, 9211, 8246 and 5861, decided and on the wire.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheRulesTests {
     @Test(arguments: CacheRule.rows) func `a stored response is used as the standards require`(_ row: CacheRule) throws
     {

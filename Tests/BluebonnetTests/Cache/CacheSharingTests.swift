@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Directories that are full, shared by processes, or left by other processes.
-@Suite(.timeLimit(.minutes(5))) struct CacheSharingTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheSharingTests {
     private static func scene(_ directory: URL, _ text: String, memory: Int = 16 << 20) -> CacheTestSession {
         CacheTestSession(memoryCapacity: memory, directory: directory) { request in
             request.method == .get

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Streams, downloads and requests with a closure for the head, which receive the body piece by piece.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheStreamTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
     private static let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })

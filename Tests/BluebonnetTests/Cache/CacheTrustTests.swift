@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Whose responses, and whose files, a cache believes.
-@Suite(.timeLimit(.minutes(1))) struct CacheTrustTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheTrustTests {
     // MARK: What a URL means
 
     struct Setting: Sendable, CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Caches before libcurl, and real servers behind it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheWireTests {
     private static func session(_ cache: ResponseCache = ResponseCache()) -> Session {
         var configuration = Session.Configuration()

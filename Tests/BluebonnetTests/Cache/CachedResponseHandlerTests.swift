@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CachedResponseHandlerTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
 

@@ -200,7 +200,7 @@ struct DiskStoreTests {
 
     // MARK: In a session
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `another cache on the same directory uses the responses of the first cache`() async throws {
         let directory = try TestDirectory()
         let first = CacheTestSession(directory: directory.url) { _ in
@@ -215,7 +215,7 @@ struct DiskStoreTests {
         #expect(second.cache.statistics.diskFailures == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `§4.4: files are forgotten, too`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `§4.4: files are forgotten, too`() async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
@@ -230,7 +230,7 @@ struct DiskStoreTests {
         #expect(scene.cache.statistics.diskBytes == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `files are used if memory is full`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `files are used if memory is full`() async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(memoryCapacity: 0, directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct ResponseWriterTests {
+@Suite(.timeLimit(.minutes(10))) struct ResponseWriterTests {
     private let request: CacheRequest
     private let response: HTTPResponse
 

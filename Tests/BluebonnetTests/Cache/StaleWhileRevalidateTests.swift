@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Stale responses that are validated behind the caller's back (RFC 5861 §3).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct StaleWhileRevalidateTests {
     private static let window: HTTPHeaders = [
         "Cache-Control": "max-age=60, stale-while-revalidate=60", "ETag": "\"1\"",

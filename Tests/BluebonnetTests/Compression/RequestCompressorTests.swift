@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Compressed bodies on the wire.
-@Suite(.timeLimit(.minutes(1))) struct RequestCompressorTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestCompressorTests {
     typealias Format = DeflateRequestCompressor.Format
 
     private func server() async throws -> LocalServer {

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Bodies of requests, as a server reads them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of request bodies` {
     struct Plant: Codable, Hashable, Sendable {
         var name = "Lupinus texensis"

@@ -6,7 +6,7 @@ import Testing
 /// Many requests at once, on one connection and on many.
 ///
 /// Without ``CleartextHTTP2Streams``, the second of those by HTTP/2 without TLS fails, or hangs, with libcurl 7.88.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(10)), .serialized)
 struct `Conformance of many requests at once` {
     /// Runs a piece of work many times at once, and returns the results.
     private static func atOnce<Value: Sendable>(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests as they are on the wire, byte for byte where that matters.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of what is sent` {
     /// Sends a request to its own server, and returns the received request.
     private static func received(

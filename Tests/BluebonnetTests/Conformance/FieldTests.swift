@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Fields of requests and responses, as httpbin reads and writes them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of fields` {
     @Test(arguments: TestServers.httpbins)
     func `the default fields arrive`(server: TestServers) async throws {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of methods` {
     static let methods: [HTTPMethod] = [.get, .post, .put, .patch, .delete, .trace]
     static let methodsWithBody: [HTTPMethod] = [.post, .put, .patch, .delete]

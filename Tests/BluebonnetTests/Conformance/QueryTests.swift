@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Parameters in the query, as a server reads them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of queries` {
     struct ArrayCase: Sendable, CustomTestStringConvertible {
         let encoding: URLEncodedFormEncoder.ArrayEncoding

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Bodies of responses, in every framing, content coding and type that httpbin has.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of response bodies` {
     @Test(arguments: TestServers.httpbins, [("/gzip", "gzip"), ("/deflate", "deflate"), ("/brotli", "br")])
     func `a content coding is decoded`(server: TestServers, coding: (path: String, name: String)) async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Values that are serialized from received bodies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of serializers` {
     static let texts: [(charset: String?, bytes: [UInt8], text: String)] = [
         ("utf-8", Array("Grüße 🌼".utf8), "Grüße 🌼"), ("\"UTF-8\"", Array("ü".utf8), "ü"),

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of status codes` {
     @Test(arguments: TestServers.httpbins)
     func `every final status code is a response`(server: TestServers) async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A URL that a handle of libcurl's is used for again, which is handed over in pieces then.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of URLs that are used again` {
     @Test(
         arguments: [

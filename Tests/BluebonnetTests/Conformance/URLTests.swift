@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The forms that a URL can have, as the server reads them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of URLs` {
     /// Returns a URL's text from a server's, after a change.
     private static func text(_ server: TestServers, _ change: (String) -> String) throws -> String {

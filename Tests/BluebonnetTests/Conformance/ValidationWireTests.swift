@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Validation of responses that servers sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `Conformance of validation` {
     private static func error(_ request: DataRequest) async -> RequestError? {
         await request.serializingData(emptyResponseCodes: Set(100..<600)).response.error

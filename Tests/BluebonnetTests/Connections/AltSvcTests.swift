@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct AltSvcTests {
+@Suite(.timeLimit(.minutes(10))) struct AltSvcTests {
     private static func session(_ altSvc: Session.Configuration.AltSvc) throws -> Session {
         let port = try port(of: .tls1_2)
         return try TestHarness.trustingSession {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ClientIdentityTests {
+@Suite(.timeLimit(.minutes(10))) struct ClientIdentityTests {
     typealias TLS = Session.Configuration.TLS
     typealias Identity = Session.Configuration.TLS.ClientIdentity
 

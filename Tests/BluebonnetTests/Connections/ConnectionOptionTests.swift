@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionOptionTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionOptionTests {
     private static let hasIPv6 = FileManager.default.contents(atPath: "/proc/net/if_inet6").map {
         String(decoding: $0, as: UTF8.self).contains("00000000000000000000000000000001 ")
     }

@@ -8,7 +8,7 @@ import Testing
 /// Names that only the server for DNS over HTTPS knows.
 @Suite(
     .disabled(if: (0x08_05_00..<0x08_09_00).contains(Libcurl.version), "libcurl 8.5.0 to 8.8.0 are refused"),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(10)))
 struct DNSOverHTTPSTests {
     /// Creates a session that asks the test server, and trusts its authority unless told otherwise.
     private static func session(

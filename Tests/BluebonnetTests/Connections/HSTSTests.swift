@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct HSTSTests {
+@Suite(.timeLimit(.minutes(10))) struct HSTSTests {
     /// A session to whose requests for `named.test` and the hosts below it a plain server answers at port 80, and one with
     /// TLS at port 443.
     private struct FixtureSession {

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Responses whose frames were changed at random by `h3_origin.py`.
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(4)))
+@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(10)))
 struct HTTP3MutationTests {
     /// A failure names the seed, which can then be requested alone.
     @Test func `changed frames end in a response or a typed error, and the next request succeeds`() async throws {

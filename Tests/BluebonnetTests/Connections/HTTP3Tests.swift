@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Requests over HTTP/3, to a server on aioquic.
-@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(2))) struct HTTP3Tests {
+@Suite(.enabled(if: Libcurl.hasHTTP3, "libcurl with HTTP/3"), .timeLimit(.minutes(10))) struct HTTP3Tests {
     private static let server = TestServers.http3
 
     static func session(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPPriorityTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTPPriorityTests {
     @Test(arguments: [
         (-1, 0, 256), (0, 0, 256), (1, 1, 256), (2, 2, 64), (3, 3, 16), (4, 4, 4), (5, 5, 1), (7, 7, 1), (8, 7, 1),
     ])

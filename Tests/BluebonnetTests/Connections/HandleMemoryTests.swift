@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Later requests use the information that libcurl keeps in its handles.
-@Suite(.timeLimit(.minutes(2))) struct HandleMemoryTests {
+@Suite(.timeLimit(.minutes(10))) struct HandleMemoryTests {
     /// How many of so many new connections, one after the other, resume a TLS session.
     private static func resumed(_ count: Int, from url: String, _ session: Session) async throws -> Int {
         var resumed = 0

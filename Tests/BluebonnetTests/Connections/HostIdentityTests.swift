@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The identity that each host receives.
-@Suite(.timeLimit(.minutes(1))) struct HostIdentityTests {
+@Suite(.timeLimit(.minutes(10))) struct HostIdentityTests {
     typealias TLS = Session.Configuration.TLS
     typealias Identity = Session.Configuration.TLS.ClientIdentity
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// ``Session/renewConnections()``.
-@Suite(.timeLimit(.minutes(1))) struct RenewedConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct RenewedConnectionTests {
     @Test(arguments: [false, true])
     func `a later request has a new connection, and the idle connection is closed`(isCached: Bool) async throws {
         let closed = Gate()

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Hosts with several addresses, of which some do not answer (RFC 8305 §5).
-@Suite(.timeLimit(.minutes(2))) struct SlowAddressTests {
+@Suite(.timeLimit(.minutes(10))) struct SlowAddressTests {
     // MARK: The decisions
 
     private static func attempt(_ number: Int32) -> SlowAddresses.Attempt {

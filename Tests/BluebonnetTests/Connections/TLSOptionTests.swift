@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TLSOptionTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSOptionTests {
     typealias TLS = Session.Configuration.TLS
 
     /// A server's report of TLS: the version, the cipher and the client's subject.

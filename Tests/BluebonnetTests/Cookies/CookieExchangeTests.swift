@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The exchanges that use cookies, and cookies in fields of a request.
-@Suite(.timeLimit(.minutes(1))) struct CookieExchangeTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieExchangeTests {
     private func request(_ url: String, setting cookies: [String] = []) throws -> HTTPRequest {
         HTTPRequest(
             url: try #require(URL(string: url)),

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Files of cookies, as lines and across processes.
-@Suite(.timeLimit(.minutes(1))) struct CookieFileTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieFileTests {
     private static let expires = Date(timeIntervalSince1970: 4_102_444_800)
 
     static let lines: [(Cookie, String)] = [

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The cost of a jar does not grow, whatever servers set.
-@Suite(.timeLimit(.minutes(5))) struct CookieGrowthTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieGrowthTests {
     /// The memory of one process, and the times of sessions with and without cookies in one run.
     @Test func `600 responses with 50 large cookies each need constant memory and time`()
         async throws

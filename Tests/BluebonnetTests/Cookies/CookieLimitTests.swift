@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// A jar has bounds, whatever servers set.
-@Suite(.timeLimit(.minutes(5))) struct CookieLimitTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieLimitTests {
     @Test func `a site has about 180 cookies at most, and the oldest are removed`() async throws {
         let scene = try await CookieTestSession()
         for round in 0..<20 {

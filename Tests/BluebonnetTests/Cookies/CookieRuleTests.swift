@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The rules of RFC 6265 for received cookies, and for cookies that a session stores explicitly.
-@Suite(.timeLimit(.minutes(1))) struct CookieRuleTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieRuleTests {
     @Test(arguments: [
         ("0.1", "http://127.0.1/"), ("127.1", "http://9.127.1/"), ("0.0.1", "http://127.0.0.1/"),
         ("3.4.", "http://1.2.3.4./"),

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Reading, setting and deleting by hand, and when that is possible.
-@Suite(.timeLimit(.minutes(1))) struct CookieStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieStoreTests {
     private let a = Cookie(name: "a", value: "1", domain: "example.com")
     private let b = Cookie(name: "b", value: "2", domain: "www.example.com", path: "/p", isSecure: true)
     private let c = Cookie(

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The public suffix list on the wire, by the names that the list's own checks are about.
-@Suite(.timeLimit(.minutes(1))) struct CookieSuffixTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieSuffixTests {
     /// A host, and the part of it that is registered; `nil` when the host is a public suffix.
     struct Name: Sendable, CustomTestStringConvertible {
         let host: String

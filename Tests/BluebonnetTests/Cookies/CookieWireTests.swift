@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Cookies with a third-party server: httpbin by HTTP/1.1, and by HTTP/2 with TLS.
-@Suite(.timeLimit(.minutes(1))) struct CookieWireTests {
+@Suite(.timeLimit(.minutes(10))) struct CookieWireTests {
     private static let servers = [TestServers.httpbin, .httpbinHTTP2]
 
     private func cookies(_ session: Session, _ server: TestServers) async throws -> JSONValue? {

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Downloads with and without automatic resumption.
-@Suite(.timeLimit(.minutes(1))) struct AutomaticResumeWireTests {
+@Suite(.timeLimit(.minutes(10))) struct AutomaticResumeWireTests {
     /// A clock that does not wait, and records the requested delays.
     private final class Delays: Sendable {
         private let kept = Mutex<[Duration]>([])

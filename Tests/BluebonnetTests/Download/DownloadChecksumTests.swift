@@ -95,7 +95,7 @@ private func expectInvalid(_ error: RequestError?, at location: SourceLocation =
 }
 
 /// Ordinary downloads with a checksum.
-@Suite(.timeLimit(.minutes(1))) struct DownloadChecksumWireTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadChecksumWireTests {
     private static let body = Data.pattern(count: 100_000)
     private static let right = DownloadChecksum.sha256(Digest.sha256(of: body))
     private static let wrong = DownloadChecksum.sha256(Data(count: 32))

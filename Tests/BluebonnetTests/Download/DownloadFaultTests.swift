@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// File systems that fail while a download is under way.
-@Suite(.timeLimit(.minutes(1))) struct DownloadFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadFaultTests {
     /// Begins a download to a file; the gate pauses it after a part was received.
     private func held(
         _ origin: RangeOrigin, by gate: Gate, to destination: DownloadRequest.Destination, partial: String,

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Groups of downloads with one progress.
-@Suite(.timeLimit(.minutes(1))) struct DownloadGroupTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadGroupTests {
     /// Counts the requests that run at the same time.
     private final class Counter: Sendable {
         private let state = Locked((running: 0, most: 0))

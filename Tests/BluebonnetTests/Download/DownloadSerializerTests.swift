@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Serialization of downloaded files.
-@Suite(.timeLimit(.minutes(1))) struct DownloadSerializerTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadSerializerTests {
     private struct Person: Codable, Equatable {
         var name: String
     }

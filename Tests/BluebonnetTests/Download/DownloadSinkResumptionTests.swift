@@ -227,7 +227,7 @@ import Testing
         #expect(directory.text("a") == "x" && directory.names == ["a"])
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000, 65_536, 300_001])
+    @Test(.timeLimit(.minutes(10)), arguments: [1, 1000, 65_536, 300_001])
     func `a later process resumes after SIGKILL and every byte is correct`(_ killedAt: Int) async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Validators and handlers of heads: what they refuse is not at the destination.
-@Suite(.timeLimit(.minutes(1))) struct DownloadValidationTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadValidationTests {
     @Test func `an unacceptable status writes no file, and the error shows the beginning of the body`() async throws {
         let directory = try TestDirectory()
         let body = Data.pattern(count: 1 << 20)

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Downloads to every kind of destination, against nginx, httpbin and `LocalServer`.
-@Suite(.timeLimit(.minutes(2))) struct DownloadWireTests {
+@Suite(.timeLimit(.minutes(10))) struct DownloadWireTests {
     @Test(arguments: [TestServers.nginx, .nginxTLS], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])
     func `a file is saved to its destination without changes`(server: TestServers, size: Int) async throws {
         let directory = try TestDirectory()

@@ -7,7 +7,7 @@ import Testing
 /// Files that are written before they replace another file.
 ///
 /// If closing such a file reports an error, it does not replace the other file.
-@Suite(.timeLimit(.minutes(1))) struct FailingCloseTests {
+@Suite(.timeLimit(.minutes(10))) struct FailingCloseTests {
     @Test func `closing a file throws the system's error`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()

@@ -45,7 +45,7 @@ import Testing
         #expect(throws: SystemError(ENOTDIR)) { try FileSystem.makeDirectories(directory.path("f")) }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `simultaneous downloads with the same suggested name have separate files`() async throws {
         let directory = try TestDirectory()
         let destination = DownloadDestination.directory(directory.url)

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Processes that are killed during a download, and processes that resume their partial files.
-@Suite(.timeLimit(.minutes(3))) struct KillAndResumeTests {
+@Suite(.timeLimit(.minutes(10))) struct KillAndResumeTests {
     private static let program = "DownloadProgram"
 
     private func expectComplete(_ outcome: Subprocess.Outcome, _ lastRange: String?) {

@@ -59,7 +59,7 @@ enum Parallel {
 }
 
 /// Downloads in several parts from a server that works.
-@Suite(.timeLimit(.minutes(2))) struct ParallelDownloadTests {
+@Suite(.timeLimit(.minutes(10))) struct ParallelDownloadTests {
     static let sizes = [0, 1, 3, 262_143, 524_288, 1_000_003, 3_000_000, Int.random(in: 1...4_000_000)]
 
     @Test(arguments: sizes, [1, 2, 4, 7])
@@ -186,7 +186,7 @@ enum Parallel {
 }
 
 /// Parallel downloads of files that change, from servers that are wrong, and with wrong checksums.
-@Suite(.timeLimit(.minutes(2))) struct ParallelDownloadFaultTests {
+@Suite(.timeLimit(.minutes(10))) struct ParallelDownloadFaultTests {
     private static let other = Data(Data.pattern(count: 1_000_000).reversed())
 
     @Test(arguments: ["\"two\"", "\"one\""])

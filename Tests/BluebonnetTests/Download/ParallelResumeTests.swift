@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Mirrors of parallel downloads.
-@Suite(.timeLimit(.minutes(1))) struct ParallelMirrorTests {
+@Suite(.timeLimit(.minutes(10))) struct ParallelMirrorTests {
     @Test(arguments: [nil, DownloadChecksum.responseField])
     func `mirrors need a stated checksum`(checksum: DownloadChecksum?) async throws {
         let directory = try TestDirectory()
@@ -73,7 +73,7 @@ import Testing
 }
 
 /// Parallel downloads that are interrupted and resumed.
-@Suite(.timeLimit(.minutes(3))) struct ParallelResumeTests {
+@Suite(.timeLimit(.minutes(10))) struct ParallelResumeTests {
     enum Interruption: CaseIterable {
         case cancelTask, cancelRequests, shutdown, error
     }

@@ -273,7 +273,7 @@ import Testing
         #expect(position == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a limit of the file size is a clear error and the written bytes stay`() async {
         // This affects the whole process, so the test has its own process.
         await #expect(processExitsWith: .success) {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Right and wrong responses of servers to a request for the rest.
-@Suite(.timeLimit(.minutes(1))) struct ResumeAnswerTests {
+@Suite(.timeLimit(.minutes(10))) struct ResumeAnswerTests {
     private static let body = Data.pattern(count: 100_000)
     private static let other = Data(Data.pattern(count: 90_000).reversed())
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Downloads that are interrupted, and resumed with their resume data.
-@Suite(.timeLimit(.minutes(1))) struct ResumeWireTests {
+@Suite(.timeLimit(.minutes(10))) struct ResumeWireTests {
     /// The cause of the interruption.
     enum Interruption: CaseIterable {
         case cancel, cancelTask, lostConnection, shutdown

@@ -271,7 +271,7 @@ struct FormEncoderValueTests {
         #expect(throws: URLEncodedFormEncoder.Error.self) { try Self.encode(["a": Tower(height: 128)], encoder) }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `the time for many values is proportional to their number`() throws {
+    @Test(.timeLimit(.minutes(10))) func `the time for many values is proportional to their number`() throws {
         let members = Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("key\($0)", $0) })
         #expect(try Self.encode(members).utf8.count { $0 == UInt8(ascii: "&") } == 19_999)
         let list = try Self.encode(["a": Array(0..<20_000)])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct MultipartErrorTests {
+@Suite(.timeLimit(.minutes(10))) struct MultipartErrorTests {
     private let folder: FormFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The results of third-party parsers for the forms; `Tests/Support/multipart/parse.py` runs them.
-@Suite(.timeLimit(.minutes(1))) struct MultipartParserTests {
+@Suite(.timeLimit(.minutes(10))) struct MultipartParserTests {
     /// The parsers, by their names in the program.
     enum Parser: String, CaseIterable {
         case werkzeug, multipart, email

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct MultipartWriteTests {
+@Suite(.timeLimit(.minutes(10))) struct MultipartWriteTests {
     private let folder: FormFolder
     private let output: URL
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct CURLDescriptionTests {
+@Suite(.timeLimit(.minutes(10))) struct CURLDescriptionTests {
     // MARK: The command
 
     @Test func `a GET is the URL only`() throws {

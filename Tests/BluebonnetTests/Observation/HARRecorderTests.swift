@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The archives of `HARRecorder`, by the specification of HAR 1.2.
-@Suite(.timeLimit(.minutes(1))) struct HARRecorderTests {
+@Suite(.timeLimit(.minutes(10))) struct HARRecorderTests {
     private static func entries(of recorder: HARRecorder) throws -> [JSONValue] {
         let archive = try JSONValue(parsing: recorder.har())
         #expect(archive["log"]?["version"] == "1.2")

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Each secret, through each way in which it could be shown.
-@Suite(.timeLimit(.minutes(1))) struct SecretTableTests {
+@Suite(.timeLimit(.minutes(10))) struct SecretTableTests {
     // MARK: Secrets
 
     enum Secret: Sendable, CustomTestStringConvertible {

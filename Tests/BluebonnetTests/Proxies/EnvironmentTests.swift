@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Settings from the environment of a process: proxies, and Kerberos tickets.
-@Suite(.timeLimit(.minutes(1))) struct EnvironmentTests {
+@Suite(.timeLimit(.minutes(10))) struct EnvironmentTests {
     /// Runs the program and returns its lines.
     private static func lines(_ arguments: [String], _ environment: [String: String]) async throws -> [String] {
         let outcome = await (try RunningProgram("EnvironmentProgram", arguments, environment: environment)).outcome()

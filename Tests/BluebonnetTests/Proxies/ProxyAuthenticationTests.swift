@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// How credentials are sent to proxies, and to no other servers.
-@Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
+@Suite(.timeLimit(.minutes(10))) struct ProxyAuthenticationTests {
     typealias Proxy = Session.Configuration.Proxy
 
     private static let wrong = Credential(username: "user", password: "hidden-word")

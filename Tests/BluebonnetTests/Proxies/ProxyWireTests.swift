@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests through real proxies: tinyproxy, haproxy, microsocks, Apache.
-@Suite(.timeLimit(.minutes(1))) struct ProxyWireTests {
+@Suite(.timeLimit(.minutes(10))) struct ProxyWireTests {
     typealias Proxy = Session.Configuration.Proxy
 
     /// A proxy, and the way in which the user is named to it.

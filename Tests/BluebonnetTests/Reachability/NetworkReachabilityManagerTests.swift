@@ -5,7 +5,7 @@ import Testing
 @testable import BluebonnetReachability
 
 /// Managers in a simulated environment: the tests provide routes, names and the kernel's messages.
-@Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
+@Suite(.timeLimit(.minutes(10))) struct NetworkReachabilityManagerTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
     private let names = FakeNameResolver()

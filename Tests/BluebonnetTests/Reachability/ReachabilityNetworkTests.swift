@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Real networks that really change, in namespaces of their own.
-@Suite(.timeLimit(.minutes(1))) struct ReachabilityNetworkTests {
+@Suite(.timeLimit(.minutes(10))) struct ReachabilityNetworkTests {
     @Test func `the Internet is reachable only with a default route over a working link`() async throws {
         try await NetworkNamespace.with { network in
             var statuses = try network.watch()

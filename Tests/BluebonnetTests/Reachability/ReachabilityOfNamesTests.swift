@@ -5,7 +5,7 @@ import Testing
 @testable import BluebonnetReachability
 
 /// Managers for host names in a simulated environment.
-@Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {
+@Suite(.timeLimit(.minutes(10))) struct ReachabilityOfNamesTests {
     private let routes = FakeRoutes()
     private let kernel = FakeKernel()
     private let names = FakeNameResolver()

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// A request is cancelled at each point of a redirect, and answers at once.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RedirectCancellationTests {
     enum Kind: CaseIterable { case data, upload, stream, download }
 

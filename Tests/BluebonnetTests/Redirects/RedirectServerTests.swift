@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Redirects between local servers that record their requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RedirectServerTests {
     // MARK: Kinds of request
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Redirects as httpbin sends them, over HTTP/1.1 and HTTP/2.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RedirectWireTests {
     @Test(
         arguments: TestServers.httpbins, ["/redirect/3", "/relative-redirect/3", "/absolute-redirect/3"])

@@ -9,7 +9,7 @@ import Testing
 /// Values of the user's are never released under a lock that their `deinit` may need.
 ///
 /// The test runs in its own process, so that a signal can end a deadlock.
-@Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
+@Suite(.timeLimit(.minutes(10))) struct ReleaseTests {
     @Test func `A value that is replaced by a cancellation may use its task`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()

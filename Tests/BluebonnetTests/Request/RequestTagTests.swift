@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Values that a request carries.
-@Suite(.timeLimit(.minutes(1))) struct RequestTagTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestTagTests {
     enum Screen: RequestTag { typealias Value = String }
     enum Number: RequestTag { typealias Value = Int }
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// A breaker in sessions, by a clock that the test moves.
-@Suite(.timeLimit(.minutes(1))) struct CircuitBreakerTests {
+@Suite(.timeLimit(.minutes(10))) struct CircuitBreakerTests {
     private enum Route: RequestTag { typealias Value = String }
 
     private let now = Locked(Duration.zero)

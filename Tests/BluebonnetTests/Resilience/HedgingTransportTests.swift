@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Hedged requests on the wire; the test ends the delay.
-@Suite(.timeLimit(.minutes(1))) struct HedgingTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct HedgingTransportTests {
     /// A transport whose delay ends when a function returns.
     private static func hedging(
         _ inner: any Transport = CurlTransport(), extraTries: Int = 1, reserve: UInt = 10,

@@ -4,7 +4,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct OfflineRetrierTests {
+@Suite(.timeLimit(.minutes(10))) struct OfflineRetrierTests {
     /// A network that a test switches on.
     private final class Network: ConnectivityMonitoring {
         private let isOn: Locked<Bool>

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// A retry policy with a failing HTTP/2 server, which counts its requests.
-@Suite(.timeLimit(.minutes(1))) struct RetryHTTP2Tests {
+@Suite(.timeLimit(.minutes(10))) struct RetryHTTP2Tests {
     private let sleeps = RecordedSleeps()
     private let key = UUID().uuidString
 

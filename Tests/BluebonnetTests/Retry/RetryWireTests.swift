@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A retry policy before servers that fail.
-@Suite(.timeLimit(.minutes(1))) struct RetryWireTests {
+@Suite(.timeLimit(.minutes(10))) struct RetryWireTests {
     private let sleeps = RecordedSleeps()
     private let policy = RetryPolicy(jitter: .none)
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Problem details (RFC 9457), and responses whose body does not matter.
-@Suite(.timeLimit(.minutes(1))) struct ProblemDetailsTests {
+@Suite(.timeLimit(.minutes(10))) struct ProblemDetailsTests {
     @Test func `a problem is read from JSON`() throws {
         let text =
             #"{"type":"https://e.test/credit","title":"No credit","status":403,"detail":"30","instance":"/1","balance":30}"#

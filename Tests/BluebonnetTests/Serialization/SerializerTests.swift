@@ -69,7 +69,7 @@ func serializerInput(
         #expect(try decode(with: .propertyList(of: Point.self)) == Point(x: 1, y: 2))
     }
 
-    @Test(.timeLimit(.minutes(1))) func `every serializer has a shorthand`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `every serializer has a shorthand`() async throws {
         func value<Value>(_ serializer: some ResponseSerializer<Value>, _ text: String) async throws -> Value {
             try await serializer.serialize(serializerInput(text))
         }
@@ -117,7 +117,7 @@ func serializerInput(
     }
 
     @Test(
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(10)),
         arguments: [
             (Failure() as any Error, RequestError.Kind.serialization(.customSerializationFailed)),
             (CancellationError(), .cancelled),
@@ -150,7 +150,8 @@ func serializerInput(
         #expect(!isSynchronous(PreparedSerializer(ClosureResponseSerializer { _ in 1 })))
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a synchronous serializer satisfies the asynchronous requirement`() async throws
+    @Test(.timeLimit(.minutes(10))) func `a synchronous serializer satisfies the asynchronous requirement`()
+        async throws
     {
         struct Count: SynchronousResponseSerializer {
             func serialize(_ input: SerializerInput) throws -> Int { input.data.count }

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The status code of errors, whether or not the response is the cause.
-@Suite(.timeLimit(.minutes(1))) struct StatusCodeTests {
+@Suite(.timeLimit(.minutes(10))) struct StatusCodeTests {
     private static func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.get("/page", .text("<html>", status: 502))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Bodies that are 1,000 to 600,000 times as large as the received bytes.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct CompressibleBodyTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct CompressibleBodyTests {
     @Test(arguments: CompressibleBody.codings)
     func `other requests complete while 100 MiB of compressible bytes are decoded`(
         _ coding: String

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// A transport whose responses are quicker than it is to return the exchange.
-@Suite(.timeLimit(.minutes(1))) struct EarlyHeadTests {
+@Suite(.timeLimit(.minutes(10))) struct EarlyHeadTests {
     @Test(arguments: [200, 500])
     func `a body is received although its head arrives before its exchange is known`(status: Int) async throws {
         for _ in 1...50 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceCancellationTests {
+@Suite(.timeLimit(.minutes(10))) struct EventSourceCancellationTests {
     private static let iterations = 1000
 
     /// Where a source waits, and how to see that it does.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct EventSourceTests {
     /// Reads a source to its end.
     private static func read(_ source: EventSource) async -> (data: [String], error: RequestError?) {
         var data: [String] = []

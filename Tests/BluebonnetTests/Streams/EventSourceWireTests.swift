@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Event sources against `LocalServer`.
-@Suite(.timeLimit(.minutes(1))) struct EventSourceWireTests {
+@Suite(.timeLimit(.minutes(10))) struct EventSourceWireTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
     /// Reconnects at once.

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// A turn of the loop may bring more than a piece of a body: each is handed over as it fills.
-@Suite(.timeLimit(.minutes(1))) struct PieceHandoverTests {
+@Suite(.timeLimit(.minutes(10))) struct PieceHandoverTests {
     private static let size = 8 << 20
 
     /// Starts an exchange whose body waits until the system's buffers are full, so that a single turn delivers many

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The body of a response that is refused by its head does not delay the error for long.
-@Suite(.timeLimit(.minutes(1))) struct RefusedBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct RefusedBodyTests {
     /// Something whose head a validator refuses.
     enum Kind: CaseIterable, Sendable {
         case stream, download, eventSource

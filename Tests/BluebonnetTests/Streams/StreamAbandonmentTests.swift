@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Readers that leave early, and requests that are paused within the stream.
-@Suite(.timeLimit(.minutes(1))) struct StreamAbandonmentTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamAbandonmentTests {
     /// The ways to read a part of a stream and no more.
     enum Loop: CaseIterable {
         case bytes, lines, events, data, strings

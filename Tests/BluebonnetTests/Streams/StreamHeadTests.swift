@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The head of a streamed response, and the closures that run before the body.
-@Suite(.timeLimit(.minutes(1))) struct StreamHeadTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamHeadTests {
     // MARK: Validators
 
     @Test func `validators check the head before any bytes of the body`() async throws {

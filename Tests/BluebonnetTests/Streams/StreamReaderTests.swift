@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Several readers of one body.
-@Suite(.timeLimit(.minutes(1))) struct StreamReaderTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamReaderTests {
     private static let size = 5 << 20
 
     private static func server() async throws -> LocalServer {

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Every pair of sequences over one body, created and started at every moment.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct StreamReadersTableTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct StreamReadersTableTests {
     /// A kind of sequence, and how the body of the test looks in it.
     enum Kind: CaseIterable {
         case bytes, lines, decodables, serverSentEvents

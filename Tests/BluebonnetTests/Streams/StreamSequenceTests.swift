@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Lines, values, events and text on the wire, with the borders of the chunks in the worst places: everywhere.
-@Suite(.timeLimit(.minutes(1))) struct StreamSequenceTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamSequenceTests {
     private struct Person: Codable, Equatable {
         let name: String
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The ends of readers, tasks and sequences that share a body.
-@Suite(.timeLimit(.minutes(1))) struct StreamSharingTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamSharingTests {
     private static let size = 6 << 20
 
     private func withStream(

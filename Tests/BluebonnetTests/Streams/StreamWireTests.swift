@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Streamed bodies, against nginx, httpbin and `LocalServer`.
-@Suite(.timeLimit(.minutes(1))) struct StreamWireTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamWireTests {
     private static let pattern = {
         var bytes = Data((0..<251).map { UInt8($0) })
         while bytes.count < 2 << 20 { bytes += bytes }

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Closures that are called with the response of a task.
-@Suite(.timeLimit(.minutes(1))) struct CompletionTests {
+@Suite(.timeLimit(.minutes(10))) struct CompletionTests {
     private static let url = "http://stub.test/rose"
 
     private func session(

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized) struct StreamOfRacesTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct StreamOfRacesTests {
     static let iterations = 10_000
 
     @Test func `cancelling, sending and finishing at the same time end an observer once`() async {

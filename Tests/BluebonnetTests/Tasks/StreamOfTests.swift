@@ -1,7 +1,7 @@
 import Bluebonnet
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StreamOfTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamOfTests {
     // MARK: Values
 
     @Test func `an observer receives the values after the creation of its sequence`() async {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The trace context on the wire.
-@Suite(.timeLimit(.minutes(1))) struct TraceInterceptorTests {
+@Suite(.timeLimit(.minutes(10))) struct TraceInterceptorTests {
     /// Records the spans of an interceptor.
     private final class Spans: Sendable {
         struct Ended {

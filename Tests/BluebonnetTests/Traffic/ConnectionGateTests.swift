@@ -231,7 +231,7 @@ import Testing
 }
 
 /// Thousands of requests at once on the wire.
-@Suite(.timeLimit(.minutes(2))) struct ConnectionGateTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionGateTests {
     /// Requests that a server handles at this moment, and the most so far.
     private final class Counter: Sendable {
         private let counts = Locked((now: 0, most: 0))

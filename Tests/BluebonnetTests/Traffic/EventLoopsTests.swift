@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Sessions with several event loops on the wire.
-@Suite(.timeLimit(.minutes(2))) struct EventLoopsTests {
+@Suite(.timeLimit(.minutes(10))) struct EventLoopsTests {
     private func session(
         loops: Int = 4, manager: ServerTrustManager? = nil,
         _ configure: (inout Session.Configuration) -> Void = { _ in }

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Downloads and uploads that wait before they open their files.
-@Suite(.timeLimit(.minutes(1))) struct FilePlacesTests {
+@Suite(.timeLimit(.minutes(10))) struct FilePlacesTests {
     /// A clock that a test moves, with sleepers that wake when it has moved far enough.
     private final class Clock: Sendable {
         private let state = Locked((now: Int64(0), sleepers: [(end: Int64, wake: CheckedContinuation<Void, Never>)]()))

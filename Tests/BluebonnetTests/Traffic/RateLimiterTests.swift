@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// A limiter in sessions, by a clock that the test moves.
-@Suite(.timeLimit(.minutes(1))) struct RateLimiterTests {
+@Suite(.timeLimit(.minutes(10))) struct RateLimiterTests {
     /// Time that passes when a task sleeps and the test allows it.
     private final class Clock: Sendable {
         private let state = Locked((now: Duration.zero, sleepers: [CheckedContinuation<Void, Never>]()))

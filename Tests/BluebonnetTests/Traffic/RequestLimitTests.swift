@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Limits for running requests on the wire.
-@Suite(.timeLimit(.minutes(2))) struct RequestLimitTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestLimitTests {
     private func session(_ limits: Session.Configuration.RequestLimits) -> Session {
         var configuration = Session.Configuration()
         configuration.requestLimits = limits

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The exchanges that have the default total limit of 10 minutes, as the engine computes it.
-@Suite(.timeLimit(.minutes(1))) struct DefaultTotalTests {
+@Suite(.timeLimit(.minutes(10))) struct DefaultTotalTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let isLimited: Bool

@@ -14,7 +14,7 @@ private actor Resident {
     var isOnLoop: Bool { loop.isCurrentThread }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EventLoopTests {
+@Suite(.timeLimit(.minutes(10))) struct EventLoopTests {
     @Test func `An actor with the loop as its executor runs on the loop's thread`() async {
         let loop = EventLoop()
         #expect(!loop.isCurrentThread)

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The order of the calls to an observer.
-@Suite(.timeLimit(.minutes(1))) struct HeadOrderTests {
+@Suite(.timeLimit(.minutes(10))) struct HeadOrderTests {
     private final class Recorder: ExchangeObserver {
         let events: AsyncStream<String>
         private let continuation: AsyncStream<String>.Continuation

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LockedTests {
     @Test func `no increment is lost`() async {
         let counter = Locked(0)

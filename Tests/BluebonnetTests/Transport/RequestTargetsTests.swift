@@ -9,7 +9,7 @@ import Testing
 ///
 /// Without ``RequestTargets``, libcurl 7.88.1 sends `http://a.test/a` for `http://a.test/a?` to a proxy, libcurl 8.14.1
 /// sends `/a` for `/a?`, and libcurl 8.23.0 sends `/%C3` for `/%c3`.
-@Suite(.timeLimit(.minutes(1))) struct RequestTargetsTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestTargetsTests {
     @Test(arguments: [
         ("http://a.test/", nil, nil), ("http://a.test/b?c=%C3%12", nil, nil), ("http://%c3.test/?b", "/?b", nil),
         ("http://a.test/?", "/?", "http://a.test/?"), ("http://a.test?", "/?", "http://a.test/?"),

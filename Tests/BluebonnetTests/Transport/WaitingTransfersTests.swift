@@ -8,7 +8,7 @@ import Testing
 /// Requests that wait for a connection while requests to another host wait, too.
 ///
 /// Without ``WaitingTransfers``, libcurl retries requests that still have to wait, and the last request times out.
-@Suite(.timeLimit(.minutes(1))) struct WaitingTransfersTests {
+@Suite(.timeLimit(.minutes(10))) struct WaitingTransfersTests {
     /// A server whose requests for `/hold` are answered when the gate opens.
     private static func server(_ gate: Gate) async throws -> LocalServer {
         try await LocalServer { router in

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The libcurl transport inside a custom transport, which uses only the public API.
-@Suite(.timeLimit(.minutes(1))) struct WrappedTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct WrappedTransportTests {
     @Test func `a recorded exchange is replayed without a network`() async throws {
         let recorder = RecordingTransport()
         let server = try await LocalServer { router in

@@ -7,7 +7,7 @@ import Testing
 /// The sources of a session's authorities.
 ///
 /// Two valid servers with certificates of different authorities.
-@Suite(.timeLimit(.minutes(1))) struct AuthorityTests {
+@Suite(.timeLimit(.minutes(10))) struct AuthorityTests {
     typealias TLS = Session.Configuration.TLS
 
     /// The ways to name authorities.

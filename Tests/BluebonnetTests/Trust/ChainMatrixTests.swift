@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Which evaluator accepts which chain, on the wire, over HTTP/2 and HTTP/1.1; and whether libcurl thinks the same.
-@Suite(.timeLimit(.minutes(2))) struct ChainMatrixTests {
+@Suite(.timeLimit(.minutes(10))) struct ChainMatrixTests {
     typealias Reason = RequestError.TrustReason
 
     /// A server, its requested name, and the expected fault.

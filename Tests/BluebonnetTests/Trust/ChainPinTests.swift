@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Pins of a real chain: a server, an intermediate authority, a root.
-@Suite(.timeLimit(.minutes(1))) struct ChainPinTests {
+@Suite(.timeLimit(.minutes(10))) struct ChainPinTests {
     /// The pinned certificate or key of the chain.
     enum Pin: String, CaseIterable, Sendable {
         case leaf = "three-levels"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Asking the responder that a certificate names.
-@Suite(.timeLimit(.minutes(1))) struct OCSPResponderTests {
+@Suite(.timeLimit(.minutes(10))) struct OCSPResponderTests {
     /// A responder that answers as `openssl ocsp` does.
     static func responder(_ answers: @escaping LocalServer.Router.Handler) async throws -> LocalServer {
         try await LocalServer { routes in

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The behavior while a responder delays its answer.
-@Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
+@Suite(.timeLimit(.minutes(10))) struct OCSPWaitingTests {
     /// A responder that responds when the test permits it.
     private struct FixtureSession {
         let server: LocalServer

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Pins with indirect and with reused connections.
-@Suite(.timeLimit(.minutes(1))) struct PinTests {
+@Suite(.timeLimit(.minutes(10))) struct PinTests {
     @Test(arguments: [TestServers.proxy, .socks])
     func `the server is evaluated through a proxy`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())

@@ -7,7 +7,7 @@ import Testing
 /// A resumed TLS session has no certificate, so the first evaluation of the server would still apply.
 ///
 /// Libcurl stores TLS sessions in the easy handle before 8.12, and in the multi handle since 8.12.
-@Suite(.timeLimit(.minutes(1))) struct ResumedSessionTests {
+@Suite(.timeLimit(.minutes(10))) struct ResumedSessionTests {
     typealias Version = Session.Configuration.TLS.Version
 
     /// A file with one of two authorities, and a session that uses the file.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Revocation lists and the certificates that they cover.
-@Suite(.timeLimit(.minutes(1))) struct RevocationListTests {
+@Suite(.timeLimit(.minutes(10))) struct RevocationListTests {
     /// Files beside the root's list, and the verdicts on a good server and on one that is revoked, each without and with the
     /// demand to know; the letters are those of ``RevocationMatrixTests``.
     static let rows = [

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Which evaluator accepts which stapled response, certificate or list, on the wire.
-@Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {
+@Suite(.timeLimit(.minutes(10))) struct RevocationMatrixTests {
     typealias EvaluatorKind = RevocationFixture.EvaluatorKind
 
     /// A server, and the verdicts of the evaluators in their order: accepted (-), or refused because it was revoked

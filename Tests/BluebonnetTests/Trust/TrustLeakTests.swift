@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The records of refused servers show that they receive no part of the request.
-@Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
+@Suite(.timeLimit(.minutes(10))) struct TrustLeakTests {
     typealias EvaluatorKind = TrustFixture.EvaluatorKind
 
     /// The way in which a request is sent.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Which evaluator accepts which server, on the wire.
-@Suite(.timeLimit(.minutes(1))) struct TrustMatrixTests {
+@Suite(.timeLimit(.minutes(10))) struct TrustMatrixTests {
     typealias Reason = RequestError.TrustReason
 
     /// A server that is right, over both versions of TLS and of HTTP.

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Existing connections: each is used only by the sessions for which it was evaluated, according to the server's log.
-@Suite(.timeLimit(.minutes(1))) struct TrustPoolTests {
+@Suite(.timeLimit(.minutes(10))) struct TrustPoolTests {
     /// An evaluator that counts how often it has accepted.
     private struct CountingEvaluator: ServerTrustEvaluating {
         let accepted = Counter()
@@ -129,7 +129,7 @@ import Testing
                 switch number % 4 {
                 case 0: request.httpVersion = .http1_1
                 case 1: request.proxy = proxy
-                case 2: request.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+                case 2: request.timeouts = Timeouts(connect: .seconds(120), idle: .seconds(120))
                 default: break
                 }
             }

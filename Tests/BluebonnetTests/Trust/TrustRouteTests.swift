@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Hosts are evaluated on every route of a request, through proxies and with URLs without TLS.
-@Suite(.timeLimit(.minutes(1))) struct TrustRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct TrustRouteTests {
     private static func secureProxy(host: String = "localhost") throws -> Session.Configuration.Proxy {
         .url(try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: host))
     }

@@ -25,7 +25,7 @@ private enum ScarceMemory {
 }
 
 /// The result of a store that could not be made completely.
-@Suite(.timeLimit(.minutes(1))) struct TrustStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct TrustStoreTests {
     @Test func `a store has all revocation lists, whichever allocation fails`() async {
         await #expect(processExitsWith: .success) {
             try #require(ScarceMemory.install())

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The bytes of a client: messages of all sizes, and close frames, with any answers of the server.
-@Suite(.timeLimit(.minutes(2))) struct WebSocketClientTableTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketClientTableTests {
     // MARK: Messages
 
     struct Message: Sendable {

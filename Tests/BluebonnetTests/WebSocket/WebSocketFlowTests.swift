@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Back-pressure, suspension, cancellation and shutdown.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketFlowTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketFlowTests {
     private typealias Fixture = WebSocketFixture
 
     @Test func `a server waits for a loop that does not read`() async throws {

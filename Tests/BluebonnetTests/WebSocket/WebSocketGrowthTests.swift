@@ -9,7 +9,7 @@ import Testing
 ///
 /// The tests of memory have processes of their own, as in ``GrowthTests``. Each has a control without a bound, which
 /// shows that the measurement would find the difference.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct WebSocketGrowthTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct WebSocketGrowthTests {
     private typealias Fixture = WebSocketFixture
 
     /// The bytes of an endless sender.

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Responses to the handshake on the wire (RFC 6455 §4.1, RFC 7692 §7.1), whole and byte by byte.
-@Suite(.timeLimit(.minutes(2))) struct WebSocketHandshakeTableTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketHandshakeTableTests {
     private typealias Failure = WebSocketHandshakeFailure
 
     struct Row: Sendable {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// The handshake is a request of the session.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketHandshakeWireTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketHandshakeWireTests {
     private typealias Fixture = WebSocketFixture
 
     @Test(arguments: [

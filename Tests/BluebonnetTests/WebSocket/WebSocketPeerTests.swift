@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// WebSockets with servers that nobody here wrote.
-@Suite(.timeLimit(.minutes(2))) struct WebSocketPeerTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketPeerTests {
     private static let sizes = [0, 1, 125, 126, 65_535, 65_536, 5_000_000]
     private static let bytes = Data((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 2) })
 

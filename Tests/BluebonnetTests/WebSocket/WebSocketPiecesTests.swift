@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Messages that are received in pieces, and the size limit of collected messages.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketPiecesTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketPiecesTests {
     private typealias Fixture = WebSocketFixture
 
     private static func socket(_ session: Session, _ server: LocalServer, maximum: Int) -> WebSocketTask {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// WebSockets with the server of Python's "websockets".
-@Suite(.timeLimit(.minutes(1))) struct WebSocketPythonTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketPythonTests {
     /// Runs a test with the port of a server, and ends the server.
     private func withServer(_ arguments: [String] = ["plain"], _ body: (Int) async throws -> Void) async throws {
         let support = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

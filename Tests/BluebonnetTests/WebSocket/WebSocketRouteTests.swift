@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Redirects, challenges, proxies, cookies and refusals of the handshake.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketRouteTests {
     private typealias Fixture = WebSocketFixture
     private typealias Step = LocalServer.Script.Step
 

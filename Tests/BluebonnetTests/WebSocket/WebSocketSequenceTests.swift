@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Messages whose bytes come from a sequence.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketSequenceTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketSequenceTests {
     private typealias Fixture = WebSocketFixture
 
     private struct Failure: Error, Equatable {}

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct WebSocketSharingTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketSharingTests {
     @Test func `sockets that share libcurl's handles are counted once, and end alone`() async throws {
         let server = try await WebSocketFixture.server(WebSocketFixture.received(2), WebSocketFixture.text("answer"))
         let session = Session()

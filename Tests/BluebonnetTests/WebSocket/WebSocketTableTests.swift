@@ -7,7 +7,7 @@ import Testing
 
 /// The rows of the tables for received frames, on the wire: the messages, the frames that the client sends back, the
 /// close codes and the errors.
-@Suite(.timeLimit(.minutes(2))) struct WebSocketTableTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketTableTests {
     private typealias Row = WebSocketRow
 
     struct Group: Sendable, CustomTestStringConvertible {

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Messages, pings and closing handshakes with servers that follow a script.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketWireTests {
+@Suite(.timeLimit(.minutes(10))) struct WebSocketWireTests {
     private typealias Fixture = WebSocketFixture
 
     @Test func `messages go both ways, and the server's close ends the loop`() async throws {

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ClosureEventMonitorTests {
+@Suite(.timeLimit(.minutes(10))) struct ClosureEventMonitorTests {
     private let called = Locked<[String]>([])
 
     private func monitor() -> ClosureEventMonitor {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct EventDeliveryTests {
+@Suite(.timeLimit(.minutes(10))) struct EventDeliveryTests {
     private let transport = StubTransport { _ in .text("x") }
 
     private func session(_ monitors: any RequestEventHandler...) -> Session {

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EventSequenceTests {
+@Suite(.timeLimit(.minutes(10))) struct EventSequenceTests {
     /// Runs a scenario, and returns the events that a monitor received.
     private func events(of scenario: EventScenario) async throws -> EventLog {
         let (gate, busy) = (Gate(), Counter())
@@ -19,7 +19,7 @@ import Testing
         }
         var configuration = Session.Configuration()
         configuration.proxy = .none
-        configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+        configuration.timeouts = Timeouts(connect: .seconds(120), idle: .seconds(120))
         scenario.configure(&configuration)
         let log = EventLog()
         let session = Session(

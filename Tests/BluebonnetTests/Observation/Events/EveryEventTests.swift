@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Each event calls the method that there is for it, with all that belongs to it.
-@Suite(.timeLimit(.minutes(1))) struct EveryEventTests {
+@Suite(.timeLimit(.minutes(10))) struct EveryEventTests {
     private let witness = Witness()
 
     private struct Row: Sendable {

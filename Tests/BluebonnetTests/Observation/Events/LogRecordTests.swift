@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct LogRecordTests {
+@Suite(.timeLimit(.minutes(10))) struct LogRecordTests {
     // MARK: JSON
 
     static let hostile = [

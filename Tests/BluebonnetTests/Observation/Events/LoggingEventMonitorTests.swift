@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LoggingEventMonitorTests {
+@Suite(.timeLimit(.minutes(10))) struct LoggingEventMonitorTests {
     private let lines = Locked<[String]>([])
 
     private func session(

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// Monitors of one request.
-@Suite(.timeLimit(.minutes(1))) struct RequestEventMonitorTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestEventMonitorTests {
     private static let url = "http://stub.test/rose"
 
     private func session(

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// The numbers of connections and of waiting requests.
-@Suite(.timeLimit(.minutes(1))) struct ConnectionCountsTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionCountsTests {
     /// A server whose requests wait for a gate.
     private func server(_ gate: Gate) async throws -> LocalServer {
         try await LocalServer { router in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsMonitorTests {
+@Suite(.timeLimit(.minutes(10))) struct MetricsMonitorTests {
     private let metrics = MetricsMonitor()
 
     private func session(

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Debian's Prometheus scrapes a monitor, and tells what it has read.
-@Suite(.timeLimit(.minutes(2))) struct PrometheusScrapeTests {
+@Suite(.timeLimit(.minutes(10))) struct PrometheusScrapeTests {
     private struct Answer<Value: Decodable & Sendable>: Decodable, Sendable {
         let data: Value
     }

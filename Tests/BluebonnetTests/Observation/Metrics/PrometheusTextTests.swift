@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct PrometheusTextTests {
+@Suite(.timeLimit(.minutes(10))) struct PrometheusTextTests {
     typealias Instrument = MetricsMonitor.Instrument
     typealias Attribute = MetricsMonitor.Attribute
 
