@@ -73,22 +73,24 @@ import Testing
             return try TrustFixture.session(manager) { $0.eventLoops = 1 }
         }
 
-        /// Sends a request of a session while the loop is stopped, and then lets the server end its connection.
-        func answer(to request: DataRequest, of session: Session, after end: () async throws -> Void) async throws
-            -> DataResponse<String, RequestError>
+        /// Sends requests of a session while the loop is stopped, and then lets the server end their connection.
+        func answers(to requests: [DataRequest], of session: Session, after end: () async throws -> Void) async throws
+            -> [DataResponse<String, RequestError>]
         {
             let nginx = "https://localhost:\(try #require(try TestServers.nginxTLS.url("/").port))/"
             let held = session.request(nginx).serializingData(automaticallyCancelling: false)
             held.resume()
             await isHeld.wait()
-            let task = request.serializingString(automaticallyCancelling: false)
-            task.resume()
-            // Long enough for the request to reach the loop; otherwise, the test does not show what it could.
+            let tasks = requests.map { $0.serializingString(automaticallyCancelling: false) }
+            for task in tasks { task.resume() }
+            // Long enough for the requests to reach the loop; otherwise, the test does not show what it could.
             try await Task.sleep(for: .milliseconds(50))
             try await end()
             mayContinue.open()
             #expect(await held.response.error == nil)
-            return await task.response
+            var answers: [DataResponse<String, RequestError>] = []
+            for task in tasks { answers.append(await task.response) }
+            return answers
         }
     }
 
@@ -110,31 +112,35 @@ import Testing
         let session = try holder.session()
         #expect(try await session.request(server.url("/first")).serializingString().value == "first")
         let request = session.request(server.url("/"), method: method)
-        let answer = try await holder.answer(to: request, of: session) {
+        let answers = try await holder.answers(to: [request], of: session) {
             begin.open()
             await ended.wait()
         }
-        #expect(answer.value == "right", "\(answer)")
+        #expect(answers.map(\.value) == ["right"], "\(answers)")
         #expect(server.connectionCount == 2)
         try await TestHarness.end(session, server)
     }
 
-    @Test(arguments: [HTTPMethod.post, .get])
-    func `a request is not sent on an HTTP 2 connection that has just ended`(method: HTTPMethod) async throws {
+    @Test(arguments: [HTTPMethod.post, .get], [1, 5])
+    func `no request is sent on an HTTP 2 connection that has just ended`(
+        method: HTTPMethod, count: Int
+    ) async throws {
         let server = TestServers.misbehavingHTTP2
         let key = UUID().uuidString
         let holder = LoopHolder()
         let (session, control) = (try holder.session(), try TestHarness.trustingSession())
         #expect(
             try await session.request(try server.url("/last?key=\(key)")).serializingString().value.isEmpty == false)
-        let request = session.request(try server.url("/upload"), method: method) {
-            $0.body = method == .post ? .data(Data("x".utf8)) : nil
+        let requests = try (1...count).map { _ in
+            session.request(try server.url("/upload"), method: method) {
+                $0.body = method == .post ? .data(Data("x".utf8)) : nil
+            }
         }
-        let answer = try await holder.answer(to: request, of: session) {
+        let answers = try await holder.answers(to: requests, of: session) {
             _ = try await control.request(try server.url("/go?key=\(key)")).serializingData().value
             _ = try await control.request(try server.url("/ended?key=\(key)-ended")).serializingData().value
         }
-        #expect(answer.value?.isEmpty == false, "\(answer)")
+        for answer in answers { #expect(answer.value?.isEmpty == false, "\(answer)") }
         await session.shutdown()
         await control.shutdown()
     }

@@ -14,6 +14,8 @@ final class AbruptServer: Sendable {
     private let listener: Int32
     private let answer: [UInt8]
     private let amount: Int
+    private let firstAnswers: [[UInt8]]
+    private let connections = Locked(0)
     private let isStopped = Locked(false)
 
     /// Starts it.
@@ -21,15 +23,19 @@ final class AbruptServer: Sendable {
     /// - Parameters:
     ///   - answer: What it sends.
     ///   - amount: How many bytes it reads before.
+    ///   - firstAnswers: What it sends before, each after a head on the same connection.
     /// - Throws: What `#require` throws when the system has no socket.
-    init(answering answer: String, after amount: Int) throws {
+    init(answering answer: String, after amount: Int, firstAnswers: [String] = []) throws {
         self.answer = Array(answer.utf8)
         self.amount = amount
+        self.firstAnswers = firstAnswers.map { Array($0.utf8) }
         listener = try listenOnLoopback()
         Thread.detachNewThread { self.run() }
     }
 
     var url: String { "http://127.0.0.1:\(bb_local_port(listener))/" }
+
+    var connectionCount: Int { connections.withLock { $0 } }
 
     func stop() {
         isStopped.withLock { $0 = true }
@@ -42,6 +48,7 @@ final class AbruptServer: Sendable {
             let descriptor = accept(listener, nil, nil)
             guard descriptor >= 0, !isStopped.withLock({ $0 }) else { break }
             number += 1
+            connections.withLock { $0 += 1 }
             serve(descriptor, delay: Int64(number % 100) * 3_000)
         }
         close(listener)
@@ -55,6 +62,15 @@ final class AbruptServer: Sendable {
         var option = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        for first in firstAnswers {
+            var head: [UInt8] = []
+            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                // A body may follow at once.
+                guard unsafe recv(descriptor, &buffer, 1, 0) == 1 else { return }
+                head.append(buffer[0])
+            }
+            _ = unsafe send(descriptor, first, first.count, Int32(MSG_NOSIGNAL))
+        }
         var count = 0
         while count < amount {
             let received = unsafe recv(descriptor, &buffer, buffer.count, 0)

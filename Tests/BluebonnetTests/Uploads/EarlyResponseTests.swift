@@ -90,6 +90,23 @@ import Testing
         await session.shutdown()
     }
 
+    /// The body is being sent on a connection that was used before, so a lost response would look like a lost request.
+    @Test(arguments: [HTTPMethod.put, .post], [true, false])
+    func `a response after a 100 is not lost`(method: HTTPMethod, isReplayable: Bool) async throws {
+        let firstAnswers = ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 100 Continue\r\n\r\n"]
+        let server = try AbruptServer(answering: Self.answer, after: 256 << 10, firstAnswers: firstAnswers)
+        defer { server.stop() }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
+        for number in 1...50 {
+            #expect(try await session.request(server.url).serializingString().value == "ok")
+            let body = isReplayable ? RequestBody.data(Data(count: 8 << 20)) : .stream(Pieces(128, of: 64 << 10))
+            let answer = await session.upload(body, to: server.url, method: method).serializingString().response
+            #expect(answer.value == "too big", "\(number): \(answer)")
+        }
+        #expect(server.connectionCount == 50)
+        await session.shutdown()
+    }
+
     @Test func `nginx refuses a body that is too large`() async throws {
         let session = try TestHarness.trustingSession()
         for server in [TestServers.nginx, .nginxTLS] {

@@ -120,7 +120,7 @@ final class Transfer {
     /// What is known about the mark for refused streams of libcurl's handle.
     var refusalMark = RefusalMark.clear
     /// Whether libcurl was stopped so that the mark can be read.
-    var needsMark = false
+    private(set) var needsMark = false
     /// Returns the metrics of an exchange whose handle was then used to read the mark.
     var metricsAtEnd: (() -> TransferMetrics)?
     /// Whether libcurl has reported that the server has ended the stream without an error.
@@ -484,6 +484,11 @@ extension Transfer {
         return false
     }
 
+    /// Called when libcurl has failed, and may have done so because the server refused the request.
+    func mayBeRefused() {
+        if resends.isUnanswered, canReadMark { needsMark = true }
+    }
+
     /// Called when the transfer will use another handle, which has no mark.
     func handleIsLeft() { (needsMark, refusalMark, metricsAtEnd) = (false, .clear, nil) }
 
@@ -522,7 +527,7 @@ extension Transfer {
     /// again if the connection ends with the response. If a part of a body was sent that can be read only once, the
     /// request fails.
     ///
-    /// If the server has met the expectation, a program behind it has chosen the status code. The same is assumed if the
+    /// If the server has met the expectation, a program behind it has chosen the status code. So it is assumed if the
     /// field was sent unasked, and the whole of a body was sent that must not be sent twice.
     private func restartWithoutExpectation(_ head: ReceivedHead) -> Bool {
         switch expectation {

@@ -48,7 +48,7 @@ extension TransferEngine {
             let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
             return finish(transfer, with: error(kind, FloodGuard.message, of: transfer))
         }
-        if takesUnreadResponse(transfer, code, version, multi) {
+        if !hasInterim, takesUnreadResponse(transfer, code, version, multi) {
             return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
         }
         if code == CURLE_GOT_NOTHING, let easy = transfer.easy,

@@ -220,8 +220,7 @@ extension Transfer {
         guard !RefusedStreams.areTraced else { return }
         refusalMark.sendingEnded()
         // Libcurl does not send a request again after an interim response, and so does not ask.
-        let mayBeRefused = code == CURLE_RECV_ERROR && responseBuffer.isInformational
-        if mayBeRefused, resends.isUnanswered, canReadMark { needsMark = true }
+        if code == CURLE_RECV_ERROR, responseBuffer.isInformational { mayBeRefused() }
     }
 
     /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
