@@ -269,20 +269,6 @@ import Testing
         try await expectToGoOn(session)
     }
 
-    /// The challenge is not the response to the request; the credential was not tried.
-    @Test func `a challenge is no response although its stream is reset`() async throws {
-        let session = try TestHarness.trustingSession()
-        let url = try TestServers.misbehavingHTTP2.url("/early-response?code=8&status=401")
-        let answer = await session.request(url, method: .post) {
-            $0.body = .data(Data(count: 300_000))
-            if !RefusedStreams.areTraced { $0.timeouts = Timeouts(idle: .milliseconds(300)) }
-        }.authenticate(username: "user", password: "secret").serializingString().response
-        let kinds: [RequestError.Kind] = RefusedStreams.areTraced ? [] : [.connection(.http2), .timedOut(.idle)]
-        #expect(
-            answer.value?.hasPrefix("{") == true || answer.error.map { kinds.contains($0.kind) } == true, "\(answer)")
-        try await expectToGoOn(session)
-    }
-
     @Test(arguments: ["/no-window", "/early-response"])
     func `a body that the server refuses`(_ path: String) async throws {
         let session = try TestHarness.trustingSession()
