@@ -25,7 +25,7 @@ final class WebSocketConnection: Sendable {
         state = Locked(
             WebSocketQueues(
                 high: session.bodyHighWatermark, low: session.bodyLowWatermark,
-                maximumMessageSize: configuration.maximumMessageBytes))
+                maximumMessageSize: configuration.maximumMessageBytes, isKeptAlive: configuration.pingInterval != nil))
     }
 
     /// The settings of the exchange.

@@ -116,6 +116,14 @@ struct WebSocketQueues: ~Copyable {
     /// The signs of life when a keep-alive ping was last due.
     private var life = (received: Int64(0), sent: Int64(0), hadQueue: false)
     private var receivedBytes: Int64 = 0
+    /// Whether a silent peer ends the connection.
+    private let isKeptAlive: Bool
+    /// The number of bytes of messages after the last ping that was sent within or behind them.
+    private var bytesSincePing = 0
+    /// The number of bytes after which such a ping is sent.
+    ///
+    /// Megabytes may wait in the buffers of both systems, and look taken. The pongs show that the peer reads them.
+    private static let bytesPerPing = 256 * 1024
 
     private var frames = TinyArray<Data>()
     /// Whether a thread passes frames to the exchange.
@@ -124,8 +132,8 @@ struct WebSocketQueues: ~Copyable {
     private var isSending = false
     private var pings: [(id: UInt64, number: UInt64, start: Int64, Resumption<Duration?>)] = []
 
-    init(high: Int, low: Int, maximumMessageSize: Int) {
-        (self.high, self.low) = (high, low)
+    init(high: Int, low: Int, maximumMessageSize: Int, isKeptAlive: Bool = false) {
+        (self.high, self.low, self.isKeptAlive) = (high, low, isKeptAlive)
         collector = WebSocketMessageCollector(maximumSize: maximumMessageSize)
     }
 
@@ -426,6 +434,11 @@ struct WebSocketQueues: ~Copyable {
             return closedError
         }
         add(frame)
+        bytesSincePing += frame.count
+        if isKeptAlive, bytesSincePing >= Self.bytesPerPing {
+            bytesSincePing = 0
+            add(control.ping(Data()))
+        }
         return nil
     }
 

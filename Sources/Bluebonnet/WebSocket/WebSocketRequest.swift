@@ -60,8 +60,9 @@ public actor WebSocketRequest: Request {
         ///
         /// If the pong that answers a ping has not arrived when the next ping is due, and nothing else was received
         /// either, the request fails with `.webSocket(.pingUnanswered)`. While the ping waits behind a message that the
-        /// server takes, the request does not fail. The request does not fail in this way while your loop reads the
-        /// messages too slowly, or while the request is suspended.
+        /// server takes, the request does not fail; to know this, further pings are sent after each 256 KiB. The
+        /// request does not fail in this way while your loop reads the messages too slowly, or while the request is
+        /// suspended.
         public var pingInterval: Duration?
 
         /// The limit for a period in which no bytes are sent or received, in either direction; `nil`, the default, for

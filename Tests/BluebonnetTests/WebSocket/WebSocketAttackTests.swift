@@ -114,6 +114,18 @@ import Testing
         #expect(queues.phase.closure?.isPingUnanswered == true)
     }
 
+    /// The systems of both ends may take megabytes before the peer reads a byte.
+    @Test(arguments: [false, true])
+    func `pings within a long message show that the peer reads it`(isKeptAlive: Bool) {
+        var queues = WebSocketQueues(
+            high: 1 << 30, low: 16 * 1024, maximumMessageSize: .max, isKeptAlive: isKeptAlive)
+        _ = queues.opened(nil, nil)
+        for _ in 0..<63 { _ = queues.enqueued(Data(count: 64 * 1024), isLast: false) }
+        _ = queues.enqueued(Data(count: 64 * 1024), isLast: true)
+        for _ in 0..<1000 { _ = queues.enqueued(Data(count: 1024), isLast: true) }
+        #expect(Self.count(of: queues.takeFrames()) == 1064 + (isKeptAlive ? 16 + 3 : 0))
+    }
+
     @Test func `a peer that takes no bytes shows no sign of life`() {
         var queues = WebSocketQueues(high: 1 << 20, low: 16 * 1024, maximumMessageSize: .max)
         _ = queues.opened(nil, nil)
