@@ -389,6 +389,8 @@ public struct Timeouts: Hashable, Sendable {
     private var ownConnect: Duration??
     private var ownIdle: Duration??
     private var ownTotal: Duration??
+    /// The limit for silence until the head of the response has arrived, if there is no ``idle`` limit; `nil` for none.
+    package var idleBeforeHead: Duration?
 
     /// The limit for the time that a request waits for other requests to end; `nil`, the default, for no limit.
     ///
@@ -494,6 +496,7 @@ public struct Timeouts: Hashable, Sendable {
         timeouts.ownConnect = ownConnect ?? other.ownConnect
         timeouts.ownIdle = ownIdle ?? other.ownIdle
         timeouts.ownTotal = ownTotal ?? other.ownTotal
+        timeouts.idleBeforeHead = idleBeforeHead ?? other.idleBeforeHead
         return timeouts
     }
 }

@@ -53,9 +53,9 @@ extension Session {
 
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
-    /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
-    /// not apply, because a connection may be silent for a long time. However, timeouts that are set in the request
-    /// itself do apply.
+    /// The source connects when a `for try await` loop over the source begins. The session's total timeout does not
+    /// apply, and its idle timeout applies only until the head of the response has arrived, because a connection may
+    /// then be silent for a long time. However, timeouts that are set in the request itself do apply.
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The source calls
@@ -73,11 +73,13 @@ extension Session {
         _ convertible: any HTTPRequestConvertible, configuration: EventSource.Configuration,
         requestModifier: RequestModifier?
     ) -> EventSource {
-        EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
+        let idle = self.configuration.timeouts.idle
+        return EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
             let method = Locked(HTTPMethod.get)
             let task = streamRequest(
                 EventStreamRequest(
-                    convertible: convertible, fields: fields, requestModifier: requestModifier, method: method)
+                    convertible: convertible, fields: fields, requestModifier: requestModifier,
+                    idleBeforeHead: idle, method: method)
             ).validate(statusCode: [200, 204]).streamTask()
             let response = try await task.response
             return EventSourceConnection(
@@ -92,6 +94,7 @@ private struct EventStreamRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
     let fields: HTTPHeaders
     let requestModifier: Session.RequestModifier?
+    let idleBeforeHead: Duration?
     /// Receives the method of the request.
     let method: Locked<HTTPMethod>
 
@@ -100,6 +103,7 @@ private struct EventStreamRequest: HTTPRequestConvertible {
         for field in fields { request.headers.update(field) }
         // Events may be days apart.
         request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
+        request.timeouts.idleBeforeHead = idleBeforeHead
         try requestModifier?(&request)
         method.withLock { $0 = request.method }
         return request

@@ -39,6 +39,35 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `the idle limit holds until the server answers, and not afterwards`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { request in
+                switch request.sequence {
+                case 1: .script(.stall)
+                case 2:
+                    .script(
+                        .bytes(Self.head), .wait { try? await Task.sleep(for: .seconds(1)) }, .bytes("data: a\n\n"),
+                        .close)
+                default: .status(204)
+                }
+            }
+        }
+        let session = TestHarness.session { $0.timeouts.idle = .milliseconds(200) }
+        let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+        var states = source.states.makeAsyncIterator()
+        var events: [String] = []
+        for try await event in source { events.append(event.data) }
+        #expect(events == ["a"])
+        #expect(server.requestCount == 3)
+        var isLimited = false
+        while let state = await states.next() {
+            if case .waiting(_, after: .timedOut(.idle)) = state { isLimited = true }
+            if state == .closed { break }
+        }
+        #expect(isLimited)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `the final data ends the source, and the rest is not read`() async throws {
         let server = try await LocalServer { router in
             router.post("/events") { _ in

@@ -545,8 +545,9 @@ extension TransferEngine {
         let isSuspended = transfer.responseBuffer.state.isPaused
         if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
         let snapshot = TransferLimits.TransferSnapshot(
-            now: shared.now, isSuspended: isSuspended, lastActivity: transfer.responseBuffer.lastActivity,
-            othersActivity: lastActivity(beside: transfer))
+            now: shared.now, isSuspended: isSuspended,
+            hasHead: transfer.responseBuffer.head != nil && !transfer.isChallenged,
+            lastActivity: transfer.responseBuffer.lastActivity, othersActivity: lastActivity(beside: transfer))
         switch transfer.limits.verdict(in: snapshot) {
         case .within(let time):
             if let time { nextCheck = min(nextCheck ?? time, time) }
