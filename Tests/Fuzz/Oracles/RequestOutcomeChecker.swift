@@ -187,7 +187,8 @@ struct RequestOutcomeChecker {
     /// Fails for what the session does not allow.
     private var isByLimit: Bool {
         switch outcome.error?.kind {
-        case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
+        case .timedOut, .webSocket(.pingUnanswered), .redirect: true
+        case .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge): true
         // Libcurl before 8.1.0 may lose the beginning of a head of HTTP/2 that does not fit its buffer.
         case .invalidResponse(.malformed):
             scripts.last.map {

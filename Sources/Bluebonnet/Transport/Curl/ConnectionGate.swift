@@ -62,13 +62,19 @@ struct ConnectionGate {
     private var room: RequestQueue.Room { budget.room(shares: queue.running, isStarved: isStarved) }
 
     /// Called when a running exchange was first sent.
-    mutating func sent(to host: Origin, isMultiplexed: Bool) {
-        change { $0.sent(to: host, isMultiplexed: isMultiplexed) }
+    mutating func sent(to host: Origin, on connection: IdleConnections.Connection?) {
+        let isNew = connection?.exchangeIsCounted() ?? true
+        change {
+            $0.sent(to: host, isMultiplexed: connection?.version == .multiplexed, isOnNewConnection: isNew)
+        }
     }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to host: Origin, wasSent: Bool) {
-        change { $0.left(id, to: host, wasSent: wasSent) }
+    mutating func left(
+        _ id: TransferID, to host: Origin, wasSent: Bool, on connection: IdleConnections.Connection?
+    ) {
+        let isLast = connection?.countedExchangeEnded() ?? true
+        change { $0.left(id, to: host, wasSent: wasSent, leavesConnection: isLast) }
     }
 
     /// Called when transfers have sent or received bytes.
@@ -110,15 +116,17 @@ extension TransferEngine {
         let place = exchange(&transfer.connectionPlace, with: .outside)
         guard place != .outside else { return }
         transfer.limits.leftGate(at: shared.now)
-        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent)
+        let connection = exchange(&transfer.countedConnection, with: nil)
+        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, on: connection)
     }
 
-    /// Tells the gate the versions of the connections on which requests were sent in this turn.
+    /// Tells the gate the connections on which requests were sent in this turn.
     func noteConnected() {
-        for (transfer, isMultiplexed) in exchange(&shared.connected, with: [])
+        for (transfer, connection) in exchange(&shared.connected, with: [])
         where transfer.connectionPlace == .running {
             transfer.connectionPlace = .sent
-            gate.sent(to: transfer.countedOrigin, isMultiplexed: isMultiplexed)
+            transfer.countedConnection = connection
+            gate.sent(to: transfer.countedOrigin, on: connection)
         }
     }
 

@@ -59,9 +59,8 @@ final class LoopTurnState {
     var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
     /// The sockets that may still be connecting; used only where ``SlowAddresses`` requires it.
     var freshAttempts: FreshAttempts
-    /// The transfers that have passed the gate and whose requests were sent in this turn, and whether their connections
-    /// are multiplexed.
-    var connected: [(Transfer, isMultiplexed: Bool)] = []
+    /// The transfers that have passed the gate and whose requests were sent in this turn, and their connections.
+    var connected: [(Transfer, IdleConnections.Connection?)] = []
     var recentOrigin = RecentOrigin()
     var alerts = PeerAlerts()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.

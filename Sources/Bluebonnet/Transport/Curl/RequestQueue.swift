@@ -4,7 +4,7 @@
 /// This is a value type without I/O and without a clock.
 ///
 /// Limits for connections count shares: an exchange needs a connection, and many exchanges need one together if their
-/// host multiplexes. Until this is known, each exchange counts.
+/// host multiplexes. Until an exchange is sent on a connection that others use, it counts.
 ///
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1). Exchanges with the same urgency wait in the order of
 /// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
@@ -82,23 +82,58 @@ struct RequestQueue {
         var multiplexing: Multiplexing
         /// The number of exchanges that run, but have not been sent.
         var unsent = 0
-        /// The number of exchanges that need one share.
-        var streams: Int { multiplexing == .streams ? RequestQueue.streamsPerConnection : 1 }
+        /// The number of connections on which the other exchanges run.
+        private(set) var connections = 0
+        /// The number of streams for which a connection is expected to have room.
+        private var streams = RequestQueue.streamsPerConnection
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
-        var shares: Int { (running + streams - 1) / streams }
-        /// Whether one more exchange needs no further share.
-        var hasRoom: Bool { !running.isMultiple(of: streams) }
-        var isUsed: Bool { running > 0 || waiting > 0 }
         /// The exchanges of the host that wait.
         var queue = UrgencyQueues()
+
+        init(origin: Origin, multiplexing: Multiplexing) { (self.origin, self.multiplexing) = (origin, multiplexing) }
+
+        /// The shares of the running exchanges; the server may have room for none of those that were not sent.
+        var shares: Int { multiplexing == .streams ? connections + unsent : running }
+        /// Whether one more exchange probably needs no further share.
+        var hasRoom: Bool { multiplexing == .streams && unsent < unsentLimit && running < connections * streams }
+        var isUsed: Bool { running > 0 || waiting > 0 }
 
         func isBusy(_ limit: Int) -> Bool {
             switch multiplexing {
             case .unknown: running >= min(limit, streamsPerConnection)
             case .none: running >= limit
-            case .streams: running >= streamsPerConnection && (unsent >= unsentLimit || shares >= limit && !hasRoom)
+            case .streams: running >= streamsPerConnection && unsent >= unsentLimit || shares >= limit && !hasRoom
             }
+        }
+
+        /// An exchange was sent.
+        mutating func sent(isMultiplexed: Bool, isOnNewConnection: Bool) {
+            unsent -= 1
+            // An HTTPS proxy may carry the exchanges of several hosts on one connection.
+            let isOnNewConnection = isOnNewConnection || connections == 0
+            if isOnNewConnection { connections += 1 }
+            // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
+            guard isMultiplexed else {
+                if multiplexing == .unknown { multiplexing = .none }
+                return
+            }
+            multiplexing = .streams
+            let sent = running - unsent
+            if !isOnNewConnection {
+                streams = max(streams, sent / connections)
+            } else if connections > 1 {
+                // The other connections have no room; the server's limit is not known otherwise.
+                streams = max(1, (sent - 1) / (connections - 1))
+            }
+        }
+
+        /// A running exchange has ended; it was perhaps the last on its connection.
+        mutating func ended(wasSent: Bool, leavesConnection: Bool) {
+            running -= 1
+            if !wasSent { unsent -= 1 }
+            if wasSent, leavesConnection { connections -= 1 }
+            if running == unsent || connections < 0 { connections = 0 }
         }
     }
 
@@ -258,17 +293,22 @@ struct RequestQueue {
     func isWaiting(_ id: TransferID) -> Bool { waiting[id] != nil }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(_ id: TransferID, to origin: Origin, wasSent: Bool = true) {
+    ///
+    /// - Parameters:
+    ///   - id: The exchange.
+    ///   - origin: Its host.
+    ///   - wasSent: Whether ``sent(to:isMultiplexed:isOnNewConnection:)`` was called for it.
+    ///   - leavesConnection: Whether no other exchange runs on its connection.
+    mutating func left(
+        _ id: TransferID, to origin: Origin, wasSent: Bool = true, leavesConnection: Bool = true
+    ) {
         guard let host = hosts.number(of: origin) else { return }
         if !waiting.isEmpty, waiting.removeValue(forKey: id) != nil {
             hosts[host].waiting -= 1
             // It may be in two queues.
             endedCount += 2
         } else {
-            change(host) {
-                $0.running -= 1
-                if !wasSent { $0.unsent -= 1 }
-            }
+            change(host) { $0.ended(wasSent: wasSent, leavesConnection: leavesConnection) }
         }
         makeReady(host)
         if !hosts[host].isUsed { hosts.remove(host) }
@@ -276,17 +316,9 @@ struct RequestQueue {
     }
 
     /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to origin: Origin, isMultiplexed: Bool) {
+    mutating func sent(to origin: Origin, isMultiplexed: Bool, isOnNewConnection: Bool = true) {
         guard let host = hosts.number(of: origin) else { return }
-        change(host) {
-            $0.unsent -= 1
-            // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
-            if isMultiplexed {
-                $0.multiplexing = .streams
-            } else if $0.multiplexing == .unknown {
-                $0.multiplexing = .none
-            }
-        }
+        change(host) { $0.sent(isMultiplexed: isMultiplexed, isOnNewConnection: isOnNewConnection) }
         makeReady(host)
     }
 
@@ -320,7 +352,7 @@ struct RequestQueue {
         let shares = hosts[host].shares
         body(&hosts[host])
         running += hosts[host].shares - shares
-        guard hosts[host].streams > 1 else { return }
+        guard hosts[host].multiplexing == .streams else { return }
         if hosts[host].hasRoom { hostsWithRoom.insert(host) } else { hostsWithRoom.remove(host) }
     }
 

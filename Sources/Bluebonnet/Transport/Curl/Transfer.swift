@@ -85,6 +85,8 @@ final class Transfer {
     let speed: SpeedState?
     var place = RequestQueue.Place.outside
     var connectionPlace = RequestQueue.Place.outside
+    /// The connection on which the gate has counted the exchange; not that of a second sending.
+    var countedConnection: IdleConnections.Connection?
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
@@ -245,7 +247,7 @@ final class Transfer {
     private func noteConnection() {
         if let connection { multi?.settled(connection.socket) }
         guard connectionPlace == .running else { return }
-        turn.connected.append((self, connection?.version == .multiplexed))
+        turn.connected.append((self, connection))
         turn.steps.ask(.noteConnected)
     }
 

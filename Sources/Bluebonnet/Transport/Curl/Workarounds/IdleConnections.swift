@@ -58,6 +58,8 @@ struct IdleConnections {
         /// The interest in the socket to set when a response continues.
         var heldInterest: Interest?
         fileprivate(set) var users = 1
+        /// The number of exchanges on the connection that the ``ConnectionGate`` counts.
+        private var countedExchanges = 0
         /// The number of requests that were sent on the connection.
         fileprivate(set) var requestCount = 1
         /// Whether several requests were in progress at the same time.
@@ -83,6 +85,18 @@ struct IdleConnections {
             self.socket = socket
             self.ends = ends
             self.version = version
+        }
+
+        /// Called when the gate counts one more exchange; returns whether it is the only one.
+        func exchangeIsCounted() -> Bool {
+            countedExchanges += 1
+            return countedExchanges == 1
+        }
+
+        /// Called when a counted exchange has ended; returns whether it was the only one.
+        func countedExchangeEnded() -> Bool {
+            countedExchanges -= 1
+            return countedExchanges == 0
         }
     }
 
