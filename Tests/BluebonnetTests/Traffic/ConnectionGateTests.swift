@@ -41,10 +41,14 @@ import Testing
         let first = Self.add(1...1000, known, &queue)
         #expect(first == before)
         for number in 0..<before {
-            queue.sent(to: Self.host, isMultiplexed: isMultiplexed, isOnNewConnection: !isMultiplexed || number == 0)
+            let isAlone = !isMultiplexed || number == 0
+            queue.sent(to: Self.host, isMultiplexed: isMultiplexed, on: isAlone ? .alone : .unproven)
         }
         let running = before + Self.started(&queue).count
         #expect(running == after)
+        #expect(queue.running == running)
+        // Now the streams that were sent are known to be accepted.
+        if isMultiplexed { queue.proved(99, to: Self.host) }
         #expect(queue.running == (isMultiplexed ? 1 + 8 : 256))
     }
 
@@ -63,13 +67,13 @@ import Testing
             if room == nil { connections.append(0) }
             connections[connection] += 1
             running.append((id, connection))
-            queue.sent(to: origin, isMultiplexed: true, isOnNewConnection: room == nil)
+            queue.sent(to: origin, isMultiplexed: true, on: room == nil ? .alone : .shared)
         }
 
         mutating func endFirst(_ queue: inout RequestQueue) {
             let (id, connection) = running.removeFirst()
             connections[connection] -= 1
-            queue.left(id, to: origin, wasSent: true, leavesConnection: connections[connection] == 0)
+            queue.left(id, to: origin, connections[connection] == 0 ? .alone : .shared)
         }
     }
 
@@ -102,13 +106,13 @@ import Testing
         var queue = RequestQueue(perHost: 2, total: 1024)
         let first = Self.add(1...300, .unknown, &queue)
         #expect(first == 2)
-        for number in 0..<2 { queue.sent(to: Self.host, isMultiplexed: true, isOnNewConnection: number == 0) }
+        for number in 0..<2 { queue.sent(to: Self.host, isMultiplexed: true, on: number == 0 ? .alone : .shared) }
         // A connection is expected to carry 100 streams; after that, each may need the second connection.
         var running = 2
         while case let count = Self.started(&queue).count, count > 0 {
             #expect(count <= (100...200 ~= running ? 1 : 8))
             running += count
-            for _ in 0..<count { queue.sent(to: Self.host, isMultiplexed: true, isOnNewConnection: running == 201) }
+            for _ in 0..<count { queue.sent(to: Self.host, isMultiplexed: true, on: running == 201 ? .alone : .shared) }
         }
         // The second connection has shown that the first has room for 200.
         #expect(running == 300)
@@ -121,19 +125,47 @@ import Testing
         #expect(first == 1)
         queue.sent(to: Self.host, isMultiplexed: true)
         var next = Self.started(&queue, .init(isFree: false, hasReserve: false))
-        #expect(next == [2, 3])
-        for id: TransferID in 1...3 { queue.left(id, to: Self.host, wasSent: id == 1) }
+        #expect(next == [2])
+        queue.sent(to: Self.host, isMultiplexed: true, on: .unproven)
+        next = Self.started(&queue, .init(isFree: false, hasReserve: false))
+        #expect(next == [], "the server may refuse the second stream")
+        queue.proved(1, to: Self.host)
+        next = Self.started(&queue, .init(isFree: false, hasReserve: false))
+        #expect(next == [3])
+        for id: TransferID in 1...3 { queue.left(id, to: Self.host, id == 3 ? nil : id == 2 ? .alone : .shared) }
         next = Self.started(&queue, .init(isFree: false, hasReserve: false))
         #expect(next == [])
         next = Self.started(&queue)
         #expect(next == [4])
     }
 
+    /// A connection may seem to have room until the server's limit is known; then the server refuses the streams.
+    @Test func `streams that were refused count where they are sent again`() {
+        var queue = RequestQueue(perHost: 256, total: 100)
+        let first = Self.add(1...300, .unknown, &queue)
+        #expect(first == 100)
+        for number in 0..<100 {
+            queue.sent(to: Self.host, isMultiplexed: true, on: number == 0 ? .alone : .unproven)
+        }
+        #expect(Self.started(&queue) == [])
+        for _ in 1..<100 {
+            queue.isSentAgain(to: Self.host, .unproven)
+            #expect(queue.running == 100)
+        }
+        queue.proved(0, to: Self.host)
+        #expect(Self.started(&queue) == [])
+        for _ in 1..<100 { queue.sent(to: Self.host, isMultiplexed: true, on: .alone) }
+        #expect(queue.running == 100)
+        for id: TransferID in 1...100 { queue.left(id, to: Self.host) }
+        #expect(queue.running == 0)
+        #expect(Self.started(&queue).count == 100)
+    }
+
     @Test func `a request with HTTP 1 does not change what streams need`() {
         var queue = RequestQueue(perHost: 256, total: 1024)
         _ = Self.add(1...50, .unknown, &queue)
         for id in 1...50 {
-            queue.sent(to: Self.host, isMultiplexed: id != 50, isOnNewConnection: id == 1 || id == 50)
+            queue.sent(to: Self.host, isMultiplexed: id != 50, on: id == 1 || id == 50 ? .alone : .shared)
         }
         #expect(queue.running == 2)
     }
@@ -150,7 +182,7 @@ import Testing
         var started: [TransferID] = []
         while let id = queue.next(.init(isFree: false, hasReserve: false)) {
             started.append(id)
-            queue.sent(to: hosts[id * 7 % 3 % 2], isMultiplexed: true, isOnNewConnection: false)
+            queue.sent(to: hosts[id * 7 % 3 % 2], isMultiplexed: true, on: .shared)
         }
         #expect(started == Array(2..<40))
     }

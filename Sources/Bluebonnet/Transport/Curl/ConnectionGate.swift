@@ -61,25 +61,34 @@ struct ConnectionGate {
 
     private var room: RequestQueue.Room { budget.room(shares: queue.running, isStarved: isStarved) }
 
-    /// Called when a running exchange was first sent.
+    /// Called when a running exchange was sent.
     mutating func sent(to host: Origin, on connection: IdleConnections.Connection?) {
-        let isNew = connection?.exchangeIsCounted() ?? true
-        change {
-            $0.sent(to: host, isMultiplexed: connection?.version == .multiplexed, isOnNewConnection: isNew)
-        }
+        let use = connection?.exchangeIsCounted() ?? .alone
+        change { $0.sent(to: host, isMultiplexed: connection?.version == .multiplexed, on: use) }
+    }
+
+    /// Called when a running exchange is sent again, and so has left its connection.
+    mutating func isSentAgain(to host: Origin, from connection: IdleConnections.Connection?) {
+        let use = connection?.countedExchangeEnded() ?? .alone
+        change { $0.isSentAgain(to: host, use) }
     }
 
     /// Called when a running or waiting exchange has ended.
     mutating func left(
         _ id: TransferID, to host: Origin, wasSent: Bool, on connection: IdleConnections.Connection?
     ) {
-        let isLast = connection?.countedExchangeEnded() ?? true
-        change { $0.left(id, to: host, wasSent: wasSent, leavesConnection: isLast) }
+        let use = connection?.countedExchangeEnded() ?? .alone
+        change { $0.left(id, to: host, wasSent ? use : nil) }
     }
 
     /// Called when transfers have sent or received bytes.
     mutating func progressed(_ transfers: [Transfer], at now: Int64) {
         budget.progressed(at: now)
+        for transfer in transfers where transfer.responseBuffer.head != nil {
+            guard let connection = transfer.countedConnection, !connection.hasAnswered else { continue }
+            connection.hasAnswered = true
+            change { $0.proved(connection.countedExchanges - 1, to: transfer.countedOrigin) }
+        }
         guard queue.waitingCount > 0 || hasOwnLimits else { return }
         queue.progressed(transfers.lazy.map(\.countedOrigin), at: now)
     }
@@ -120,14 +129,22 @@ extension TransferEngine {
         gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, on: connection)
     }
 
-    /// Tells the gate the connections on which requests were sent in this turn.
+    /// Tells the gate the connections on which requests were sent in this turn, or are sent again.
     func noteConnected() {
-        for (transfer, connection) in exchange(&shared.connected, with: [])
-        where transfer.connectionPlace == .running {
-            transfer.connectionPlace = .sent
-            transfer.countedConnection = connection
+        for transfer in exchange(&shared.reconnecting, with: []) { leaveConnection(transfer) }
+        for (transfer, connection) in exchange(&shared.connected, with: []) {
+            leaveConnection(transfer)
+            guard transfer.connectionPlace == .running else { continue }
+            (transfer.connectionPlace, transfer.countedConnection) = (.sent, connection)
             gate.sent(to: transfer.countedOrigin, on: connection)
         }
+    }
+
+    private func leaveConnection(_ transfer: Transfer) {
+        guard transfer.connectionPlace == .sent else { return }
+        transfer.connectionPlace = .running
+        let connection = exchange(&transfer.countedConnection, with: nil)
+        gate.isSentAgain(to: transfer.countedOrigin, from: connection)
     }
 
     /// When an exchange that needs the same connections as this one was last active; `nil` if this one does not wait.

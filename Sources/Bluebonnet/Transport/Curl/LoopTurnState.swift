@@ -61,6 +61,8 @@ final class LoopTurnState {
     var freshAttempts: FreshAttempts
     /// The transfers that have passed the gate and whose requests were sent in this turn, and their connections.
     var connected: [(Transfer, IdleConnections.Connection?)] = []
+    /// The transfers that have passed the gate, whose requests were sent, and that need another connection.
+    var reconnecting: [Transfer] = []
     var recentOrigin = RecentOrigin()
     var alerts = PeerAlerts()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
@@ -98,6 +100,7 @@ final class LoopTurnState {
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
         (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
+        reconnecting = []
         freshAttempts = FreshAttempts(nil)
         steps = TurnSteps()
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())

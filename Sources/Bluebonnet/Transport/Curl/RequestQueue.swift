@@ -4,7 +4,8 @@
 /// This is a value type without I/O and without a clock.
 ///
 /// Limits for connections count shares: an exchange needs a connection, and many exchanges need one together if their
-/// host multiplexes. Until an exchange is sent on a connection that others use, it counts.
+/// host multiplexes. Until this is known, each exchange counts. A new connection may seem to have room for more streams
+/// than its server accepts, until the server has answered one of them, and has refused others.
 ///
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1). Exchanges with the same urgency wait in the order of
 /// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
@@ -67,6 +68,15 @@ struct RequestQueue {
         var hasReserve = true
     }
 
+    /// How an exchange uses its connection.
+    enum ConnectionUse {
+        /// No other exchange uses it.
+        case alone
+        /// It shares the connection, and the server has not answered on it yet.
+        case unproven
+        case shared
+    }
+
     /// How a host uses its connections.
     enum Multiplexing {
         case unknown
@@ -84,6 +94,8 @@ struct RequestQueue {
         var unsent = 0
         /// The number of connections on which the other exchanges run.
         private(set) var connections = 0
+        /// The number of exchanges that share connections on which the server has not answered yet.
+        private var unproven = 0
         /// The number of streams for which a connection is expected to have room.
         private var streams = RequestQueue.streamsPerConnection
         /// When an exchange was last started, sent or received bytes.
@@ -93,8 +105,12 @@ struct RequestQueue {
 
         init(origin: Origin, multiplexing: Multiplexing) { (self.origin, self.multiplexing) = (origin, multiplexing) }
 
-        /// The shares of the running exchanges; the server may have room for none of those that were not sent.
-        var shares: Int { multiplexing == .streams ? connections + unsent : running }
+        /// The connections of the streams, and those that they may still need.
+        private var possibleConnections: Int { connections + unsent }
+        /// The shares of the running exchanges.
+        var shares: Int { multiplexing == .streams ? possibleConnections + unproven : running }
+        /// Whether no exchange may still need a connection that it does not have.
+        var isSettled: Bool { unsent + unproven == 0 }
         /// Whether one more exchange probably needs no further share.
         var hasRoom: Bool { multiplexing == .streams && unsent < unsentLimit && running < connections * streams }
         var isUsed: Bool { running > 0 || waiting > 0 }
@@ -103,24 +119,25 @@ struct RequestQueue {
             switch multiplexing {
             case .unknown: running >= min(limit, streamsPerConnection)
             case .none: running >= limit
-            case .streams: running >= streamsPerConnection && unsent >= unsentLimit || shares >= limit && !hasRoom
+            case .streams:
+                running >= streamsPerConnection && unsent >= unsentLimit || possibleConnections >= limit && !hasRoom
             }
         }
 
         /// An exchange was sent.
-        mutating func sent(isMultiplexed: Bool, isOnNewConnection: Bool) {
+        mutating func sent(isMultiplexed: Bool, on use: ConnectionUse) {
             unsent -= 1
             // An HTTPS proxy may carry the exchanges of several hosts on one connection.
-            let isOnNewConnection = isOnNewConnection || connections == 0
-            if isOnNewConnection { connections += 1 }
+            let isAlone = use == .alone || connections == 0
+            if isAlone { connections += 1 } else if use == .unproven { unproven += 1 }
             // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
             guard isMultiplexed else {
                 if multiplexing == .unknown { multiplexing = .none }
                 return
             }
             multiplexing = .streams
-            let sent = running - unsent
-            if !isOnNewConnection {
+            let sent = running - unsent - unproven
+            if !isAlone {
                 streams = max(streams, sent / connections)
             } else if connections > 1 {
                 // The other connections have no room; the server's limit is not known otherwise.
@@ -128,12 +145,23 @@ struct RequestQueue {
             }
         }
 
-        /// A running exchange has ended; it was perhaps the last on its connection.
-        mutating func ended(wasSent: Bool, leavesConnection: Bool) {
-            running -= 1
-            if !wasSent { unsent -= 1 }
-            if wasSent, leavesConnection { connections -= 1 }
-            if running == unsent || connections < 0 { connections = 0 }
+        /// The server has answered on a connection that some exchanges share.
+        mutating func proved(_ count: Int) { unproven = max(0, unproven - count) }
+
+        /// An exchange that was sent has left its connection.
+        mutating func left(_ use: ConnectionUse) {
+            unsent += 1
+            switch use {
+            case .alone: connections = max(0, connections - 1)
+            case .unproven: proved(1)
+            case .shared: break
+            }
+        }
+
+        /// A running exchange that was not sent, or has left its connection, has ended.
+        mutating func ended() {
+            (running, unsent) = (running - 1, unsent - 1)
+            if running == unsent { (connections, unproven) = (0, 0) }
         }
     }
 
@@ -238,7 +266,7 @@ struct RequestQueue {
     /// Whether a new exchange of a host may start before those that wait.
     private mutating func mayStart(_ host: Int, _ room: Room) -> Bool {
         guard !isClosed, !isBusy(host) else { return false }
-        if hosts[host].waiting == 0, hosts[host].hasRoom { return true }
+        if hosts[host].waiting == 0, mayStream(host, room) { return true }
         guard running < total, mayTakeShare(host, room) else { return false }
         guard !waiting.isEmpty, let first = ready.first(of: waiting) else { return true }
         // The reserve is not for the exchange that has waited longest, if its host has a connection.
@@ -254,7 +282,7 @@ struct RequestQueue {
             guard isBusy(entry.host) else { return start(id, entry, now) }
             waiting[id]?.isReady = false
         }
-        guard let (id, entry) = firstStream() else { return nil }
+        guard let (id, entry) = firstStream(room) else { return nil }
         // The exchange is still among those that are ready.
         endedCount += 1
         return start(id, entry, now)
@@ -279,10 +307,15 @@ struct RequestQueue {
         room.isFree || room.hasReserve && hosts[host].running == 0
     }
 
+    /// Whether an exchange may start without a share; if it needs one after all, there is none for the next.
+    private func mayStream(_ host: Int, _ room: Room) -> Bool {
+        hosts[host].hasRoom && (room.isFree || hosts[host].isSettled)
+    }
+
     /// The first exchange of the hosts whose connections have room.
-    private mutating func firstStream() -> (id: TransferID, entry: Waiting)? {
+    private mutating func firstStream(_ room: Room) -> (id: TransferID, entry: Waiting)? {
         var result: (id: TransferID, entry: Waiting)?
-        for host in hostsWithRoom where hosts[host].waiting > 0 && !isBusy(host) {
+        for host in hostsWithRoom where hosts[host].waiting > 0 && mayStream(host, room) && !isBusy(host) {
             guard let first = hosts[host].queue.first(of: waiting) else { continue }
             if let result, (result.entry.urgency, result.id) < (first.entry.urgency, first.id) { continue }
             result = first
@@ -297,18 +330,18 @@ struct RequestQueue {
     /// - Parameters:
     ///   - id: The exchange.
     ///   - origin: Its host.
-    ///   - wasSent: Whether ``sent(to:isMultiplexed:isOnNewConnection:)`` was called for it.
-    ///   - leavesConnection: Whether no other exchange runs on its connection.
-    mutating func left(
-        _ id: TransferID, to origin: Origin, wasSent: Bool = true, leavesConnection: Bool = true
-    ) {
+    ///   - use: How it has used its connection; `nil` if it was not sent.
+    mutating func left(_ id: TransferID, to origin: Origin, _ use: ConnectionUse? = .alone) {
         guard let host = hosts.number(of: origin) else { return }
         if !waiting.isEmpty, waiting.removeValue(forKey: id) != nil {
             hosts[host].waiting -= 1
             // It may be in two queues.
             endedCount += 2
         } else {
-            change(host) { $0.ended(wasSent: wasSent, leavesConnection: leavesConnection) }
+            change(host) {
+                if let use { $0.left(use) }
+                $0.ended()
+            }
         }
         makeReady(host)
         if !hosts[host].isUsed { hosts.remove(host) }
@@ -316,10 +349,23 @@ struct RequestQueue {
     }
 
     /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to origin: Origin, isMultiplexed: Bool, isOnNewConnection: Bool = true) {
+    mutating func sent(to origin: Origin, isMultiplexed: Bool, on use: ConnectionUse = .alone) {
         guard let host = hosts.number(of: origin) else { return }
-        change(host) { $0.sent(isMultiplexed: isMultiplexed, isOnNewConnection: isOnNewConnection) }
+        change(host) { $0.sent(isMultiplexed: isMultiplexed, on: use) }
         makeReady(host)
+    }
+
+    /// Called when a running exchange is sent again, and so has left its connection.
+    mutating func isSentAgain(to origin: Origin, _ use: ConnectionUse) {
+        guard let host = hosts.number(of: origin) else { return }
+        change(host) { $0.left(use) }
+        makeReady(host)
+    }
+
+    /// Called when a host has answered for the first time on a connection that some exchanges share.
+    mutating func proved(_ count: Int, to origin: Origin) {
+        guard let host = hosts.number(of: origin) else { return }
+        change(host) { $0.proved(count) }
     }
 
     /// Called when exchanges have sent or received bytes.

@@ -85,7 +85,7 @@ final class Transfer {
     let speed: SpeedState?
     var place = RequestQueue.Place.outside
     var connectionPlace = RequestQueue.Place.outside
-    /// The connection on which the gate has counted the exchange; not that of a second sending.
+    /// The connection on which the gate has counted the exchange.
     var countedConnection: IdleConnections.Connection?
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
@@ -246,7 +246,9 @@ final class Transfer {
 
     private func noteConnection() {
         if let connection { multi?.settled(connection.socket) }
-        guard connectionPlace == .running else { return }
+        guard connectionPlace == .running || connectionPlace == .sent && countedConnection !== connection else {
+            return
+        }
         turn.connected.append((self, connection))
         turn.steps.ask(.noteConnected)
     }
@@ -264,6 +266,10 @@ final class Transfer {
         guard maySend(isAtStart: true) else { return false }
         if isTraced { endTrace() }
         turn.waitingChanges(&waitingMembership) { $0?.connectionBegins(&$1) }
+        if connectionPlace == .sent {
+            turn.reconnecting.append(self)
+            turn.steps.ask(.noteConnected)
+        }
         guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
         turn.steps.ask(.checkLimits)

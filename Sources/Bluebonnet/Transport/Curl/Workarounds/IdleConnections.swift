@@ -59,7 +59,9 @@ struct IdleConnections {
         var heldInterest: Interest?
         fileprivate(set) var users = 1
         /// The number of exchanges on the connection that the ``ConnectionGate`` counts.
-        private var countedExchanges = 0
+        private(set) var countedExchanges = 0
+        /// Whether the server has answered a counted exchange.
+        var hasAnswered = false
         /// The number of requests that were sent on the connection.
         fileprivate(set) var requestCount = 1
         /// Whether several requests were in progress at the same time.
@@ -87,16 +89,16 @@ struct IdleConnections {
             self.version = version
         }
 
-        /// Called when the gate counts one more exchange; returns whether it is the only one.
-        func exchangeIsCounted() -> Bool {
+        /// Called when the gate counts one more exchange; returns how it uses the connection.
+        func exchangeIsCounted() -> RequestQueue.ConnectionUse {
             countedExchanges += 1
-            return countedExchanges == 1
+            return countedExchanges == 1 ? .alone : hasAnswered ? .shared : .unproven
         }
 
-        /// Called when a counted exchange has ended; returns whether it was the only one.
-        func countedExchangeEnded() -> Bool {
+        /// Called when a counted exchange has ended; returns how it has used the connection.
+        func countedExchangeEnded() -> RequestQueue.ConnectionUse {
             countedExchanges -= 1
-            return countedExchanges == 0
+            return countedExchanges == 0 ? .alone : hasAnswered ? .shared : .unproven
         }
     }
 
