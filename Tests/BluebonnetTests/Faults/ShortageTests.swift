@@ -35,7 +35,8 @@ import Testing
     }
 
     /// Far more exchanges at once than there are descriptors, for connections and for files.
-    @Test(arguments: ["requests", "downloads", "uploads", "sessions"], [TestServers.nginx, .nginxTLS])
+    @Test(
+        arguments: ["requests", "downloads", "uploads", "sessions"], [TestServers.nginx, .nginxTLS, .nginxFewStreams])
     func `with few descriptors, hundreds of exchanges wait for each other`(kind: String, server: TestServers) async {
         let name: String = server.rawValue
         await #expect(processExitsWith: .success) { [kind, name = name as String] in

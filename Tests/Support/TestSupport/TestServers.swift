@@ -27,6 +27,9 @@ public enum TestServers: String, CaseIterable, Sendable {
 
     /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files.
     ///
+    /// nginx with no more than two streams at a time on a connection.
+    case nginxFewStreams = "BLUEBONNET_NGINX_FEW_STREAMS"
+
     /// It echoes a posted body after it has received the whole body.
     case nghttpd = "BLUEBONNET_NGHTTPD"
 

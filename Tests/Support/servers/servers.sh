@@ -71,6 +71,7 @@ start_nginx() {
     sed -e "s/@USER@/$user/" -e "s/@PLAIN@/${ports[nginx]}/" -e "s/@TLS@/${ports[nginx_tls]}/" \
         -e "s/@EXPIRED@/${ports[expired]}/" -e "s/@WRONG_HOST@/${ports[wrong_host]}/" \
         -e "s/@SELF_SIGNED@/${ports[self_signed]}/" -e "s/@UNTRUSTED@/${ports[untrusted]}/" \
+        -e "s/@FEW_STREAMS@/${ports[nginx_few_streams]}/" \
         -e "s/@TLS12@/${ports[tls12]}/" -e "s/@TLS13@/${ports[tls13]}/" -e "s/@CLIENT_TLS@/${ports[client_tls]}/" \
         -e "s/@CLIENT_OPTIONAL@/${ports[client_optional]}/" \
         -e "s/@IPV6@/$ipv6/" -e "s|@SOCKET@|$directory/socket|" \
@@ -117,6 +118,7 @@ export_servers() {
     export BLUEBONNET_HTTPBIN_H2=https://127.0.0.1:${ports[httpbin_h2]}
     export BLUEBONNET_NGINX=http://127.0.0.1:${ports[nginx]}
     export BLUEBONNET_NGINX_TLS=https://127.0.0.1:${ports[nginx_tls]}
+    export BLUEBONNET_NGINX_FEW_STREAMS=https://127.0.0.1:${ports[nginx_few_streams]}
     export BLUEBONNET_NGHTTPD=https://127.0.0.1:${ports[nghttpd]}
     export BLUEBONNET_NGHTTPD_H2C=http://127.0.0.1:${ports[nghttpd_h2c]}
     export BLUEBONNET_H2_ORIGIN=https://127.0.0.1:${ports[h2_origin]}
@@ -143,7 +145,7 @@ export_servers() {
 start_servers() {
     servers_directory=$1
     local python=$2 index
-    local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
+    local names=(httpbin httpbin_h2 nginx nginx_tls nginx_few_streams nghttpd nghttpd_h2c h2_origin
         h2_one_stream h3_origin expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
         tinyproxy tinyproxy_auth haproxy haproxy_client
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
