@@ -19,6 +19,8 @@ final class EventSourceRun {
     private var lastEventID: String
     /// The error that ended the last connection, with all its details.
     private var failure: RequestError?
+    /// The head of the last response, and the method of its request.
+    private var head: (response: HTTPResponse, method: HTTPMethod)?
     private var isClosed = false
 
     init(
@@ -51,7 +53,7 @@ final class EventSourceRun {
             case .finish: close()
             case .fail(let kind):
                 close()
-                throw failure.flatMap { $0.kind == kind ? $0 : nil } ?? RequestError(kind, underlying: failure)
+                throw failure.flatMap { $0.kind == kind ? $0 : nil } ?? error(kind)
             }
         }
         return nil
@@ -59,31 +61,32 @@ final class EventSourceRun {
 
     private func connect() async {
         status.states.send(.connecting)
-        failure = nil
+        (failure, head) = (nil, nil)
         do throws(RequestError) {
             let opened = try await open(fields)
             let live = CancellingConnection(opened)
             state.requestSent(opened.method)
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
-            guard action == .read else {
-                // The connection is closed when this scope ends.
-                if case .fail(let kind) = action {
-                    let request = HTTPRequest(url: opened.response.url, method: opened.method)
-                    failure = RequestError(kind).about(opened.response, body: nil).during(request, attempts: 1)
-                }
-                return
-            }
+            head = (opened.response, opened.method)
+            // Otherwise, the connection is closed when this scope ends.
+            guard action == .read else { return }
             connection = live
             parser = ServerSentEventParser(lastEventID: parser.lastEventID, limit: maximumEventBytes)
             status.states.send(.open)
         } catch {
             if let method = error.method { state.requestSent(method) }
-            guard case .validation(.unacceptableStatusCode(let code)) = error.kind else {
-                return connectionEnded(error)
-            }
-            action = state.headReceived(statusCode: code, mimeType: nil)
+            guard case .validation = error.kind, let response = error.response else { return connectionEnded(error) }
+            action = state.headReceived(statusCode: response.statusCode, mimeType: response.mimeType)
             if case .fail(let kind) = action { failure = error.with(kind) }
         }
+    }
+
+    /// The error of a kind, about the last response.
+    private func error(_ kind: RequestError.Kind) -> RequestError {
+        let error = RequestError(kind, underlying: failure)
+        guard let head else { return error }
+        let request = HTTPRequest(url: head.response.url, method: head.method)
+        return error.about(head.response, body: nil).during(request, attempts: 1)
     }
 
     /// The header fields of a request for an event stream (WHATWG HTML §9.2.2).

@@ -389,8 +389,8 @@ public struct Timeouts: Hashable, Sendable {
     private var ownConnect: Duration??
     private var ownIdle: Duration??
     private var ownTotal: Duration??
-    /// The limit for silence until the head of the response has arrived, if there is no ``idle`` limit; `nil` for none.
-    package var idleBeforeHead: Duration?
+    /// The limit for silence until the head of an event stream has arrived, if there is no ``idle`` limit.
+    package var idleBeforeEvents: Duration?
 
     /// The limit for the time that a request waits for other requests to end; `nil`, the default, for no limit.
     ///
@@ -475,6 +475,9 @@ public struct Timeouts: Hashable, Sendable {
     /// Whether no limit is set.
     var isUnset: Bool { self == .default }
 
+    /// Whether ``idle`` was set, perhaps to no limit.
+    var hasOwnIdle: Bool { ownIdle != nil }
+
     /// The limits for silence and for a whole exchange, if they were set.
     package var ownLimits: (idle: Duration?, total: Duration?) { (ownIdle ?? nil, ownTotal ?? nil) }
 
@@ -496,7 +499,7 @@ public struct Timeouts: Hashable, Sendable {
         timeouts.ownConnect = ownConnect ?? other.ownConnect
         timeouts.ownIdle = ownIdle ?? other.ownIdle
         timeouts.ownTotal = ownTotal ?? other.ownTotal
-        timeouts.idleBeforeHead = idleBeforeHead ?? other.idleBeforeHead
+        timeouts.idleBeforeEvents = idleBeforeEvents ?? other.idleBeforeEvents
         return timeouts
     }
 }

@@ -114,6 +114,9 @@ public struct HTTPResponse: Sendable {
     /// `.invalidResponse(.malformed)`.
     public var trailers: HTTPHeaders { answer.trailers ?? [:] }
 
+    /// Whether the body is an event stream (WHATWG HTML §9.2).
+    var isEventStream: Bool { statusCode == 200 && mimeType == "text/event-stream" }
+
     private var mediaType: MediaType? {
         head.value(for: "Content-Type").flatMap { MediaType($0) }
     }

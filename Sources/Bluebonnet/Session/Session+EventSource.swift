@@ -1,8 +1,10 @@
 extension Session {
     /// Creates a source of server-sent events, which reconnects when its connection is lost (WHATWG HTML §9.2).
     ///
-    /// The source connects when a `for try await` loop over the source begins. The session's idle and total timeouts do
-    /// not apply, because a connection may be silent for a long time. Use `requestModifier` to set other timeouts.
+    /// The source connects when a `for try await` loop over the source begins. The session's total timeout does not
+    /// apply, and its idle timeout applies only until the head of an event stream has arrived, because the connection
+    /// may then be silent for a long time. Use `requestModifier` to set other timeouts, such as no idle timeout for a
+    /// server that sends its head with the first event.
     ///
     /// - Parameters:
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
@@ -54,8 +56,8 @@ extension Session {
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
     /// The source connects when a `for try await` loop over the source begins. The session's total timeout does not
-    /// apply, and its idle timeout applies only until the head of the response has arrived, because a connection may
-    /// then be silent for a long time. However, timeouts that are set in the request itself do apply.
+    /// apply, and its idle timeout applies only until the head of an event stream has arrived, because the connection
+    /// may then be silent for a long time. However, timeouts that are set in the request itself do apply.
     ///
     /// - Parameters:
     ///   - convertible: The ``HTTPRequest`` or your own ``HTTPRequestConvertible`` type. The source calls
@@ -79,8 +81,8 @@ extension Session {
             let task = streamRequest(
                 EventStreamRequest(
                     convertible: convertible, fields: fields, requestModifier: requestModifier,
-                    idleBeforeHead: idle, method: method)
-            ).validate(statusCode: [200, 204]).streamTask()
+                    idleBeforeEvents: idle, method: method)
+            ).validate(statusCode: [200, 204]).validate(contentType: ["text/event-stream"]).streamTask()
             let response = try await task.response
             return EventSourceConnection(
                 response: response, method: method.withLock(\.self), chunks: task.bytes
@@ -94,17 +96,17 @@ private struct EventStreamRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
     let fields: HTTPHeaders
     let requestModifier: Session.RequestModifier?
-    let idleBeforeHead: Duration?
+    let idleBeforeEvents: Duration?
     /// Receives the method of the request.
     let method: Locked<HTTPMethod>
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = try convertible.asHTTPRequest()
         for field in fields { request.headers.update(field) }
-        // Events may be days apart.
-        request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
-        request.timeouts.idleBeforeHead = idleBeforeHead
         try requestModifier?(&request)
+        // Events may be days apart.
+        if !request.timeouts.hasOwnIdle { request.timeouts.idleBeforeEvents = idleBeforeEvents }
+        request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
         method.withLock { $0 = request.method }
         return request
     }

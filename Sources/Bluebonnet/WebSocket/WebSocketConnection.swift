@@ -188,6 +188,7 @@ final class WebSocketConnection: Sendable {
         _ event: WebSocketQueues.Event, take: (inout WebSocketQueues) -> WebSocketQueues.Read<Value>
     ) async throws(RequestError) -> Value? {
         while true {
+            guard !Task.isCancelled else { throw RequestError(.cancelled) }
             switch change(take) {
             case .value(let value): return value
             case .end(let error):

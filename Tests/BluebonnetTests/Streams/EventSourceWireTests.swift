@@ -40,31 +40,46 @@ import Testing
     }
 
     @Test func `the idle limit holds until the server answers, and not afterwards`() async throws {
+        let isSent = Locked(false)
         let server = try await LocalServer { router in
             router.get("/events") { request in
-                switch request.sequence {
-                case 1: .script(.stall)
-                case 2:
-                    .script(
-                        .bytes(Self.head), .wait { try? await Task.sleep(for: .seconds(1)) }, .bytes("data: a\n\n"),
-                        .close)
-                default: .status(204)
-                }
+                if isSent.withLock(\.self) { return .status(204) }
+                guard request.sequence > 1 else { return .script(.stall) }
+                return .script(
+                    .bytes(Self.head), .wait { try? await Task.sleep(for: .seconds(1)) }, .bytes("data: a\n\n"),
+                    .wait { isSent.withLock { $0 = true } }, .close)
             }
         }
         let session = TestHarness.session { $0.timeouts.idle = .milliseconds(200) }
         let source = session.eventSource(server.url("/events"), configuration: Self.eager)
         var states = source.states.makeAsyncIterator()
-        var events: [String] = []
-        for try await event in source { events.append(event.data) }
+        var events: Set<String> = []
+        for try await event in source { events.insert(event.data) }
         #expect(events == ["a"])
-        #expect(server.requestCount == 3)
+        #expect(server.requestCount >= 3)
         var isLimited = false
         while let state = await states.next() {
             if case .waiting(_, after: .timedOut(.idle)) = state { isLimited = true }
             if state == .closed { break }
         }
         #expect(isLimited)
+        try await TestHarness.end(session, server)
+    }
+
+    /// The server sends its head with the first event, later than the session's limit.
+    @Test func `an idle limit of the request holds, even if it is none`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in
+                .script(.wait { try? await Task.sleep(for: .seconds(1)) }, .bytes(Self.head + "data: a\n\n"), .close)
+            }
+        }
+        let session = TestHarness.session { $0.timeouts.idle = .milliseconds(200) }
+        let source = session.eventSource(server.url("/events")) { $0.timeouts.idle = nil }
+        for try await event in source {
+            #expect(event.data == "a")
+            break
+        }
+        #expect(server.requestCount == 1)
         try await TestHarness.end(session, server)
     }
 
@@ -121,6 +136,7 @@ import Testing
         } catch { failure = error }
         #expect(events == ["a"])
         #expect(failure?.kind == .eventSource(.missingFinalData))
+        #expect(failure?.url?.hasSuffix("/events") == true && failure?.method == .post && failure?.statusCode == 200)
         #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == [#"{"q":"x"}"#])
         try await TestHarness.end(session, server)
     }
@@ -129,10 +145,14 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/events") { _ in .json(["title": "slow down"], status: 429) }
             router.get("/page") { _ in .text("a") }
+            router.get("/half") { _ in
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+                return .script(.bytes(head + "{"), .stall)
+            }
         }
-        let session = TestHarness.session()
+        let session = TestHarness.session { $0.timeouts.idle = .milliseconds(200) }
         var failures: [RequestError] = []
-        for path in ["/events", "/page"] {
+        for path in ["/events", "/page", "/half"] {
             do {
                 for try await _ in session.eventSource(server.url(path)) {}
             } catch { failures.append(error) }
@@ -143,6 +163,9 @@ import Testing
         #expect(failures[0].method == .get && failures[0].url?.hasSuffix("/events") == true)
         #expect(failures[1].kind == .eventSource(.unacceptableContentType("text/plain")))
         #expect(failures[1].url?.hasSuffix("/page") == true)
+        #expect(failures[1].body == Data("a".utf8))
+        #expect(failures[2].kind == .eventSource(.unacceptableContentType("application/json")))
+        #expect(failures[2].body == Data("{".utf8), "the idle limit ends the wait for the rest")
         try await TestHarness.end(session, server)
     }
 

@@ -34,6 +34,38 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: ["lines", "events", "values"])
+    func `a cancelled task receives nothing more of what has arrived`(reads: String) async throws {
+        let server = try await LocalServer { router in
+            router.get("/lines", .text("1\n2\n3\n"))
+            router.get("/values", .text("1\n2\n3\n"))
+            router.get("/events", .text("data: 1\n\ndata: 2\n\ndata: 3\n\n"))
+        }
+        let session = TestHarness.session()
+        let task = session.streamRequest(server.url("/\(reads)")).streamTask()
+        let count = Locked(0)
+        let reader = Task {
+            func stop() {
+                count.withLock { $0 += 1 }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+            switch reads {
+            case "lines": for try await _ in task.lines { stop() }
+            case "events": for try await _ in task.serverSentEvents { stop() }
+            default: for try await _ in task.decodables(of: Int.self) { stop() }
+            }
+        }
+        let result = await reader.result
+        #expect {
+            try result.get()
+        } throws: {
+            let error = $0 as? RequestError
+            return error?.kind == .cancelled && error?.url != nil
+        }
+        #expect(count.withLock(\.self) == 1)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `the slowest reader sets the pace of all, until it leaves`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()

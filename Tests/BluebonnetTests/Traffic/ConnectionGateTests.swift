@@ -48,46 +48,80 @@ import Testing
         #expect(running == after)
         #expect(queue.running == running)
         // Now the streams that were sent are known to be accepted.
-        if isMultiplexed { queue.proved(99, to: Self.host) }
+        if isMultiplexed { queue.proved(99, of: Self.host) }
         #expect(queue.running == (isMultiplexed ? 1 + 8 : 256))
     }
 
-    /// A host whose server limits the streams of a connection; the streams end in the order of their exchanges.
+    /// A host whose server limits the streams of a connection, which its client learns with the first answer.
+    ///
+    /// Until then, the client sends up to 100 streams, and the server refuses those that are too many. They are sent
+    /// again on connections of their own. The streams end in the order of their exchanges.
     private struct LimitedHost {
+        struct Connection {
+            var share = ConnectionShare()
+            var hasAnswered = false
+            var accepted = 0
+        }
+
         let origin: Origin
         let streams: Int
-        /// The number of exchanges on each connection.
-        var connections: [Int] = []
+        var connections: [Connection] = []
         var running: [(id: TransferID, connection: Int)] = []
-        var open: Int { connections.count { $0 > 0 } }
+        /// The exchanges that the server refuses.
+        var refused: [(id: TransferID, connection: Int)] = []
+        var open: Int { connections.count { $0.share.exchanges > 0 } }
 
-        mutating func send(_ id: TransferID, _ queue: inout RequestQueue) {
-            let room = connections.firstIndex { (1..<streams).contains($0) }
-            let connection = room ?? connections.count
-            if room == nil { connections.append(0) }
-            connections[connection] += 1
-            running.append((id, connection))
-            queue.sent(to: origin, isMultiplexed: true, on: room == nil ? .alone : .shared)
+        mutating func send(_ id: TransferID, _ queue: inout RequestQueue, onOwnConnection: Bool = false) {
+            let room = connections.firstIndex {
+                $0.share.exchanges > 0 && $0.share.exchanges < ($0.hasAnswered ? streams : 100)
+            }
+            let index = onOwnConnection ? nil : room
+            if index == nil { connections.append(Connection()) }
+            let number = index ?? connections.count - 1
+            let use = connections[number].share.began(hasAnswered: connections[number].hasAnswered)
+            queue.sent(to: origin, isMultiplexed: true, on: use, isFirst: index == nil && !onOwnConnection)
+            if connections[number].accepted < streams {
+                connections[number].accepted += 1
+                running.append((id, number))
+            } else {
+                refused.append((id, number))
+            }
+        }
+
+        /// The server refuses what is too much, and then answers on all connections.
+        mutating func answer(_ queue: inout RequestQueue) {
+            for (id, number) in exchange(&refused, with: []) {
+                queue.leftConnection(of: origin, connections[number].share.ended())
+                send(id, &queue, onOwnConnection: true)
+            }
+            for number in connections.indices where !connections[number].hasAnswered {
+                connections[number].hasAnswered = true
+                queue.proved(connections[number].share.answered(), of: origin)
+            }
         }
 
         mutating func endFirst(_ queue: inout RequestQueue) {
-            let (id, connection) = running.removeFirst()
-            connections[connection] -= 1
-            queue.left(id, to: origin, connections[connection] == 0 ? .alone : .shared)
+            let (id, number) = running.removeFirst()
+            connections[number].accepted -= 1
+            queue.left(id, to: origin, connections[number].share.ended())
         }
     }
 
-    /// The server's limit is not known, so it is learned.
+    /// The server's limit is not known until it refuses streams.
     @Test(arguments: [1, 3, 32, 100, 250], [10, 40, 256])
-    func `the streams of a host use no more connections than there are shares`(streams: Int, shares: Int) {
+    func `the streams of a host use no more connections than there are shares`(streams: Int, shares: Int) throws {
         var queue = RequestQueue(perHost: 256, total: shares)
         var hosts = ["a", "b"].map { LimitedHost(origin: Self.origin($0), streams: streams) }
-        var (started, most, ended) = ([TransferID](), 0, 0)
+        var (started, most, ended, rounds) = ([TransferID](), 0, 0, 0)
         for id: TransferID in 1...4000 where queue.enters(id, to: hosts[id % 2].origin, urgency: 3, .unknown) {
             started.append(id)
         }
         while !started.isEmpty || hosts.contains(where: { !$0.running.isEmpty }) {
+            rounds += 1
+            try #require(rounds < 10_000, "some exchanges do not end")
             for id in started { hosts[id % 2].send(id, &queue) }
+            #expect(queue.running >= hosts.reduce(0) { $0 + $1.open })
+            for index in hosts.indices { hosts[index].answer(&queue) }
             let open = hosts.reduce(0) { $0 + $1.open }
             #expect(queue.running == open)
             most = max(most, open)
@@ -98,8 +132,53 @@ import Testing
             started = Self.started(&queue)
         }
         #expect(ended == 4000)
-        #expect(most <= shares + 2 * 8, "few are sent without a share before the limit is known")
+        #expect(queue.running == 0)
+        #expect(most <= shares + 2, "one exchange of each host may find no room")
         #expect(most >= min(shares, 4000 / streams / 2) / 2)
+    }
+
+    /// A response that needs one turn proves the connection, too; otherwise, its streams would keep others waiting.
+    @Test func `a host with one connection does not keep others waiting`() {
+        var queue = RequestQueue(perHost: 256, total: 4)
+        var host = LimitedHost(origin: Self.host, streams: 100)
+        _ = Self.add(1...40, .unknown, &queue)
+        for id: TransferID in 1...4 { host.send(id, &queue) }
+        var runs = queue.enters(1000, to: Self.other, urgency: 3, .unknown)
+        #expect(!runs)
+        for _ in 1...20 where !runs {
+            host.answer(&queue)
+            for id in Self.started(&queue) {
+                if id == 1000 { runs = true } else { host.send(id, &queue) }
+            }
+        }
+        #expect(runs)
+        #expect(host.open == 1)
+    }
+
+    /// A request that uses an idle connection does not show that the others are full.
+    @Test func `an idle connection is no sign of full connections`() {
+        var queue = RequestQueue(perHost: 2, total: 1024)
+        _ = Self.add(1...2, .unknown, &queue)
+        queue.sent(to: Self.host, isMultiplexed: true, isFirst: true)
+        queue.left(1, to: Self.host, .alone)
+        queue.sent(to: Self.host, isMultiplexed: true, isFirst: true)
+        // The first connection is idle, and the second has a long stream.
+        _ = Self.add(3...40, .unknown, &queue)
+        queue.sent(to: Self.host, isMultiplexed: true)
+        #expect(Self.started(&queue).count >= 1)
+    }
+
+    @Test func `a connection that was opened beside others shows that they are full`() {
+        var queue = RequestQueue(perHost: 2, total: 1024)
+        _ = Self.add(1...40, .unknown, &queue)
+        for _ in 1...2 { queue.sent(to: Self.host, isMultiplexed: true, isFirst: true) }
+        #expect(Self.started(&queue) == [])
+        // The end of an exchange makes room for another.
+        queue.left(1, to: Self.host, .shared)
+        #expect(Self.started(&queue) == [3])
+        queue.sent(to: Self.host, isMultiplexed: true, on: .shared)
+        // It shares a connection, so there may be room for more.
+        #expect(Self.started(&queue) == [4, 5])
     }
 
     @Test func `a multiplexing host receives the next streams when the last are sent`() {
@@ -107,16 +186,14 @@ import Testing
         let first = Self.add(1...300, .unknown, &queue)
         #expect(first == 2)
         for number in 0..<2 { queue.sent(to: Self.host, isMultiplexed: true, on: number == 0 ? .alone : .shared) }
-        // A connection is expected to carry 100 streams; after that, each may need the second connection.
         var running = 2
         while case let count = Self.started(&queue).count, count > 0 {
-            #expect(count <= (100...200 ~= running ? 1 : 8))
+            #expect(count <= 8)
             running += count
-            for _ in 0..<count { queue.sent(to: Self.host, isMultiplexed: true, on: running == 201 ? .alone : .shared) }
+            for _ in 0..<count { queue.sent(to: Self.host, isMultiplexed: true, on: .shared) }
         }
-        // The second connection has shown that the first has room for 200.
         #expect(running == 300)
-        #expect(queue.running == 2)
+        #expect(queue.running == 1)
     }
 
     @Test func `a stream of an open connection needs no share`() {
@@ -129,7 +206,7 @@ import Testing
         queue.sent(to: Self.host, isMultiplexed: true, on: .unproven)
         next = Self.started(&queue, .init(isFree: false, hasReserve: false))
         #expect(next == [], "the server may refuse the second stream")
-        queue.proved(1, to: Self.host)
+        queue.proved(1, of: Self.host)
         next = Self.started(&queue, .init(isFree: false, hasReserve: false))
         #expect(next == [3])
         for id: TransferID in 1...3 { queue.left(id, to: Self.host, id == 3 ? nil : id == 2 ? .alone : .shared) }
@@ -149,25 +226,31 @@ import Testing
         }
         #expect(Self.started(&queue) == [])
         for _ in 1..<100 {
-            queue.isSentAgain(to: Self.host, .unproven)
+            queue.leftConnection(of: Self.host, .unproven)
             #expect(queue.running == 100)
         }
-        queue.proved(0, to: Self.host)
         #expect(Self.started(&queue) == [])
         for _ in 1..<100 { queue.sent(to: Self.host, isMultiplexed: true, on: .alone) }
         #expect(queue.running == 100)
-        for id: TransferID in 1...100 { queue.left(id, to: Self.host) }
+        for id: TransferID in 1...100 { queue.left(id, to: Self.host, .alone) }
         #expect(queue.running == 0)
         #expect(Self.started(&queue).count == 100)
     }
 
-    @Test func `a request with HTTP 1 does not change what streams need`() {
-        var queue = RequestQueue(perHost: 256, total: 1024)
-        _ = Self.add(1...50, .unknown, &queue)
-        for id in 1...50 {
-            queue.sent(to: Self.host, isMultiplexed: id != 50, on: id == 1 || id == 50 ? .alone : .shared)
-        }
-        #expect(queue.running == 2)
+    @Test func `requests with HTTP 1 do not change what streams need`() {
+        var queue = RequestQueue(perHost: 9, total: 1024)
+        _ = Self.add(1...200, .unknown, &queue)
+        for _ in 1...8 { queue.sent(to: Self.host, isMultiplexed: false, isFirst: true) }
+        queue.sent(to: Self.host, isMultiplexed: true, isFirst: true)
+        #expect(queue.running == 9)
+        // The first stream has opened a connection, because the others carry no streams.
+        queue.left(9, to: Self.host, .alone)
+        #expect(Self.started(&queue) == [10])
+        queue.sent(to: Self.host, isMultiplexed: true)
+        queue.left(1, to: Self.host, .alone)
+        #expect(Self.started(&queue) == [11])
+        queue.sent(to: Self.host, isMultiplexed: true, on: .shared)
+        #expect(Self.started(&queue) == [12, 13])
     }
 
     /// The oldest exchange is first, whichever host it is for.

@@ -39,19 +39,19 @@ import Testing
         Row(
             timeouts: .limits(idle: 8), isSent: true, snapshot: .at(99, isSuspended: true, lastActivity: 2),
             verdict: .within(nextCheck: nil)),
-        // idle before the head: only until the head has arrived, and only if no other idle limit is set
-        Row(timeouts: .beforeHead(8), isSent: true, snapshot: .at(10, lastActivity: 2), verdict: .exceeded(.idle)),
+        // idle before events: only until the head of the stream has arrived, and only if no other idle limit is set
+        Row(timeouts: .beforeEvents(8), isSent: true, snapshot: .at(10, lastActivity: 2), verdict: .exceeded(.idle)),
         Row(
-            timeouts: .beforeHead(8), isSent: true, snapshot: .at(9, lastActivity: 2),
+            timeouts: .beforeEvents(8), isSent: true, snapshot: .at(9, lastActivity: 2),
             verdict: .within(nextCheck: seconds(10))),
         Row(
-            timeouts: .beforeHead(8), isSent: true, snapshot: .at(99, hasHead: true, lastActivity: 2),
+            timeouts: .beforeEvents(8), isSent: true, snapshot: .at(99, isEventStream: true, lastActivity: 2),
             verdict: .within(nextCheck: nil)),
         Row(
-            timeouts: .beforeHead(8).filled(from: .limits(idle: 80)), isSent: true,
+            timeouts: .beforeEvents(8).filled(from: .limits(idle: 80)), isSent: true,
             snapshot: .at(10, lastActivity: 2), verdict: .exceeded(.idle)),
         Row(
-            timeouts: Timeouts(idle: .seconds(80)).filled(from: .beforeHead(8)), isSent: true,
+            timeouts: Timeouts(idle: .seconds(80)).filled(from: .beforeEvents(8)), isSent: true,
             snapshot: .at(10, lastActivity: 2), verdict: .within(nextCheck: seconds(20))),
         // total: from the start, whatever happens
         Row(timeouts: .limits(total: 4), snapshot: .at(4), verdict: .within(nextCheck: seconds(5))),
@@ -172,9 +172,9 @@ import Testing
 private func seconds(_ number: Int64) -> Int64 { number * 1_000_000_000 }
 
 extension Timeouts {
-    fileprivate static func beforeHead(_ idle: Int) -> Timeouts {
+    fileprivate static func beforeEvents(_ idle: Int) -> Timeouts {
         var timeouts = Timeouts(idle: nil)
-        timeouts.idleBeforeHead = .seconds(idle)
+        timeouts.idleBeforeEvents = .seconds(idle)
         return timeouts
     }
 
@@ -189,9 +189,10 @@ extension Timeouts {
 
 extension TransferLimits.TransferSnapshot {
     fileprivate static func at(
-        _ now: Int64, isSuspended: Bool = false, hasHead: Bool = false, lastActivity: Int64 = 0
+        _ now: Int64, isSuspended: Bool = false, isEventStream: Bool = false, lastActivity: Int64 = 0
     ) -> TransferLimits.TransferSnapshot {
         TransferLimits.TransferSnapshot(
-            now: seconds(now), isSuspended: isSuspended, hasHead: hasHead, lastActivity: seconds(lastActivity))
+            now: seconds(now), isSuspended: isSuspended, isEventStream: isEventStream,
+            lastActivity: seconds(lastActivity))
     }
 }

@@ -254,6 +254,30 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// As with other requests, for which libcurl sends the field.
+    @Test(
+        arguments: [
+            ("user:s3cret@", [:], HTTPHeader.authorization(username: "user", password: "s3cret").value),
+            ("us%40er:@", [:], HTTPHeader.authorization(username: "us@er", password: "").value),
+            ("user@", [:], HTTPHeader.authorization(username: "user", password: "").value),
+            (":p@", [:], HTTPHeader.authorization(username: "", password: "p").value), (":@", [:], nil),
+            ("@", [:], nil),
+            ("", [:], nil), ("user:s3cret@", ["Authorization": "Bearer t"], "Bearer t"),
+        ] as [(String, HTTPHeaders, String?)])
+    func `user info in the URL is sent`(_ userInfo: String, _ fields: HTTPHeaders, _ value: String?) async throws {
+        let server = try await LocalServer { router in
+            router.get("/ws") { Self.closing($0) }
+            router.get("/http", .text("a"))
+        }
+        let session = TestHarness.session()
+        let place = "\(userInfo)127.0.0.1:\(server.port)"
+        _ = await Fixture.messages(session.webSocket("ws://\(place)/ws", headers: fields).webSocketTask())
+        #expect(try await server.nextRequest().headers["Authorization"] == value)
+        _ = try await session.request("http://\(place)/http", headers: fields).serializingString().value
+        #expect(try await server.nextRequest().headers["Authorization"] == value)
+        try await TestHarness.end(session, server)
+    }
+
     @Test(arguments: ["ftp://127.0.0.1/", "wsx://127.0.0.1/", "ws:///a", "ws://", "", "127.0.0.1"])
     func `another URL is an error, and nothing is sent`(_ url: String) async throws {
         let session = TestHarness.session()

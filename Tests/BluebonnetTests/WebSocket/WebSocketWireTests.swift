@@ -163,6 +163,37 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `a cancelled task receives no more messages`() async throws {
+        let server = try await Fixture.server(
+            Fixture.text("a"), Fixture.text("b"), Fixture.text("c"), Fixture.close(1000), Fixture.received(2))
+        let session = TestHarness.session()
+        for reads in ["messages", "pieces", "decodables"] {
+            let task = Fixture.request(session, server).webSocketTask()
+            let count = Locked(0)
+            func stop() {
+                count.withLock { $0 += 1 }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+            let reader = Task {
+                switch reads {
+                case "messages": for try await _ in task.messages { stop() }
+                case "pieces": for try await _ in task.pieces { stop() }
+                default: for try await _ in task.decodables(of: String.self, decoder: TextDecoder()) { stop() }
+                }
+            }
+            let result = await reader.result
+            #expect(throws: RequestError.self) { try result.get() }
+            #expect(count.withLock(\.self) == 1, "\(reads)")
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    private struct TextDecoder: DataDecoder {
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+            try #require(String(decoding: data, as: UTF8.self) as? Value)
+        }
+    }
+
     @Test func `an invalid close code is refused`() async throws {
         let task = Session().webSocket("ws://example.com/").webSocketTask()
         for code in [1005, 1006, 999, 2000] as [WebSocketCloseCode] {

@@ -22,14 +22,14 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same nginx with TLS, HTTP/2 or HTTP/1.1 by ALPN, 2,000 streams a connection.
     case nginxTLS = "BLUEBONNET_NGINX_TLS"
 
+    /// nginx with no more than two streams at a time on a connection.
+    case nginxFewStreams = "BLUEBONNET_NGINX_FEW_STREAMS"
+
     /// DNS over HTTPS at `/dns-query`; names below `doh.test` have the address 127.0.0.1.
     case doh = "BLUEBONNET_DOH"
 
     /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files.
     ///
-    /// nginx with no more than two streams at a time on a connection.
-    case nginxFewStreams = "BLUEBONNET_NGINX_FEW_STREAMS"
-
     /// It echoes a posted body after it has received the whole body.
     case nghttpd = "BLUEBONNET_NGHTTPD"
 

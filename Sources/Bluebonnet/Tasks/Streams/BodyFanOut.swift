@@ -296,6 +296,7 @@ final class FramedReader<Framer: BodyFramer> {
     @inlinable
     func nextForLoop() throws(RequestError) -> Framer.Element? {
         do throws(RequestError) {
+            guard !Task.isCancelled else { throw cancellation }
             guard let element = try next() else { return nil }
             if isMonitored { report(element) }
             return element
@@ -318,6 +319,9 @@ final class FramedReader<Framer: BodyFramer> {
             throw error
         }
     }
+
+    /// The error for a reader whose Swift task is cancelled.
+    @usableFromInline var cancellation: RequestError { streamReader.request.error(RequestError(.cancelled)) }
 
     @usableFromInline
     func report(_ element: Framer.Element) {

@@ -62,33 +62,34 @@ struct ConnectionGate {
     private var room: RequestQueue.Room { budget.room(shares: queue.running, isStarved: isStarved) }
 
     /// Called when a running exchange was sent.
-    mutating func sent(to host: Origin, on connection: IdleConnections.Connection?) {
-        let use = connection?.exchangeIsCounted() ?? .alone
-        change { $0.sent(to: host, isMultiplexed: connection?.version == .multiplexed, on: use) }
+    mutating func sent(to host: Origin, on connection: IdleConnections.Connection?, isFirst: Bool) {
+        let use = connection.map { $0.share.began(hasAnswered: $0.hasAnswered) } ?? .alone
+        change { $0.sent(to: host, isMultiplexed: connection?.version == .multiplexed, on: use, isFirst: isFirst) }
     }
 
-    /// Called when a running exchange is sent again, and so has left its connection.
-    mutating func isSentAgain(to host: Origin, from connection: IdleConnections.Connection?) {
-        let use = connection?.countedExchangeEnded() ?? .alone
-        change { $0.isSentAgain(to: host, use) }
+    /// Called when a running exchange has left its connection, because it is sent again.
+    mutating func left(_ connection: IdleConnections.Connection?, of host: Origin) {
+        let use = connection?.share.ended() ?? .alone
+        change { $0.leftConnection(of: host, use) }
+    }
+
+    /// Called when a server has answered on a connection.
+    mutating func answered(on connection: IdleConnections.Connection, of host: Origin) {
+        let count = connection.share.answered()
+        if count > 0 { change { $0.proved(count, of: host) } }
     }
 
     /// Called when a running or waiting exchange has ended.
     mutating func left(
         _ id: TransferID, to host: Origin, wasSent: Bool, on connection: IdleConnections.Connection?
     ) {
-        let use = connection?.countedExchangeEnded() ?? .alone
-        change { $0.left(id, to: host, wasSent ? use : nil) }
+        let use = wasSent ? connection?.share.ended() ?? .alone : nil
+        change { $0.left(id, to: host, use) }
     }
 
     /// Called when transfers have sent or received bytes.
     mutating func progressed(_ transfers: [Transfer], at now: Int64) {
         budget.progressed(at: now)
-        for transfer in transfers where transfer.responseBuffer.head != nil {
-            guard let connection = transfer.countedConnection, !connection.hasAnswered else { continue }
-            connection.hasAnswered = true
-            change { $0.proved(connection.countedExchanges - 1, to: transfer.countedOrigin) }
-        }
         guard queue.waitingCount > 0 || hasOwnLimits else { return }
         queue.progressed(transfers.lazy.map(\.countedOrigin), at: now)
     }
@@ -129,22 +130,28 @@ extension TransferEngine {
         gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, on: connection)
     }
 
-    /// Tells the gate the connections on which requests were sent in this turn, or are sent again.
-    func noteConnected() {
-        for transfer in exchange(&shared.reconnecting, with: []) { leaveConnection(transfer) }
-        for (transfer, connection) in exchange(&shared.connected, with: []) {
-            leaveConnection(transfer)
-            guard transfer.connectionPlace == .running else { continue }
-            (transfer.connectionPlace, transfer.countedConnection) = (.sent, connection)
-            gate.sent(to: transfer.countedOrigin, on: connection)
+    /// Tells the gate what has happened in this turn on the connections of the exchanges that it counts.
+    func noteConnections() {
+        for (transfer, event) in exchange(&shared.connectionEvents, with: []) {
+            let (host, isSent) = (transfer.countedOrigin, transfer.connectionPlace == .sent)
+            switch event {
+            case .isNeeded: leaveConnection(transfer)
+            case .isUsed(let connection, let isFirst):
+                guard transfer.connectionPlace == .running || isSent && transfer.countedConnection !== connection else {
+                    continue
+                }
+                leaveConnection(transfer)
+                (transfer.connectionPlace, transfer.countedConnection) = (.sent, connection)
+                gate.sent(to: host, on: connection, isFirst: isFirst)
+            case .hasAnswered(let connection): gate.answered(on: connection, of: host)
+            }
         }
     }
 
     private func leaveConnection(_ transfer: Transfer) {
         guard transfer.connectionPlace == .sent else { return }
         transfer.connectionPlace = .running
-        let connection = exchange(&transfer.countedConnection, with: nil)
-        gate.isSentAgain(to: transfer.countedOrigin, from: connection)
+        gate.left(exchange(&transfer.countedConnection, with: nil), of: transfer.countedOrigin)
     }
 
     /// When an exchange that needs the same connections as this one was last active; `nil` if this one does not wait.

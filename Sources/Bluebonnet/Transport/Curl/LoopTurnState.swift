@@ -59,10 +59,8 @@ final class LoopTurnState {
     var endedSockets: [(MultiHandle, IdleConnections.Connection)] = []
     /// The sockets that may still be connecting; used only where ``SlowAddresses`` requires it.
     var freshAttempts: FreshAttempts
-    /// The transfers that have passed the gate and whose requests were sent in this turn, and their connections.
-    var connected: [(Transfer, IdleConnections.Connection?)] = []
-    /// The transfers that have passed the gate, whose requests were sent, and that need another connection.
-    var reconnecting: [Transfer] = []
+    /// What has happened in this turn on the connections of exchanges that the gate counts, in this order.
+    var connectionEvents: [(Transfer, ConnectionEvent)] = []
     var recentOrigin = RecentOrigin()
     var alerts = PeerAlerts()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
@@ -99,8 +97,7 @@ final class LoopTurnState {
 
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
-        (progressed, withHeads, refused, readyUpgrades, endedSockets, connected) = ([], [], [], [], [], [])
-        reconnecting = []
+        (progressed, withHeads, refused, readyUpgrades, endedSockets, connectionEvents) = ([], [], [], [], [], [])
         freshAttempts = FreshAttempts(nil)
         steps = TurnSteps()
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
@@ -158,4 +155,14 @@ struct ReceiveBudget {
 
     /// Returns the transfers that waited for the turn.
     mutating func takeWaiting() -> [Transfer] { exchange(&waiting, with: []) }
+}
+
+/// An event in the life of an exchange that a ``ConnectionGate`` counts.
+enum ConnectionEvent {
+    /// The exchange needs a connection, perhaps for the second time.
+    case isNeeded
+    /// The request was sent on a connection, which libcurl has perhaps opened for it.
+    case isUsed(IdleConnections.Connection?, isFirst: Bool)
+    /// The server has answered for the first time on a connection.
+    case hasAnswered(IdleConnections.Connection)
 }

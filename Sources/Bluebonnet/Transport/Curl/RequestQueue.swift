@@ -4,8 +4,8 @@
 /// This is a value type without I/O and without a clock.
 ///
 /// Limits for connections count shares: an exchange needs a connection, and many exchanges need one together if their
-/// host multiplexes. Until this is known, each exchange counts. A new connection may seem to have room for more streams
-/// than its server accepts, until the server has answered one of them, and has refused others.
+/// host multiplexes. Until this is known, each exchange counts. Before its server has answered, a connection may refuse
+/// some of its streams. They then need other connections, so each of them counts.
 ///
 /// Exchanges wait in the order of their urgency (RFC 9218 §4.1). Exchanges with the same urgency wait in the order of
 /// their arrival. An exchange whose host is busy is held, and exchanges of other hosts can start before it.
@@ -68,11 +68,11 @@ struct RequestQueue {
         var hasReserve = true
     }
 
-    /// How an exchange uses its connection.
-    enum ConnectionUse {
-        /// No other exchange uses it.
+    /// How an exchange begins to use a connection, or leaves it; see ``ConnectionShare``.
+    enum ConnectionUse: Equatable {
+        /// No other counted exchange uses the connection.
         case alone
-        /// It shares the connection, and the server has not answered on it yet.
+        /// The exchange shares the connection, and the server has not answered on it yet.
         case unproven
         case shared
     }
@@ -93,11 +93,13 @@ struct RequestQueue {
         /// The number of exchanges that run, but have not been sent.
         var unsent = 0
         /// The number of connections on which the other exchanges run.
-        private(set) var connections = 0
+        private var connections = 0
         /// The number of exchanges that share connections on which the server has not answered yet.
         private var unproven = 0
-        /// The number of streams for which a connection is expected to have room.
-        private var streams = RequestQueue.streamsPerConnection
+        /// The number of unsettled exchanges that the connections are expected to have room for.
+        ///
+        /// The server's limit of streams is not known. It was reached if another connection was opened.
+        private var allowance = unsentLimit
         /// When an exchange was last started, sent or received bytes.
         var lastActivity: Int64 = 0
         /// The exchanges of the host that wait.
@@ -109,10 +111,10 @@ struct RequestQueue {
         private var possibleConnections: Int { connections + unsent }
         /// The shares of the running exchanges.
         var shares: Int { multiplexing == .streams ? possibleConnections + unproven : running }
-        /// Whether no exchange may still need a connection that it does not have.
+        /// Whether it is known for each running exchange which connection it needs.
         var isSettled: Bool { unsent + unproven == 0 }
         /// Whether one more exchange probably needs no further share.
-        var hasRoom: Bool { multiplexing == .streams && unsent < unsentLimit && running < connections * streams }
+        var hasRoom: Bool { multiplexing == .streams && connections > 0 && unsent + unproven < allowance }
         var isUsed: Bool { running > 0 || waiting > 0 }
 
         func isBusy(_ limit: Int) -> Bool {
@@ -125,43 +127,44 @@ struct RequestQueue {
         }
 
         /// An exchange was sent.
-        mutating func sent(isMultiplexed: Bool, on use: ConnectionUse) {
+        mutating func sent(isMultiplexed: Bool, on use: ConnectionUse, isFirst: Bool) {
             unsent -= 1
-            // An HTTPS proxy may carry the exchanges of several hosts on one connection.
-            let isAlone = use == .alone || connections == 0
-            if isAlone { connections += 1 } else if use == .unproven { unproven += 1 }
+            switch use {
+            case .alone: connections += 1
+            case .unproven: unproven += 1
+            case .shared: break
+            }
             // A single request may ask for HTTP/1.1, and does not change what the streams of the host need.
             guard isMultiplexed else {
                 if multiplexing == .unknown { multiplexing = .none }
                 return
             }
             multiplexing = .streams
-            let sent = running - unsent - unproven
-            if !isAlone {
-                streams = max(streams, sent / connections)
-            } else if connections > 1 {
-                // The other connections have no room; the server's limit is not known otherwise.
-                streams = max(1, (sent - 1) / (connections - 1))
+            if isFirst, connections > 1 {
+                allowance = 0
+            } else if use == .shared {
+                allowance = min(max(1, 2 * allowance), unsentLimit)
             }
         }
 
-        /// The server has answered on a connection that some exchanges share.
+        /// The server has answered for the first time on a connection that some exchanges share.
         mutating func proved(_ count: Int) { unproven = max(0, unproven - count) }
 
-        /// An exchange that was sent has left its connection.
-        mutating func left(_ use: ConnectionUse) {
+        /// An exchange that was sent has left its connection, and so has made room.
+        mutating func leftConnection(_ use: ConnectionUse) {
             unsent += 1
             switch use {
             case .alone: connections = max(0, connections - 1)
             case .unproven: proved(1)
             case .shared: break
             }
+            allowance = max(1, allowance)
         }
 
         /// A running exchange that was not sent, or has left its connection, has ended.
         mutating func ended() {
             (running, unsent) = (running - 1, unsent - 1)
-            if running == unsent { (connections, unproven) = (0, 0) }
+            if running == unsent { (connections, unproven, allowance) = (0, 0, unsentLimit) }
         }
     }
 
@@ -307,9 +310,9 @@ struct RequestQueue {
         room.isFree || room.hasReserve && hosts[host].running == 0
     }
 
-    /// Whether an exchange may start without a share; if it needs one after all, there is none for the next.
+    /// Whether an exchange may start although there is no share for it; if it needs one after all, the next waits.
     private func mayStream(_ host: Int, _ room: Room) -> Bool {
-        hosts[host].hasRoom && (room.isFree || hosts[host].isSettled)
+        hosts[host].hasRoom && (room.isFree && running < total || hosts[host].isSettled)
     }
 
     /// The first exchange of the hosts whose connections have room.
@@ -331,7 +334,7 @@ struct RequestQueue {
     ///   - id: The exchange.
     ///   - origin: Its host.
     ///   - use: How it has used its connection; `nil` if it was not sent.
-    mutating func left(_ id: TransferID, to origin: Origin, _ use: ConnectionUse? = .alone) {
+    mutating func left(_ id: TransferID, to origin: Origin, _ use: ConnectionUse? = nil) {
         guard let host = hosts.number(of: origin) else { return }
         if !waiting.isEmpty, waiting.removeValue(forKey: id) != nil {
             hosts[host].waiting -= 1
@@ -339,7 +342,7 @@ struct RequestQueue {
             endedCount += 2
         } else {
             change(host) {
-                if let use { $0.left(use) }
+                if let use { $0.leftConnection(use) }
                 $0.ended()
             }
         }
@@ -348,22 +351,28 @@ struct RequestQueue {
         removeEnded()
     }
 
-    /// Called when a running exchange was first sent, on a connection whose version is known.
-    mutating func sent(to origin: Origin, isMultiplexed: Bool, on use: ConnectionUse = .alone) {
+    /// Called when a running exchange was sent, on a connection whose version is known.
+    ///
+    /// - Parameters:
+    ///   - origin: The host.
+    ///   - isMultiplexed: Whether the connection can carry several exchanges.
+    ///   - use: How the exchange uses the connection.
+    ///   - isFirst: Whether libcurl has opened the connection for the exchange.
+    mutating func sent(to origin: Origin, isMultiplexed: Bool, on use: ConnectionUse = .alone, isFirst: Bool = false) {
         guard let host = hosts.number(of: origin) else { return }
-        change(host) { $0.sent(isMultiplexed: isMultiplexed, on: use) }
+        change(host) { $0.sent(isMultiplexed: isMultiplexed, on: use, isFirst: isFirst) }
         makeReady(host)
     }
 
-    /// Called when a running exchange is sent again, and so has left its connection.
-    mutating func isSentAgain(to origin: Origin, _ use: ConnectionUse) {
+    /// Called when a running exchange has left its connection, because it is sent again.
+    mutating func leftConnection(of origin: Origin, _ use: ConnectionUse) {
         guard let host = hosts.number(of: origin) else { return }
-        change(host) { $0.left(use) }
+        change(host) { $0.leftConnection(use) }
         makeReady(host)
     }
 
     /// Called when a host has answered for the first time on a connection that some exchanges share.
-    mutating func proved(_ count: Int, to origin: Origin) {
+    mutating func proved(_ count: Int, of origin: Origin) {
         guard let host = hosts.number(of: origin) else { return }
         change(host) { $0.proved(count) }
     }
@@ -418,4 +427,34 @@ struct RequestQueue {
         ready.removeAll(notIn: waiting)
         hosts.removeAll(notIn: waiting)
     }
+}
+
+/// Counts the exchanges on a connection that pass through a ``ConnectionGate``.
+struct ConnectionShare {
+    private(set) var exchanges = 0
+    /// The number of exchanges that began beside others before the server had answered.
+    private var unproven = 0
+
+    /// An exchange has begun to use the connection, on which the server has perhaps answered.
+    mutating func began(hasAnswered: Bool) -> RequestQueue.ConnectionUse {
+        exchanges += 1
+        guard exchanges > 1 else { return .alone }
+        guard !hasAnswered else { return .shared }
+        unproven += 1
+        return .unproven
+    }
+
+    /// An exchange has left the connection.
+    ///
+    /// The last one stands for the connection, and the others for what they counted in addition.
+    mutating func ended() -> RequestQueue.ConnectionUse {
+        exchanges -= 1
+        guard exchanges > 0 else { return .alone }
+        guard unproven > 0 else { return .shared }
+        unproven -= 1
+        return .unproven
+    }
+
+    /// The server has answered for the first time; returns the number of exchanges that are no longer unproven.
+    mutating func answered() -> Int { exchange(&unproven, with: 0) }
 }

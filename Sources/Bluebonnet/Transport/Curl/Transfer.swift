@@ -90,7 +90,7 @@ final class Transfer {
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
-    lazy var countedOrigin = turn.recentOrigin.origin(of: request.url)
+    lazy var countedOrigin = turn.recentOrigin.origin(of: url)
     var waitingMembership = WaitingTransfers.Membership.none
     /// Whether libcurl was stopped so that the request can be sent again.
     var needsResend = false
@@ -246,11 +246,22 @@ final class Transfer {
 
     private func noteConnection() {
         if let connection { multi?.settled(connection.socket) }
-        guard connectionPlace == .running || connectionPlace == .sent && countedConnection !== connection else {
-            return
-        }
-        turn.connected.append((self, connection))
-        turn.steps.ask(.noteConnected)
+        guard isCounted else { return }
+        note(.isUsed(connection, isFirst: connection?.requestCount == 1 && !needsFreshConnection))
+    }
+
+    private func answered(on connection: IdleConnections.Connection) {
+        connection.hasAnswered = true
+        if connection.share.exchanges > 1 { note(.hasAnswered(connection)) }
+    }
+
+    /// Whether the gate counts the exchange.
+    private var isCounted: Bool { connectionPlace == .running || connectionPlace == .sent }
+
+    /// Notes an event for the gate.
+    private func note(_ event: ConnectionEvent) {
+        turn.connectionEvents.append((self, event))
+        turn.steps.ask(.noteConnections)
     }
 
     /// Called when libcurl has opened a socket for the transfer; returns what libcurl does with it.
@@ -266,10 +277,7 @@ final class Transfer {
         guard maySend(isAtStart: true) else { return false }
         if isTraced { endTrace() }
         turn.waitingChanges(&waitingMembership) { $0?.connectionBegins(&$1) }
-        if connectionPlace == .sent {
-            turn.reconnecting.append(self)
-            turn.steps.ask(.noteConnected)
-        }
+        if isCounted { note(.isNeeded) }
         guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
         turn.steps.ask(.checkLimits)
@@ -313,6 +321,7 @@ final class Transfer {
     /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
+        if let connection, !connection.hasAnswered { answered(on: connection) }
         if head.statusCode == 421, restartMisdirected() { return false }
         if head.statusCode == 417, restartWithoutExpectation(head) { return false }
         store(head)
@@ -535,7 +544,7 @@ extension Transfer {
     /// again if the connection ends with the response. If a part of a body was sent that can be read only once, the
     /// request fails.
     ///
-    /// If the server has met the expectation, a program behind it has chosen the status code. So it is assumed if the
+    /// If the server has met the expectation, a program behind it has chosen the status code. The same is assumed if a
     /// field was sent unasked, and the whole of a body was sent that must not be sent twice.
     private func restartWithoutExpectation(_ head: ReceivedHead) -> Bool {
         switch expectation {

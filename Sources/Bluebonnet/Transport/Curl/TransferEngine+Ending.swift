@@ -37,7 +37,7 @@ extension TransferEngine {
         if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
             // Bytes that were received earlier are delivered first, as fast as their receiver takes them.
             transfer.codeAtEnd = code
-            return
+            return leaveGate(transfer)
         }
         if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
             multi.remove(easy)

@@ -101,7 +101,13 @@ extension TransferEngine {
 
     private func head(of transfer: Transfer, _ upgrade: UpgradableConnection) -> Data {
         var fields = options.fields(of: transfer.request)
-        if let authorization = upgrade.authorization { fields.append(.authorization(authorization)) }
+        if let authorization = upgrade.authorization {
+            fields.append(.authorization(authorization))
+        } else if transfer.serverChallenges.credential == nil, !options.authenticatesItself(transfer.request),
+            let field = transfer.url.userInfoField
+        {
+            fields.append(field)
+        }
         var cookies = transfer.usesCookies ? shared.cookies?.field(for: transfer.url) ?? [] : []
         if let own = transfer.ownCookies { cookies += (cookies.isEmpty ? "" : "; ").utf8 + Array(own.utf8) }
         var text = "\(transfer.request.method.rawValue) \(transfer.url.upgradeTarget) HTTP/1.1\r\n"
@@ -391,6 +397,12 @@ extension URL {
         let text = curlString
         let rest = Substring(text.utf8.dropFirst(URLSyntax(text.utf8.span).authority.upperBound))
         return rest.hasPrefix("/") ? String(rest) : "/\(rest)"
+    }
+
+    /// The field with the user info of the URL, which libcurl sends with other requests; `nil` if there is none.
+    fileprivate var userInfoField: HTTPHeader? {
+        let (user, password) = (user(percentEncoded: false) ?? "", password(percentEncoded: false) ?? "")
+        return user.isEmpty && password.isEmpty ? nil : .authorization(username: user, password: password)
     }
 
     /// The value of the `Host` field: the host, and the port if it is not the default port of the scheme.

@@ -172,6 +172,7 @@ actor TransferEngine: EventLoopClient {
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.pausesRedirects,
             speed: exchangeOptions.upgrade == nil ? speedState(for: request) : nil, turn: shared)
+        if let hsts = shared.hsts { transfer.url = hsts.secured(request.url) }
         transfer.upgrade = exchangeOptions.upgrade.map { UpgradableConnection(idleTimeout: $0.idleTimeout) }
         if options.configuration.decodesContent { transfer.responseBuffer.removedCodings = request.removedCodings }
         transfers[id] = transfer
@@ -389,7 +390,7 @@ extension TransferEngine {
         case .reportHeads: reportHeads()
         case .reportProgress: reportProgress()
         case .retryWaiting: retryWaiting()
-        case .noteConnected: noteConnected()
+        case .noteConnections: noteConnections()
         }
     }
 
@@ -546,7 +547,7 @@ extension TransferEngine {
         if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
         let snapshot = TransferLimits.TransferSnapshot(
             now: shared.now, isSuspended: isSuspended,
-            hasHead: transfer.responseBuffer.head != nil && !transfer.isChallenged,
+            isEventStream: transfer.limits.awaitsEvents && (transfer.response?.isEventStream ?? false),
             lastActivity: transfer.responseBuffer.lastActivity, othersActivity: lastActivity(beside: transfer))
         switch transfer.limits.verdict(in: snapshot) {
         case .within(let time):

@@ -9,8 +9,8 @@ struct TransferLimits: Equatable {
     struct TransferSnapshot: Equatable {
         var now: Int64
         var isSuspended = false
-        /// Whether the head of the response has arrived.
-        var hasHead = false
+        /// Whether the head of an event stream has arrived.
+        var isEventStream = false
         /// When bytes were last transferred, in either direction.
         var lastActivity: Int64 = 0
         /// When a transfer that needs the same connections was last active; `nil` if the transfer does not wait for a
@@ -46,7 +46,9 @@ struct TransferLimits: Equatable {
     private let pool: Int64?
     private let connect: Int64?
     private var idle: Int64?
-    private let idleBeforeHead: Int64?
+    private let idleBeforeEvents: Int64?
+    /// Whether the idle limit depends on the head of the response.
+    var awaitsEvents: Bool { idleBeforeEvents != nil }
     private var total: Int64?
 
     /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
@@ -57,7 +59,7 @@ struct TransferLimits: Equatable {
         pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
-        idleBeforeHead = timeouts.idleBeforeHead?.nanoseconds
+        idleBeforeEvents = timeouts.idleBeforeEvents?.nanoseconds
         total = timeouts.total(isInMemory: isInMemory)?.nanoseconds
     }
 
@@ -109,7 +111,7 @@ struct TransferLimits: Equatable {
     /// Whether the transfer has waited for a connection as long as the idle limit; see
     /// ``TransferSnapshot/othersActivity``.
     func mayBeStalled(at now: Int64) -> Bool {
-        guard case .waiting(let since) = phase, pool == nil, let idle = idle ?? idleBeforeHead else { return false }
+        guard case .waiting(let since) = phase, pool == nil, let idle = idle ?? idleBeforeEvents else { return false }
         return now - since >= idle
     }
 
@@ -153,7 +155,7 @@ struct TransferLimits: Equatable {
         }
         if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
-        let idle = idle ?? (snapshot.hasHead ? nil : idleBeforeHead)
+        let idle = idle ?? (snapshot.isEventStream ? nil : idleBeforeEvents)
         switch phase {
         case .waiting(let since):
             if isOver(pool, since: since) { return .exceeded(.pool) }
@@ -178,7 +180,7 @@ struct TransferLimits: Equatable {
     /// The error message for a limit that was exceeded.
     func message(for stage: RequestError.TimeoutStage) -> String {
         func duration(_ limit: Int64?) -> Duration { .nanoseconds(limit ?? 0) }
-        let idle = idle ?? idleBeforeHead
+        let idle = idle ?? idleBeforeEvents
         return switch stage {
         case .queue: "the request could not start within \(duration(queue)), the queue limit"
         case .pool:

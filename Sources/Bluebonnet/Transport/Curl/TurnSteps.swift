@@ -24,7 +24,7 @@ enum TurnStep: UInt8, CaseIterable {
     case reportProgress
     /// Connections are given to those that wait when all ends of this turn are known.
     case retryWaiting
-    case noteConnected
+    case noteConnections
 
     /// Whether the next turn must follow at once if the step is asked for after its time.
     ///

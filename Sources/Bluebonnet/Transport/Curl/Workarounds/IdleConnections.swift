@@ -58,9 +58,9 @@ struct IdleConnections {
         /// The interest in the socket to set when a response continues.
         var heldInterest: Interest?
         fileprivate(set) var users = 1
-        /// The number of exchanges on the connection that the ``ConnectionGate`` counts.
-        private(set) var countedExchanges = 0
-        /// Whether the server has answered a counted exchange.
+        /// The exchanges on the connection that the ``ConnectionGate`` counts.
+        var share = ConnectionShare()
+        /// Whether the server has answered a request.
         var hasAnswered = false
         /// The number of requests that were sent on the connection.
         fileprivate(set) var requestCount = 1
@@ -87,18 +87,6 @@ struct IdleConnections {
             self.socket = socket
             self.ends = ends
             self.version = version
-        }
-
-        /// Called when the gate counts one more exchange; returns how it uses the connection.
-        func exchangeIsCounted() -> RequestQueue.ConnectionUse {
-            countedExchanges += 1
-            return countedExchanges == 1 ? .alone : hasAnswered ? .shared : .unproven
-        }
-
-        /// Called when a counted exchange has ended; returns how it has used the connection.
-        func countedExchangeEnded() -> RequestQueue.ConnectionUse {
-            countedExchanges -= 1
-            return countedExchanges == 0 ? .alone : hasAnswered ? .shared : .unproven
         }
     }
 
