@@ -103,6 +103,16 @@ package struct Challenge: Hashable, Sendable {
         return challenges
     }
 
+    /// Returns the schemes that libcurl takes for offered: it does not know that a quoted value may contain commas.
+    static func apparentSchemes(in values: [String]) -> Credential.Schemes {
+        values.lazy.flatMap { $0.split(separator: ",") }.reduce(into: []) { schemes, part in
+            var part = Substring(part).utf8.drop { FieldSyntax.isWhitespace($0) }
+            let name = part.takeToken()
+            guard part.first.map(FieldSyntax.isWhitespace) ?? true else { return }
+            if let scheme = Credential.Schemes(name: name) { schemes.insert(scheme) }
+        }
+    }
+
     /// Takes a token68 (RFC 9110 §11.2) if the challenge contains nothing else.
     private static func takeToken68(from rest: inout Substring.UTF8View) -> String? {
         let start = rest.drop { FieldSyntax.isWhitespace($0) }
@@ -122,13 +132,13 @@ package struct Challenge: Hashable, Sendable {
 /// Libcurl responds to challenges with the strongest scheme that is offered and allowed. This type detects challenges
 /// to which libcurl would respond incorrectly, and selects another scheme for them. Libcurl 7.88 has three flaws. It
 /// uses only the first of several Digest challenges. It treats `SHA-512-256` as `SHA-256`. It does not protect the body
-/// with `auth-int`.
+/// with `auth-int`. All versions take a scheme's name within a quoted value for an offer of the scheme.
 enum ChallengeDecision: Equatable {
     /// No allowed scheme is offered, so the response is delivered like any other response.
     case deliver
     /// Libcurl responds to the challenge.
     case answer
-    /// Libcurl may use only this scheme, because its response with the strongest scheme would be incorrect.
+    /// Libcurl may use only this scheme, or none, because its response with another one would be incorrect.
     case answerOnly(Credential.Schemes)
     /// No scheme leads to a correct response.
     case refuse(RequestError.AuthenticationReason)
@@ -137,21 +147,25 @@ enum ChallengeDecision: Equatable {
     ///
     /// - Parameters:
     ///   - challenges: The challenges in the order received.
+    ///   - apparent: The schemes that libcurl takes for offered.
     ///   - schemes: The authentication schemes that the request may use.
     ///   - hasBody: Whether the request has a body.
-    init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
+    init(
+        _ challenges: [Challenge], apparent: Credential.Schemes, schemes: Credential.Schemes, hasBody: Bool
+    ) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in
             if let scheme = Credential.Schemes(name: challenge.scheme) { offered.insert(scheme) }
         }
         let usable = offered.intersection(schemes)
+        let isMistaken = apparent.intersection(schemes).strongest != usable.strongest
         guard let strongest = usable.strongest else {
-            self = .deliver
+            self = isMistaken ? .answerOnly([]) : .deliver
             return
         }
         guard strongest == .digest, let digest = challenges.first(where: { $0.scheme == "digest" }),
             let reason = Self.flaw(of: digest, hasBody: hasBody)
         else {
-            self = .answer
+            self = isMistaken ? .answerOnly(strongest) : .answer
             return
         }
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)

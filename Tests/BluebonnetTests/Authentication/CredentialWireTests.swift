@@ -46,6 +46,22 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl takes the name of a scheme within a quoted value for an offer of the scheme.
+    @Test(arguments: [#"Bearer realm="x, Basic realm=y""#, #"Bearer realm="x, Digest nonce=y, realm=z""#])
+    func `a scheme that is only named in a value is not answered`(challenge: String) async throws {
+        let server = try await Self.server(challenge)
+        let session = TestHarness.session()
+        for method in [HTTPMethod.get, .post] {
+            let request = HTTPRequest(
+                server.url("/a"), method: method, body: method == .post ? .data(Data("body".utf8)) : nil,
+                credential: Credential(username: "user", password: "secret"))
+            let response = await session.request(request).serializingString().response
+            #expect(response.statusCode == 401 && response.value == "who?")
+        }
+        #expect(!server.requests.contains { $0.headers.contains("Authorization") })
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a credential does not reach the next request`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session { $0.connectionLimits.total = 1 }

@@ -154,7 +154,7 @@ extension TransferOptions {
 struct AuthenticationChallenges {
     /// The credential that answers the challenges.
     var credential: Credential?
-    /// The only scheme that libcurl may use, because it would answer other challenges incorrectly.
+    /// The only scheme that libcurl may use, if any, because it would answer other challenges incorrectly.
     private(set) var onlyScheme: Credential.Schemes?
     /// The challenges in the first head that has them; `nil` before that head.
     private(set) var received: [Challenge]?
@@ -168,10 +168,12 @@ struct AuthenticationChallenges {
     /// Only the first head with challenges is checked.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
         guard let credential, received == nil else { return .deliver }
-        let challenges = Challenge.parse(head.headers.values(for: name))
+        let values = head.headers.values(for: name)
+        let challenges = Challenge.parse(values)
         received = challenges
-        let schemes = credential.schemes.intersection(Libcurl.schemes)
-        let decision = ChallengeDecision(challenges, schemes: schemes, hasBody: hasBody)
+        let decision = ChallengeDecision(
+            challenges, apparent: Challenge.apparentSchemes(in: values),
+            schemes: credential.schemes.intersection(Libcurl.schemes), hasBody: hasBody)
         if case .answerOnly(let scheme) = decision { onlyScheme = scheme }
         return decision
     }
