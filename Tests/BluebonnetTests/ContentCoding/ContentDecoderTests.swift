@@ -196,12 +196,12 @@ import Testing
             }
         }
         for start in stride(from: 0, to: bytes.count, by: size) {
-            var outcome = unsafe Array(bytes[start..<min(start + size, bytes.count)]).withUnsafeBytes { bytes in
+            let outcome = unsafe Array(bytes[start..<min(start + size, bytes.count)]).withUnsafeBytes { bytes in
                 var input = unsafe bytes
-                defer { unsafe decoder.keep(input) }
-                return unsafe run(&input)
+                var outcome = unsafe run(&input)
+                while outcome == .part([]) { outcome = unsafe run(&input) }
+                return outcome
             }
-            while outcome == .part([]) { outcome = unsafe decoder.decodeRest { unsafe run(&$0) } }
             if let outcome { return outcome }
         }
         return decoder.isComplete ? .whole(output) : .part(output)

@@ -59,19 +59,54 @@ import Testing
         try await expectCut(.stall, .timedOut(.total), timeouts: Timeouts(total: .seconds(5)))
     }
 
-    @Test func `a chunked body that is malformed`() async throws {
-        let pace = Pace()
+    /// Libcurl drops bytes that it keeps during a pause when an error follows in what it has read.
+    @Test(arguments: ["", "Content-Encoding: gzip\r\n"], [1, 3, 300])
+    func `a chunked body that is malformed`(_ field: String, _ count: Int) async throws {
+        let text = Data((0..<count).map { "line \($0)\n" }.joined().utf8)
+        let deflater = try #require(Deflater(.gzip))
+        let body = field.isEmpty ? text : deflater.compress(text) + deflater.finish()
         let server = try await LocalServer.scripted { _ in
-            // Libcurl drops bytes that arrived in one piece with the fault while the body was paused.
-            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
-            return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
+            var bytes = Data("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(field)\r\n".utf8)
+            for start in stride(from: 0, to: body.count, by: 7) {
+                let part = body.dropFirst(start).prefix(7)
+                bytes += Data("\(part.count)\r\n".utf8) + part + Data("\r\n".utf8)
+            }
+            return [.waitForRequest, .bytes(bytes + Data("nonsense\r\n".utf8)), .stall]
+        }
+        let session = TestHarness.session()
+        let (received, error) = await StreamFixture.body(session.streamRequest(server.url("/a")).streamTask().bytes)
+        #expect(received == text)
+        #expect(error?.kind == .invalidResponse(.malformed))
+        let directory = try TestDirectory()
+        let file = directory.url("file")
+        let download = await session.download(server.url("/a"), to: .file(file)).serializingURL().response
+        #expect(download.error?.kind == .invalidResponse(.malformed))
+        try await TestHarness.end(session, server)
+    }
+
+    /// The reader has more bytes before it than it takes when the malformed part arrives.
+    @Test(arguments: [false, true])
+    func `a reader that is slow receives everything before the malformed part`(isSuspended: Bool) async throws {
+        let text = Data(repeating: 0x61, count: 3_000_000)
+        let server = try await LocalServer.scripted { _ in
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            let chunk = Data("2710\r\n".utf8) + text.prefix(10_000) + Data("\r\n".utf8)
+            let chunks = (0..<text.count / 10_000).reduce(into: Data()) { bytes, _ in bytes += chunk }
+            return [.waitForRequest, .bytes(Data(head.utf8) + chunks + Data("nonsense\r\n".utf8)), .stall]
         }
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
-        pace.follow(request)
-        let (body, error) = await StreamFixture.body(request.streamTask().bytes)
-        #expect(body == Data("one".utf8))
-        #expect(error?.kind == .invalidResponse(.malformed))
+        var (count, failure) = (0, RequestError?.none)
+        do throws(RequestError) {
+            for try await piece in request.streamTask().bytes {
+                count += piece.count
+                if isSuspended { request.suspend() }
+                await Task.yield()
+                if isSuspended { request.resume() }
+            }
+        } catch { failure = error }
+        #expect(count == text.count)
+        #expect(failure?.kind == .invalidResponse(.malformed))
         try await TestHarness.end(session, server)
     }
 

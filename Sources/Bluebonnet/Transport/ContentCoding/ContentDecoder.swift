@@ -1,9 +1,8 @@
 /// Decodes the body of a response in small steps.
 ///
 /// An instance belongs to the engine. Each step produces at most 16 KiB, even if its input contains much more. The
-/// remaining input is stored in coded form. The memory use consists of this input, 16 KiB for each coding, and the
-/// windows of the decoders. A window takes 32 KiB with gzip and deflate, at most 8 MiB with zstd, and at most 16 MiB
-/// with brotli.
+/// owner keeps the remaining input in coded form. The memory use consists of 16 KiB for each coding, and the windows of
+/// the decoders. A window takes 32 KiB with gzip and deflate, at most 8 MiB with zstd, and at most 16 MiB with brotli.
 // Safety: this object owns the buffers from their creation until `deinit`; other memory is used only within the call.
 @safe
 final class ContentDecoder {
@@ -40,7 +39,6 @@ final class ContentDecoder {
     /// The stages in order; the first stage receives the input.
     private var stages: [Stage] = []
     private var hasBegun = false
-    private var rest: [UInt8] = []
 
     init(_ codings: [ContentCoding]) {
         self.codings = codings
@@ -102,22 +100,6 @@ final class ContentDecoder {
     /// Returns the decoded bytes of the last step.
     func output(_ count: Int) -> UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(rebasing: stages[stages.count - 1].output[..<count])
-    }
-
-    /// Stores input that has not been decoded yet.
-    func keep(_ input: UnsafeRawBufferPointer) {
-        unsafe rest = Array(input)
-    }
-
-    /// Decodes the stored input, and stores the rest.
-    func decodeRest<Result>(_ body: (inout UnsafeRawBufferPointer) -> Result) -> Result {
-        let kept = rest
-        rest = []
-        return unsafe kept.withUnsafeBytes { kept in
-            var input = unsafe kept
-            defer { unsafe keep(input) }
-            return unsafe body(&input)
-        }
     }
 
     /// Creates the decoders; returns a description of the problem if this fails.

@@ -35,6 +35,8 @@ struct ResponseBuffer {
     /// The decoder of the body; `nil` if the body is not decoded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
+    /// The bytes that libcurl has delivered and that are not part of the body yet; coded bytes if there is a decoder.
+    private(set) var rest: [UInt8] = []
 
     init(state: TransferState, now: Int64) {
         self.state = state
@@ -152,6 +154,7 @@ struct ResponseBuffer {
             announcedLength = nil
             decoder = nil
             hasCoding = false
+            rest = []
         case .append:
             unsafe lines.append(contentsOf: line)
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
@@ -240,13 +243,21 @@ struct ResponseBuffer {
                 body.reserveCapacity(Int(min(expectedBytes, Self.largestReservation)))
             }
             unsafe body.append(contentsOf: bytes)
-        case .pause:
+        case .keep, .pause:
             break
         case .refuse(let reason):
             _ = refuse(reason)
         }
         return action
     }
+
+    /// Keeps bytes that are not part of the body yet.
+    mutating func leave(_ bytes: UnsafeRawBufferPointer) {
+        unsafe rest.append(contentsOf: bytes)
+    }
+
+    /// Removes the bytes that are not part of the body yet.
+    mutating func takeRest() -> [UInt8] { exchange(&rest, with: []) }
 
     /// Stores bytes for the receiver.
     private mutating func keep(_ bytes: UnsafeRawBufferPointer) {

@@ -32,6 +32,12 @@ final class Transfer {
     /// The cookies in fields of the request or the session.
     var ownCookies: String?
     /// The response with its head, once the head is complete.
+    /// The head of the response, before its end.
+    var headOfResponse: HTTPResponse? {
+        responseBuffer.head.map { HTTPResponse(url: url, head: $0, keepsCoding: responseBuffer.keepsCoding) }
+    }
+
+    /// The response, with its trailers if they have arrived.
     var response: HTTPResponse? {
         guard let head = responseBuffer.head else { return nil }
         // The fields are read one by one, because the whole buffer would be copied for a method.
@@ -362,10 +368,19 @@ final class Transfer {
             turn.receiveBudget.append(self)
             turn.steps.ask(.resumePieces)
         }
-        if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
-        // Many pieces may arrive in one turn, and libcurl would copy the pieces that it has to keep during a pause.
-        if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
-        return unsafe acceptBody(bytes)
+        let hasDecoder = responseBuffer.decoder != nil
+        // Many pieces may arrive in one turn, and would be copied if they had to be kept.
+        if !hasDecoder, responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
+        // Bytes that are kept would pass a speed limit at once.
+        let kept = speed?.download == nil ? responseBuffer.rest.count : nil
+        switch responseBuffer.state.bytesArrived(bytes.count, keeping: kept) {
+        case .accept: return unsafe hasDecoder ? receivedCodedBody(bytes) : acceptBody(bytes)
+        case .keep:
+            unsafe keep(bytes)
+            return .accept
+        case .pause: return .pause
+        case .refuse: return unsafe acceptBody(bytes)
+        }
     }
 
     /// Receives bytes of a head line that libcurl has not stored yet.

@@ -34,7 +34,7 @@ extension TransferEngine {
         {
             return sendAgain(transfer, easy, multi)
         }
-        if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
+        if transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil {
             // Bytes that were received earlier are delivered first, as fast as their receiver takes them.
             transfer.codeAtEnd = code
             return leaveGate(transfer)

@@ -126,7 +126,7 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.resumed(), on: transfer)
-            transfer.noteDecoding()
+            transfer.noteRest()
             if transfers[id] != nil { checkLimits(of: transfer) }
         case .receiveBody(let id, let receiver):
             guard let transfer = transfers[id] else { break }
@@ -193,7 +193,7 @@ actor TransferEngine: EventLoopClient {
     private func releaseBody(of transfer: Transfer) {
         transfer.responseBuffer.lastActivity = shared.now
         perform(transfer.responseBuffer.state.bodyReleased(), on: transfer)
-        transfer.noteDecoding()
+        transfer.noteRest()
     }
 
     func shutDown() {
@@ -398,7 +398,7 @@ extension TransferEngine {
     private func resumeWaiting() {
         for transfer in shared.receiveBudget.takeWaiting() where !transfer.hasEnded {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
-            transfer.noteDecoding()
+            transfer.noteRest()
         }
     }
 
@@ -448,7 +448,7 @@ extension TransferEngine {
     private func reportHeads() {
         guard !shared.withHeads.isEmpty else { return }
         for transfer in shared.withHeads {
-            if let response = transfer.response { transfer.observer.exchangeDidReceiveHead(response) }
+            if let head = transfer.headOfResponse { transfer.observer.exchangeDidReceiveHead(head) }
         }
         shared.withHeads.removeAll(keepingCapacity: true)
     }
@@ -474,6 +474,7 @@ extension TransferEngine {
             // miss them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
+            if transfer.codeAtEnd == nil { perform(transfer.responseBuffer.state.turnEndsWithRest(), on: transfer) }
         }
         shared.progressed.removeSubrange(growing...)
         if growing > 0 { shared.steps.ask(.reportProgress) }

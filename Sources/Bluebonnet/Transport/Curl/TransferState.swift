@@ -46,6 +46,8 @@ struct TransferState: Equatable {
     /// How to handle bytes of the body.
     enum BodyAction: Equatable {
         case accept
+        /// Keep the bytes until the body can be delivered.
+        case keep
         /// Keep the bytes in libcurl until the exchange is resumed.
         case pause
         case refuse(RequestError.InvalidResponseReason)
@@ -56,8 +58,8 @@ struct TransferState: Equatable {
         case nothing
         case add
         case pause
-        /// Let libcurl continue in the directions that are not paused; see ``isReceivingPaused`` and
-        /// ``isSendingPaused``.
+        /// Let libcurl continue in the directions that are not paused, or pause the others; see ``isReceivingPaused``
+        /// and ``isSendingPaused``.
         case unpause
     }
 
@@ -72,8 +74,8 @@ struct TransferState: Equatable {
     private var isWaitingForTurn = false
     /// Whether the rest of the body must wait because of a speed limit.
     private var isOverSpeed = false
-    /// Whether coded bytes that libcurl has delivered are not decoded yet.
-    private(set) var hasCodedRest = false
+    /// Whether bytes that libcurl has delivered are not part of the body yet.
+    private(set) var hasRest = false
     /// Whether libcurl was paused because no bytes are available to send yet.
     private(set) var isSendingPaused = false
     /// Whether the transfer has been added to libcurl.
@@ -103,7 +105,7 @@ struct TransferState: Equatable {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
             download = .receivingHead(bytes: bytes)
-            hasCodedRest = false
+            hasRest = false
             return bytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .beginHead
         }
         switch download {
@@ -135,6 +137,24 @@ struct TransferState: Equatable {
     /// Called when the request is sent again, so that the next bytes are those of another response.
     mutating func sentAgain() { (download, trailerBytes) = (.awaitingHead, 0) }
 
+    /// The maximum number of bytes that are kept for a body that cannot be delivered.
+    static let restLimit = 64 * 1024
+
+    /// Called when libcurl delivers bytes of the body, while `kept` bytes are kept; `nil` if none may be kept.
+    ///
+    /// If the body cannot be delivered, the bytes are kept here. If an error followed in what libcurl has read, libcurl
+    /// would drop the bytes that it keeps.
+    mutating func bytesArrived(_ count: Int, keeping kept: Int?) -> BodyAction {
+        guard case .receivingBody = download else { return .refuse(.malformed) }
+        guard !acceptsBytes else { return .accept }
+        guard !isWaitingForTurn, !isOverSpeed, let kept, kept + count <= Self.restLimit else {
+            isReceivingPaused = true
+            return .pause
+        }
+        hasRest = true
+        return .keep
+    }
+
     /// Called when decoded bytes of the body have arrived.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
@@ -152,7 +172,7 @@ struct TransferState: Equatable {
     var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn && !isOverSpeed }
 
     /// Whether libcurl can deliver more bytes of the body.
-    var acceptsBytes: Bool { takesBody && !hasCodedRest }
+    var acceptsBytes: Bool { takesBody && !hasRest }
 
     /// Called when the transfer has reached its limit for the turn; returns whether the body waits from now on.
     mutating func turnEnded() -> Bool {
@@ -187,25 +207,22 @@ struct TransferState: Equatable {
         return isAdded ? .unpause : .nothing
     }
 
-    /// Called when coded bytes have arrived; they wait in libcurl while earlier bytes are not decoded.
-    mutating func codedBytesReceived() -> BodyAction {
-        guard case .receivingBody = download else { return .refuse(.malformed) }
-        guard acceptsBytes else {
-            isReceivingPaused = true
-            return .pause
-        }
-        return .accept
+    /// Called when some bytes are left, because of a lack of room or time.
+    mutating func bytesLeft() {
+        hasRest = true
     }
 
-    /// Called when some coded bytes are not decoded, because of a lack of room or time.
-    mutating func codedBytesLeft() {
-        hasCodedRest = true
-    }
-
-    /// Called when all coded bytes are decoded.
-    mutating func codedBytesDecoded() -> ControlAction {
-        hasCodedRest = false
+    /// Called when no bytes are left.
+    mutating func restTaken() -> ControlAction {
+        hasRest = false
         return resumeReceiving()
+    }
+
+    /// Called at the end of a turn: libcurl must not deliver more bytes to a body that cannot be delivered.
+    mutating func turnEndsWithRest() -> ControlAction {
+        guard hasRest, isBodyHeld, !isSuspended, !isReceivingPaused, isAdded else { return .nothing }
+        isReceivingPaused = true
+        return .unpause
     }
 
     /// The number of body bytes that have been accepted.
@@ -257,7 +274,7 @@ struct TransferState: Equatable {
 
     /// Whether the transfer waits for Bluebonnet or its user, and not for the network.
     var isPaused: Bool {
-        isSuspended || ((isReceivingPaused || hasCodedRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused
+        isSuspended || ((isReceivingPaused || hasRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused
     }
 
     /// Called when the transfer was removed from libcurl because it was suspended before its connection was ready.

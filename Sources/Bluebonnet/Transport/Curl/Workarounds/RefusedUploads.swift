@@ -30,7 +30,7 @@ extension Transfer {
     /// Whether the transfer is complete, because the body was refused and the whole response has arrived.
     var isRefusalComplete: Bool {
         guard responseBuffer.state.upload == .refused, !responseBuffer.state.isReceivingPaused,
-            !responseBuffer.state.hasCodedRest, let expected = responseBuffer.expectedBytes, let easy
+            !responseBuffer.state.hasRest, let expected = responseBuffer.expectedBytes, let easy
         else { return false }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }

@@ -1,0 +1,115 @@
+import CCurl
+
+/// Takes bytes into the bodies of transfers, and decodes them.
+///
+/// Libcurl would decode all bytes that it has read at once, and store output that cannot be delivered: 64 KiB in its
+/// buffer may become 100 MiB. Libcurl therefore delivers the coded bytes. They are decoded here in small steps, while
+/// there is room for the output and the turn does not take too long.
+// Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
+extension Transfer {
+    /// Keeps bytes of the body until it can be delivered, or until the bytes before them are decoded.
+    func keep(_ bytes: UnsafeRawBufferPointer) {
+        responseBuffer.lastActivity = turn.now
+        unsafe responseBuffer.leave(bytes)
+        noteProgress()
+    }
+
+    /// Receives coded bytes of the body; returns libcurl's next step.
+    func receivedCodedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        responseBuffer.lastActivity = turn.now
+        var input = unsafe bytes
+        let action = unsafe take(&input)
+        guard action == .pause else {
+            noteRefusal()
+            return action
+        }
+        unsafe responseBuffer.leave(input)
+        responseBuffer.state.bytesLeft()
+        noteRest()
+        return .accept
+    }
+
+    /// Takes the bytes that were kept; returns a pause if some bytes still remain.
+    func takeRest() -> TransferState.BodyAction {
+        needsDecoding = false
+        guard responseBuffer.state.hasRest else { return .accept }
+        let action = unsafe responseBuffer.takeRest().withUnsafeBytes { rest in
+            var input = unsafe rest
+            let action = unsafe take(&input)
+            unsafe responseBuffer.leave(input)
+            return action
+        }
+        action == .pause ? noteRest() : noteRefusal()
+        return action
+    }
+
+    /// Makes the engine take the kept bytes in its next turn if there is room for them.
+    func noteRest() {
+        guard responseBuffer.state.hasRest, responseBuffer.state.takesBody, !needsDecoding else { return }
+        needsDecoding = true
+        turn.decodingQueue.append(self)
+        turn.steps.ask(.resumeDecoding)
+    }
+
+    /// Takes bytes until they are used up, there is no room for the body, or the turn must end.
+    private func take(_ input: inout UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        guard let decoder = responseBuffer.decoder else { return unsafe takeUncoded(&input) }
+        while true {
+            if responseBuffer.isPieceFull(for: ContentDecoder.stepSize) { deliverPiece() }
+            guard responseBuffer.state.takesBody else { return .pause }
+            switch unsafe decoder.step(&input, allowance: &turn.decodingQueue.allowance) {
+            case .output(let count):
+                let action = unsafe acceptBody(decoder.output(count))
+                guard action == .accept else { return action }
+            case .needsInput:
+                return .accept
+            case .yieldsTurn:
+                return .pause
+            case .failed(let message):
+                responseBuffer.failDecoding(message)
+                return .refuse(.undecodableContent)
+            }
+        }
+    }
+
+    private func takeUncoded(_ input: inout UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        while input.count > 0 {
+            let part = unsafe UnsafeRawBufferPointer(rebasing: input.prefix(ContentDecoder.stepSize))
+            if responseBuffer.isPieceFull(for: part.count) { deliverPiece() }
+            guard responseBuffer.state.takesBody else { return .pause }
+            let action = unsafe acceptBody(part)
+            guard action == .accept else { return action }
+            unsafe input = UnsafeRawBufferPointer(rebasing: input[part.count...])
+        }
+        return .accept
+    }
+}
+
+/// Takes the bytes that were kept after libcurl had delivered them.
+extension TransferEngine {
+    /// Takes the bytes of the transfers that wait, one transfer after another.
+    func resumeDecoding() {
+        var waiting = shared.decodingQueue.takeTransfers()[...]
+        while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
+            // Transfers that have ended in the meantime take no more bytes.
+            if !transfer.hasEnded { takeRest(of: transfer) }
+        }
+        shared.decodingQueue.endTurn(unserved: waiting)
+        if !waiting.isEmpty { shared.steps.ask(.resumeDecoding) }
+    }
+
+    private func takeRest(of transfer: Transfer) {
+        switch transfer.takeRest() {
+        case .keep, .pause:
+            break
+        case .refuse:
+            finish(transfer, with: nil)
+        case .accept:
+            perform(transfer.responseBuffer.state.restTaken(), on: transfer)
+            // Libcurl may already have completed the transfer.
+            if let code = transfer.codeAtEnd, let multi = transfer.multi, !transfer.hasEnded {
+                finish(transfer, with: code, of: multi)
+            }
+        }
+    }
+}
