@@ -228,8 +228,7 @@ extension RequestError: SecretKeeping {
     /// The failure, its details and its URL, on one line without secrets.
     package var text: String {
         var text = kind.description
-        // The detail may contain text of the server.
-        if let detail { text += " (\(detail.onOneLine))" }
+        if let detail { text += " (\(detail))" }
         if let underlying { text += ": \(Self.text(of: underlying))" }
         if refusedStatusCode == nil, !isCancellation, let statusCode { text += ", status \(statusCode)" }
         if let url {
@@ -238,7 +237,8 @@ extension RequestError: SecretKeeping {
             text += " [\(method ?? "")\(url)]"
         }
         if attempts > 1 { text += " after \(attempts) attempts" }
-        return text
+        // All parts may contain text of the server.
+        return text.onOneLine
     }
 
     /// Returns the description of an error without its values.

@@ -39,6 +39,8 @@ private func redactedPairs(_ query: Substring.UTF8View) -> String {
 
 /// Returns the text before the query without user info, including the user info of further URLs in the text.
 private func withoutUserInfos(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    // An address of mail is no user info.
+    guard text.prefix(7).map(FieldSyntax.lowercased) != Array("mailto:".utf8) else { return text }
     let parts = String(Substring(text)).split(separator: "://", omittingEmptySubsequences: false)
     guard parts.count > 1 else { return withoutUserInfo(text) }
     // The text before the first "://" ends with a scheme.

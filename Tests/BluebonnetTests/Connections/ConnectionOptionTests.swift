@@ -32,10 +32,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a missing unix socket refuses the connection`() async throws {
-        let session = TestHarness.session { $0.unixSocketPath = "/no/such/socket" }
-        try await TestHarness.expect(
-            session.request("http://a.invalid/").serializingData(), in: session, failsWith: .connection(.refused))
+    @Test(arguments: [
+        ("/no/such/socket", "No such file or directory"), ("/dev/null", "Connection refused"),
+    ])
+    func `an error names the unix socket that cannot be reached`(_ path: String, _ reason: String) async throws {
+        let session = TestHarness.session { $0.unixSocketPath = path }
+        let error = await session.request("http://a.invalid/").serializingData().response.error
+        #expect(error?.kind == .connection(.refused))
+        #expect(error?.detail == "the Unix socket \(path): \(reason)")
         await session.shutdown()
     }
 

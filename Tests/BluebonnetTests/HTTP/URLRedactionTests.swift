@@ -25,7 +25,8 @@ struct URLRedactionTests {
         ("http://h/\u{7f}\u{0}é", "http://h/%7F%00é"),
         ("http://", "http://"),
         ("://u:p@h", "://h"),
-        ("mailto:a@b", "b"),
+        ("mailto:a@b", "mailto:a@b"), ("MailTo:a@b?subject=c", "MailTo:a@b?subject=<redacted>"),
+        ("mailtoo:a@b", "b"),
     ])
     func `no user info and no query values are shown`(text: String, expected: String) {
         #expect(redactedURL(text) == expected)

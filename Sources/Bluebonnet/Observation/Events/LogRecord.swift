@@ -66,8 +66,8 @@ extension String {
 }
 
 extension Unicode.Scalar.Properties {
-    /// Whether the scalar would break the line or control a terminal.
+    /// Whether the scalar would break the line, control a terminal, or change the order of the text around it.
     fileprivate var isBreak: Bool {
-        [.control, .lineSeparator, .paragraphSeparator].contains(generalCategory)
+        [.control, .lineSeparator, .paragraphSeparator].contains(generalCategory) || isBidiControl
     }
 }

@@ -195,6 +195,11 @@ extension TransferEngine {
             headLimit: options.configuration.maximumResponseHeadBytes)
         var detail = CurlErrorTable.message(for: code, in: context) ?? CurlErrorText.redacted(context.message)
         if detail.isEmpty { detail = unsafe String(cString: curl_easy_strerror(code)) }
+        if code == CURLE_COULDNT_CONNECT, let path = options.configuration.unixSocketPath {
+            // Libcurl names the host and the port of the URL, neither of which is used.
+            let reason = easy.long(CURLINFO_OS_ERRNO)
+            detail = "the Unix socket \(path)" + (reason == 0 ? "" : ": \(SystemError(Int32(reason)).message)")
+        }
         if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, message, of: transfer) {
             detail = "\(option): \(detail)"
         }
