@@ -4,7 +4,7 @@ import FoundationEssentials
 ///
 /// Parsing is lenient, and prefers validation over the use of a stale response. Unknown directives are skipped. If a
 /// directive is repeated, the first value applies (§4.2.1). A lifetime that is not a number counts as 0, so the
-/// response is stale.
+/// response is stale. In text that cannot be parsed, such as `no-store;`, the directives that restrict the cache apply.
 struct CacheControl: Equatable, Sendable {
     var noStore = false
     /// The `no-cache` directive; also set if it has field names, because a response without these fields is useless
@@ -50,8 +50,28 @@ struct CacheControl: Equatable, Sendable {
             // White space before `=` makes the argument invalid.
             let argument = first.utf8.count == name.utf8.count ? parts.dropFirst().first : ""
             note(name, argument: argument.map(Self.unquoted))
+            if !Self.isWellFormed(name, argument) { noteRestrictions(in: element) }
         }
     }
+
+    /// Whether a directive is a token with or without an argument, which is a token or a quoted string (§5.2).
+    private static func isWellFormed(_ name: String, _ argument: Substring?) -> Bool {
+        guard name.utf8.allSatisfy(FieldSyntax.isTokenByte) else { return false }
+        guard let argument else { return true }
+        let value = unquoted(argument)
+        return value.utf8.count < argument.utf8.count
+            ? !value.utf8.contains(0x22) || value.utf8.contains(0x5c)
+            : !value.isEmpty && value.utf8.allSatisfy(FieldSyntax.isTokenByte)
+    }
+
+    private mutating func noteRestrictions(in text: Substring) {
+        for word in text.utf8.split(whereSeparator: { !FieldSyntax.isTokenByte($0) }) {
+            let name = Substring(word).lowercased()
+            if Self.restrictions.contains(name) { note(name, argument: nil) }
+        }
+    }
+
+    private static let restrictions: Set<String> = ["no-store", "no-cache", "must-revalidate", "private"]
 
     private mutating func note(_ name: String, argument: Substring?) {
         switch name {

@@ -242,7 +242,8 @@ struct VaryFields: Equatable, Sendable {
     /// Whether the response is for all users, whatever secrets their requests have.
     let isPublic: Bool
 
-    /// Parses a response's `Vary` field; returns `nil` if it contains `*`, because no request can match.
+    /// Parses a response's `Vary` field; returns `nil` if no request can match, because it contains `*` or cannot be
+    /// parsed.
     ///
     /// Unless the response is `public`, the names include `Authorization` and `Cookie`, and the request's other fields
     /// with secrets select a response, too. A response for one user must
@@ -251,7 +252,9 @@ struct VaryFields: Equatable, Sendable {
         var names = Set(
             headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })
         names.remove("")
-        guard !names.contains("*") else { return nil }
+        guard !names.contains("*"), names.allSatisfy({ $0.utf8.allSatisfy(FieldSyntax.isTokenByte) }) else {
+            return nil
+        }
         variesByCookie = names.contains("cookie")
         isPublic = control.isPublic
         if !isPublic { names.formUnion(["authorization", "cookie"]) }
