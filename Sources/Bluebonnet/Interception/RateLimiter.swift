@@ -23,6 +23,7 @@ public final class RateLimiter: RequestInterceptor {
     }
 
     private let shared: Locked<LimiterState>
+    private let requestsPerSecond: Double
     private let key: @Sendable (HTTPRequest) -> String
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async -> Void
@@ -30,7 +31,8 @@ public final class RateLimiter: RequestInterceptor {
     /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: The average number of requests per second that may be sent with one key.
+    ///   - requestsPerSecond: The average number of requests per second that may be sent with one key. If this is not
+    ///     more than 0, the limiter refuses each request, which would never be sent.
     ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
     ///   - key: A closure that returns the key of a request, for example the value of a tag. The closure must return
     ///     quickly. By default, the key is the host and the port of the URL.
@@ -50,6 +52,7 @@ public final class RateLimiter: RequestInterceptor {
         now: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
+        self.requestsPerSecond = requestsPerSecond
         shared = Locked(LimiterState(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
         self.key = key ?? { $0.hostAndPort }
         self.now = now
@@ -62,9 +65,15 @@ public final class RateLimiter: RequestInterceptor {
     ///   - request: The request to delay.
     ///   - state: The state of the request; the limiter does not use it.
     /// - Returns: The request, unchanged.
-    /// - Throws: `CancellationError` if the task is cancelled before the request's turn.
+    /// - Throws: `CancellationError` if the task is cancelled before the request's turn, or a ``RequestError`` if the
+    ///   limiter permits no requests.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        // The comparison is also false for a value that is not a number.
+        guard requestsPerSecond > 0 else {
+            let issue = "a rate limiter permits \(requestsPerSecond) requests per second, but needs more than 0"
+            throw RequestError(.invalidRequest(.configuration(issue)))
+        }
         try await turn(at: key(request))
         return request
     }

@@ -127,5 +127,15 @@ import Testing
         #expect(transport.requestCount == 3)
     }
 
+    @Test(arguments: [0, -1, -Double.infinity, .nan])
+    func `a limiter that permits nothing refuses each request`(_ rate: Double) async throws {
+        let session = Session(
+            interceptor: RateLimiter(requestsPerSecond: rate), transport: StubTransport { _ in .text("tea") })
+        let error = await session.request("http://a.test/").serializingString().response.error
+        #expect((error?.underlying as? RequestError)?.code == "invalid_request")
+        #expect(error?.description.contains("a rate limiter permits \(rate) requests per second") == true)
+        await session.shutdown()
+    }
+
     private enum TenantTag: RequestTag { typealias Value = String }
 }
