@@ -101,16 +101,16 @@ extension Cookie: SecretKeeping {
 extension Cookie {
     /// Checks that a session can store the cookie and send it unchanged.
     ///
-    /// The name of a received cookie may contain spaces (RFC 6265 §5.2), although servers must not send them (§4.1).
-    package func validate(isReceived: Bool = false) throws(RequestError) {
-        if let reason = refusal(isReceived: isReceived) { throw RequestError(.cookies(reason)) }
+    /// The name may contain spaces, as that of a received cookie (RFC 6265 §5.2), although servers must not send them
+    /// (§4.1).
+    package func validate() throws(RequestError) {
+        if let refusal { throw RequestError(.cookies(refusal)) }
     }
 
-    /// Returns the reason why the cookie cannot be stored, if there is one.
-    private func refusal(isReceived: Bool) -> RequestError.CookieReason? {
-        let lowest: UInt8 = isReceived ? 0x20 : 0x21
+    /// The reason why the cookie cannot be stored, if there is one.
+    private var refusal: RequestError.CookieReason? {
         guard !name.isEmpty, name.trimmed == name,
-            name.utf8.allSatisfy({ $0 >= lowest && $0 != 0x7f && $0 != 0x3b && $0 != 0x3d })
+            name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b && $0 != 0x3d })
         else {
             return .invalidName
         }

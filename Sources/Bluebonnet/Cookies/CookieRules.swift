@@ -157,7 +157,7 @@ extension Cookie {
             throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
         }
         if isSecure, !target.isSecure { throw RequestError(.cookies(.insecure(name: name))) }
-        try validate(isReceived: true)
+        try validate()
     }
 
     /// Returns the name and the value around the first equals sign, without white space.

@@ -89,6 +89,20 @@ import Testing
         await session.shutdown()
     }
 
+    /// Servers must not send such a name, but it is stored and sent (RFC 6265 §4.1, §5.2).
+    @Test func `a received cookie whose name has a space is saved and loaded`() async throws {
+        let directory = try TestDirectory()
+        let file = directory.url("cookies.txt")
+        let (one, other) = (TestHarness.session(), TestHarness.session())
+        let url = try #require(URL(string: "http://a.example.com/"))
+        try await one.cookies.set("a b=c d", for: url)
+        try await one.cookies.save(to: file)
+        #expect(try await other.cookies.load(from: file) == 1)
+        #expect(try await other.cookies.cookies(for: url).map { "\($0.name)=\($0.value)" } == ["a b=c d"])
+        await one.shutdown()
+        await other.shutdown()
+    }
+
     @Test func `cookies that a session must not store are not loaded`() async throws {
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")

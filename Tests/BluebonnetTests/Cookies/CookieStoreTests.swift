@@ -68,7 +68,7 @@ import Testing
     /// Cookies that cannot be kept, and why.
     private static let refused: [(Cookie, RequestError.CookieReason)] = [
         (Cookie(name: "", value: "1", domain: "a.example"), RequestError.CookieReason.invalidName),
-        (Cookie(name: "a b", value: "1", domain: "a.example"), .invalidName),
+        (Cookie(name: "a ", value: "1", domain: "a.example"), .invalidName),
         (Cookie(name: "a=b", value: "1", domain: "a.example"), .invalidName),
         (Cookie(name: "a\r\nX: y", value: "1", domain: "a.example"), .invalidName),
         (Cookie(name: "a", value: "1;2", domain: "a.example"), .invalidValue(name: "a")),
