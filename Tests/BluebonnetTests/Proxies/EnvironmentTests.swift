@@ -52,6 +52,11 @@ import Testing
         Row(environment: ["http_proxy": "PROXY", "no_proxy": "localhost,127.0.0.1"], isProxied: false),
         Row(environment: ["http_proxy": "PROXY", "NO_PROXY": "*"], isProxied: false),
         Row(environment: ["http_proxy": "PROXY", "no_proxy": "example.com"], isProxied: true),
+        // Each version of libcurl reads these differently.
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "example.com 127.0.0.1"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "example.com,0.0.0.0/0"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "example.com, 127.*"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "127.0.0.0/33,::/0"], isProxied: true),
         Row(environment: ["no_proxy": "*"], arguments: ["proxy=PROXY"], isProxied: true),
         Row(environment: ["http_proxy": "http://127.0.0.1:1"], arguments: ["proxy=PROXY"], isProxied: true),
         Row(environment: [:], isProxied: false),

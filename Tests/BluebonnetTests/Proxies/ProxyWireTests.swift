@@ -100,17 +100,23 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(arguments: [["127.0.0.1"], ["example.com", "127.0.0.0/8"], ["*"], ["*", "example.com"]])
+    @Test(arguments: [
+        ["127.0.0.1"], ["example.com", "127.0.0.0/8"], ["*"], ["*", "example.com"], ["127.*"], ["PORT"],
+        ["http://127.0.0.1"],
+    ])
     func `excluded hosts are reached without the proxy`(_ excluded: [String]) async throws {
         let dead = "http://127.0.0.1:\(try DeadPort.refusing())"
+        let request = try ProxyFixture.request()
+        let port = try #require(request.url.port)
+        let excluded = excluded.map { $0.replacing("PORT", with: "127.0.0.1:\(port)") }
         let session = try ProxyFixture.session(.url(dead, excluding: excluded))
-        #expect(try await ProxyFixture.echo(try ProxyFixture.request(), in: session).origin == "127.0.0.1")
+        #expect(try await ProxyFixture.echo(request, in: session).origin == "127.0.0.1")
         let own = try ProxyFixture.request(through: .url(dead))
         #expect(await session.request(own).serializingData().response.error?.kind == .connection(.refused))
         await session.shutdown()
     }
 
-    @Test(arguments: [[], ["example.com"], ["10.0.0.0/8"], ["127.0.0.2"]])
+    @Test(arguments: [[], ["example.com"], ["10.0.0.0/8"], ["127.0.0.2"], ["127.0.0.1:1"], ["https://127.0.0.1"]])
     func `other hosts are reached through the proxy`(_ excluded: [String]) async throws {
         let proxy = Proxy.url(try TestServers.proxy.proxyURL(), excluding: excluded)
         let session = try ProxyFixture.session(proxy)

@@ -38,9 +38,6 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Only libcurl knows whether it uses the proxy.
-    ///
-    /// Both forms of the target are valid for the receiver.
     @Test func `a server that is excluded from a proxy receives a path`() async throws {
         let server = try await LocalServer { $0.fallback { _ in .ok } }
         let proxy = Session.Configuration.Proxy.url("http://127.0.0.1:\(server.port)", excluding: ["127.0.0.1"])

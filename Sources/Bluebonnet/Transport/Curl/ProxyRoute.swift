@@ -4,8 +4,6 @@ import FoundationEssentials
 struct ProxyRoute: Equatable {
     /// The proxy's URL; empty for no proxy, `nil` for the environment's proxy (see ``ProxyEnvironment``).
     var url: String?
-    /// The hosts that are reached without the proxy, in libcurl's format; `nil` for the environment's exclusions.
-    var exclusions: String?
     /// The credential for the challenges of an HTTP proxy, or for the handshake with a SOCKS proxy.
     var credential: Credential?
     /// Whether the proxy uses SOCKS instead of HTTP.
@@ -34,7 +32,6 @@ struct ProxyRoute: Equatable {
             }
             self.url = url
             self.credential = credential
-            exclusions = excluded.contains("*") ? "*" : excluded.joined(separator: ",")
             isSocks = Self.isSocks(url)
         }
         guard let proxy, proxy != session, !isSocks, url?.isEmpty == false else { return }
@@ -48,8 +45,8 @@ struct ProxyRoute: Equatable {
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             return "the proxy's URL holds white space or a control character"
         }
-        guard !excluded.contains(where: { $0.utf8.contains { $0 <= 0x20 || $0 == 0x2c } || $0.isEmpty }) else {
-            return "an entry of the proxy's excluded hosts is not a host"
+        if let entry = ProxyExclusions(excluded).misunderstood.first {
+            return "the host \"\(entry)\", which the proxy excludes, is neither a host nor a network"
         }
         guard let credential else { return nil }
         guard !hasUserInfo(url) else { return "the proxy's URL has user info, and there is a credential beside it" }
@@ -104,7 +101,7 @@ struct ProxyEnvironment: Sendable {
     let plain: String?
     let secure: String?
     /// The hosts that are reached without a proxy.
-    let exclusions: String
+    let exclusions: ProxyExclusions
     /// Whether URLs with TLS use a different proxy than URLs without.
     let isSplit: Bool
     /// The hosts of the HTTPS proxies, sorted by name.
@@ -120,7 +117,7 @@ struct ProxyEnvironment: Sendable {
         // HTTP_PROXY is ignored, as in libcurl, because a client of a CGI program can set it with a header field.
         plain = first("http_proxy", "all_proxy", "ALL_PROXY")
         secure = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-        exclusions = first("no_proxy", "NO_PROXY") ?? ""
+        exclusions = ProxyExclusions(list: first("no_proxy", "NO_PROXY") ?? "")
         isSplit = plain != secure
         secureHosts = Set([plain, secure].compactMap { $0.flatMap(ProxyRoute.secureHost) }).sorted()
     }
@@ -135,26 +132,21 @@ enum RequestRecipient: Equatable {
     case server
     /// A proxy that forwards the request.
     case proxy(String)
-    /// The server or a proxy, as libcurl decides: some hosts are reached without the proxy, or through a tunnel to
-    /// another host.
+    /// The server or a proxy, as libcurl decides: another host may be reached through a tunnel.
     case unknown
 }
 
 extension TransferOptions {
     /// Returns the recipient of a request for which the options have been set.
     func recipient(of transfer: Transfer) -> RequestRecipient {
-        let request = transfer.request
-        // Libcurl does not use a proxy with a Unix socket.
-        guard transfer.isProxied, configuration.unixSocketPath == nil, !Self.isSecure(transfer.url) else {
-            return .server
-        }
-        let (proxy, exclusions): (String?, Bool) =
-            switch request.proxy ?? configuration.proxy {
-            case .none: (nil, false)
-            case .environment: (environment.url(isSecure: false), !environment.exclusions.isEmpty)
-            case .url(let url, _, let excluded): (url, !excluded.isEmpty)
+        guard transfer.isProxied, !Self.isSecure(transfer.url) else { return .server }
+        let proxy: String? =
+            switch transfer.request.proxy ?? configuration.proxy {
+            case .none: nil
+            case .environment: environment.url(isSecure: false)
+            case .url(let url, _, _): url
             }
         guard let proxy, !ProxyRoute.isSocks(proxy) else { return .server }
-        return exclusions || !configuration.dns.connectTo.isEmpty ? .unknown : .proxy(proxy)
+        return configuration.dns.connectTo.isEmpty ? .proxy(proxy) : .unknown
     }
 }

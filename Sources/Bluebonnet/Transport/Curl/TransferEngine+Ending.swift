@@ -222,7 +222,7 @@ extension TransferEngine {
 
     /// Creates the error of a transfer, which names the proxy in use.
     func error(_ kind: RequestError.Kind, _ message: String, of transfer: Transfer) -> RequestError {
-        let proxy = options.proxyDescription(for: transfer.request, kind)
+        let proxy = options.proxyDescription(of: transfer, kind)
         return RequestError(kind, detail: proxy.map { "\(message), \($0)" } ?? message)
     }
 }

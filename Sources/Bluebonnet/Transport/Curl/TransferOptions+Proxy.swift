@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 
 /// Sets the proxy of a request.
 extension TransferOptions {
@@ -10,10 +11,10 @@ extension TransferOptions {
         } catch {
             return error
         }
-        // Without a proxy URL, libcurl would read the environment for each connection.
-        let url = route.url ?? environment.url(isSecure: Self.isSecure(transfer.url)) ?? ""
+        // Without values, libcurl would read the environment for each connection.
+        let url = transfer.isProxied ? route.url ?? environment.url(isSecure: Self.isSecure(transfer.url)) ?? "" : ""
         easy.set(CURLOPT_PROXY, url)
-        easy.set(CURLOPT_NOPROXY, url.isEmpty ? "" : route.exclusions ?? environment.exclusions)
+        easy.set(CURLOPT_NOPROXY, "")
         guard !url.isEmpty else { return nil }
         TunnelTrailers.skip(on: easy)
         // With Kerberos, libcurl would wait for a Kerberos server and block the loop.
@@ -24,27 +25,26 @@ extension TransferOptions {
         return nil
     }
 
-    /// Whether a request to an `https` URL uses a proxy, if its host is not excluded.
-    func usesProxy(for request: HTTPRequest) -> Bool {
-        switch request.proxy ?? configuration.proxy {
+    /// Whether a request to a URL uses a proxy.
+    func usesProxy(for request: HTTPRequest, to url: URL) -> Bool {
+        // Libcurl does not use a proxy with a Unix socket.
+        guard !request.isPlain || usesProxy, configuration.unixSocketPath == nil else { return false }
+        return switch request.proxy ?? configuration.proxy {
         case .none: false
-        case .environment: environment.url(isSecure: true) != nil
-        case .url: true
+        case .environment: environment.url(isSecure: Self.isSecure(url)) != nil && !environment.exclusions.contains(url)
+        case .url(_, _, let excluded):
+            !(request.proxy == nil ? exclusions : ProxyExclusions(excluded)).contains(url)
         }
     }
 
     /// Records the proxy in the transfer, even if its handle is already set up.
     func noteProxy(of transfer: Transfer) {
-        guard !transfer.request.isPlain || usesProxy else { return }
-        switch transfer.request.proxy ?? configuration.proxy {
-        case .none:
-            break
-        case .environment:
-            transfer.isProxied = !environment.isEmpty
-        case .url(let url, let credential, _):
-            transfer.isProxied = true
-            if credential != nil, !ProxyRoute.isSocks(url) { transfer.proxyChallenges.credential = credential }
-        }
+        transfer.isProxied = usesProxy(for: transfer.request, to: transfer.url)
+        guard transfer.isProxied,
+            case .url(let url, let credential?, _) = transfer.request.proxy ?? configuration.proxy,
+            !ProxyRoute.isSocks(url)
+        else { return }
+        transfer.proxyChallenges.credential = credential
     }
 
     /// The hosts of the HTTPS proxies that a request may use, sorted by name.
@@ -77,16 +77,15 @@ extension TransferOptions {
     static let proxyAuthorization = "Proxy-Authorization"
 
     /// Describes the proxy that may have caused a failure, without secrets; `nil` if it is unknown.
-    func proxyDescription(for request: HTTPRequest, _ kind: RequestError.Kind) -> String? {
-        let proxy = request.proxy ?? configuration.proxy
-        guard proxy != .none else { return nil }
+    func proxyDescription(of transfer: Transfer, _ kind: RequestError.Kind) -> String? {
+        guard transfer.isProxied else { return nil }
         switch kind {
-        case .connection(.proxy), .connection(.proxyNameNotResolved):
-            return "through \(proxy)"
         case .connection, .trust, .timedOut(.connect):
-            // If hosts are excluded, only libcurl knows whether the proxy was used.
-            guard case .url(_, _, let excluded) = proxy, excluded.isEmpty else { return nil }
-            return "through \(proxy)"
+            let proxy = transfer.request.proxy ?? configuration.proxy
+            guard proxy == .environment, let entry = environment.exclusions.misunderstood.first else {
+                return "through \(proxy)"
+            }
+            return "through \(proxy), whose no_proxy has \"\(entry)\", neither a host nor a network"
         default:
             return nil
         }

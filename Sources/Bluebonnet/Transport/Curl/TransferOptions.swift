@@ -16,6 +16,8 @@ final class TransferOptions {
     private let limits: (inMemory: TransferLimits, streamed: TransferLimits)
     /// Whether requests without their own proxy may use a proxy.
     let usesProxy: Bool
+    /// The hosts that are reached without the session's proxy, if this is not the environment's.
+    let exclusions: ProxyExclusions
     /// The hosts with fixed addresses and the hosts with replacements, in libcurl's format.
     private let overrides: FieldList?
     private let redirections: FieldList?
@@ -53,6 +55,7 @@ final class TransferOptions {
             case .environment: !environment.isEmpty
             case .url: true
             }
+        exclusions = if case .url(_, _, let hosts) = configuration.proxy { ProxyExclusions(hosts) } else { .init([]) }
         overrides = configuration.dns.overrideLines
         lookupHost = configuration.dns.httpsServer?.host()?.lowercased()
         redirections = configuration.dns.connectToLines
@@ -248,15 +251,15 @@ final class TransferOptions {
         case .http2PriorKnowledge: return Self.isSecure(url) ? .automatic : version
         case .http3:
             // Through a proxy, libcurl 8.21.0 and later would ask the proxy for a tunnel for QUIC.
-            guard isDirect(request) else { return .automatic }
+            guard isDirect(request, to: url) else { return .automatic }
             return Self.isSecure(url) ? version : .automatic
         case .automatic, .http1_1, .http3Only: return version
         }
     }
 
     /// Whether a request needs neither a proxy nor a Unix domain socket, as HTTP/3 requires.
-    private func isDirect(_ request: HTTPRequest) -> Bool {
-        configuration.unixSocketPath == nil && !usesProxy(for: request)
+    private func isDirect(_ request: HTTPRequest, to url: URL) -> Bool {
+        configuration.unixSocketPath == nil && !usesProxy(for: request, to: url)
     }
 
     /// Returns an error if HTTP/3 is required but cannot be used.
@@ -272,7 +275,7 @@ final class TransferOptions {
             issue = "HTTP/3 requires an https URL"
         } else if configuration.unixSocketPath != nil {
             issue = "HTTP/3 is impossible with a Unix domain socket"
-        } else if usesProxy(for: transfer.request) {
+        } else if transfer.isProxied {
             issue = "HTTP/3 is impossible through a proxy"
         } else {
             return nil
@@ -285,7 +288,7 @@ final class TransferOptions {
         switch version {
         case .automatic:
             // The default of libcurl also permits HTTP/3 for alternative services.
-            let isOpen = usesHTTP3Services && isDirect(transfer.request)
+            let isOpen = usesHTTP3Services && isDirect(transfer.request, to: transfer.url)
             easy.set(CURLOPT_HTTP_VERSION, isOpen ? CURL_HTTP_VERSION_NONE : CURL_HTTP_VERSION_2TLS)
             // Wait for a connection that is being opened if the request may be able to share it.
             if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
@@ -358,6 +361,7 @@ final class TransferOptions {
 struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
+    private let isProxied: Bool
     private let version: HTTPVersionPreference
     /// The request's own limits; the session's are the same for all of its handles.
     private let timeouts: TimeoutsBox?
@@ -370,6 +374,7 @@ struct TransferProfile: Equatable {
         default: return nil
         }
         self.isSecure = isSecure
+        isProxied = transfer.isProxied
         version = transfer.httpVersion
         timeouts = transfer.request.timeoutsBox
     }
