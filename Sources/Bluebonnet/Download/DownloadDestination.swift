@@ -115,7 +115,8 @@ extension DownloadRequest {
         /// Replaces an existing file at the destination when the new file is complete.
         ///
         /// A directory, or a symbolic link to a directory, is never replaced. If the destination is a symbolic link to
-        /// a file, the link is replaced instead of the file. Without this option, a download to
+        /// a file, the link is replaced instead of the file. A device, such as `/dev/null`, a pipe or a socket is never
+        /// replaced either: the download fails with `.download(.cannotCreateFile)`. Without this option, a download to
         /// ``DownloadRequest/Destination/file(_:options:)`` fails if the file exists. The download then fails before it
         /// sends a request.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
@@ -261,8 +262,13 @@ struct DownloadTarget: Sendable {
     /// Checks that a file may be created at a path.
     static func checkFree(_ path: String, replacing: Bool) throws(RequestError) {
         guard let status = FileSystem.status(path, followingLinks: false) else { return }
-        guard !status.isDirectory, FileSystem.status(path, followingLinks: true)?.isDirectory != true else {
+        let target = FileSystem.status(path, followingLinks: true)
+        guard !status.isDirectory, target?.isDirectory != true else {
             throw RequestError(.download(.destinationIsDirectory(path: path)))
+        }
+        guard target?.isSpecial != true else {
+            let detail = "a device, a pipe or a socket is not replaced by a file"
+            throw RequestError(.download(.cannotCreateFile(path: path)), detail: detail)
         }
         guard replacing else { throw RequestError(.download(.destinationExists(path: path))) }
     }

@@ -57,7 +57,10 @@ enum FileSystem {
     }
 
     /// Renames a file, and replaces a file that already has the new name.
+    ///
+    /// A device, a pipe or a socket, which a superuser could replace, is not replaced: the error is `EOPNOTSUPP`.
     static func rename(_ source: String, to target: String) throws(SystemError) {
+        if status(target, followingLinks: true)?.isSpecial == true { throw SystemError(EOPNOTSUPP) }
         guard unsafe BluebonnetLibc.rename(source, target) == 0 else { throw SystemError(errno) }
     }
 
@@ -147,6 +150,8 @@ enum FileSystem {
 struct FileStatus {
     var isRegular: Bool
     var isDirectory: Bool
+    /// Whether the file is a device, a pipe or a socket.
+    var isSpecial: Bool { !isRegular && !isDirectory }
     var size: Int64
     /// The permission bits of the file.
     var mode: mode_t

@@ -1,3 +1,4 @@
+import BluebonnetTesting
 import FoundationEssentials
 import Glibc
 import Testing
@@ -39,6 +40,28 @@ import Testing
         }
         #expect(reason(.file(URL(filePath: "/"), options: options)) == .destinationIsDirectory(path: "/"))
         #expect(reason(.file(directory.url(".."), options: options)) != nil)
+    }
+
+    /// A superuser could replace a device by a file.
+    ///
+    /// All that replaces files is tried: downloads, cookies, archives.
+    @Test(arguments: ["pipe", "link", "null"])
+    func `a device or a pipe is never replaced`(_ name: String) async throws {
+        let directory = try TestDirectory()
+        #expect(unsafe mkfifo(directory.path("pipe"), 0o600) == 0)
+        for (link, target) in [("link", directory.path("pipe")), ("null", "/dev/null")] {
+            try FileManager.default.createSymbolicLink(atPath: directory.path(link), withDestinationPath: target)
+        }
+        let names = directory.names
+        let (url, path) = (directory.url(name), directory.path(name))
+        for options in [[], .removePreviousFile] as [DownloadOptions] {
+            #expect(reason(.file(url, options: options)) == .cannotCreateFile(path: path))
+        }
+        let session = Session(transport: StubTransport { _ in .text("a") })
+        await #expect(throws: RequestError.self) { try await session.cookies.save(to: url) }
+        await #expect(throws: RequestError.self) { try await HARRecorder(CurlTransport()).save(to: url) }
+        await session.shutdown()
+        #expect(FileSystem.status(path, followingLinks: true)?.isSpecial == true && directory.names == names)
     }
 
     @Test(arguments: ["https://example.com/a", "file:///tmp/a%00b", "data:,x"])
