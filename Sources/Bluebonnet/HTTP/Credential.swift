@@ -104,12 +104,11 @@ package struct Challenge: Hashable, Sendable {
     }
 
     /// Returns the schemes that libcurl takes for offered: it does not know that a quoted value may contain commas.
-    static func apparentSchemes(in values: [String]) -> Credential.Schemes {
-        values.lazy.flatMap { $0.split(separator: ",") }.reduce(into: []) { schemes, part in
+    static func apparentSchemes(in values: [String]) -> [Credential.Schemes] {
+        values.flatMap { $0.split(separator: ",") }.compactMap { part in
             var part = Substring(part).utf8.drop { FieldSyntax.isWhitespace($0) }
             let name = part.takeToken()
-            guard part.first.map(FieldSyntax.isWhitespace) ?? true else { return }
-            if let scheme = Credential.Schemes(name: name) { schemes.insert(scheme) }
+            return part.first.map(FieldSyntax.isWhitespace) ?? true ? Credential.Schemes(name: name) : nil
         }
     }
 
@@ -147,23 +146,23 @@ enum ChallengeDecision: Equatable {
     ///
     /// - Parameters:
     ///   - challenges: The challenges in the order received.
-    ///   - apparent: The schemes that libcurl takes for offered.
+    ///   - apparent: The schemes that libcurl takes for offered, in the order received.
     ///   - schemes: The authentication schemes that the request may use.
     ///   - hasBody: Whether the request has a body.
     init(
-        _ challenges: [Challenge], apparent: Credential.Schemes, schemes: Credential.Schemes, hasBody: Bool
+        _ challenges: [Challenge], apparent: [Credential.Schemes], schemes: Credential.Schemes, hasBody: Bool
     ) {
-        let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in
-            if let scheme = Credential.Schemes(name: challenge.scheme) { offered.insert(scheme) }
-        }
-        let usable = offered.intersection(schemes)
-        let isMistaken = apparent.intersection(schemes).strongest != usable.strongest
+        let offered = challenges.compactMap { Credential.Schemes(name: $0.scheme) }
+        let usable = Credential.Schemes(offered).intersection(schemes)
+        let isMistaken = Credential.Schemes(apparent).intersection(schemes).strongest != usable.strongest
         guard let strongest = usable.strongest else {
             self = isMistaken ? .answerOnly([]) : .deliver
             return
         }
+        // Libcurl uses the first Digest challenge, which may be none.
+        let isHidden = apparent.count { $0 == .digest } > offered.count { $0 == .digest }
         guard strongest == .digest, let digest = challenges.first(where: { $0.scheme == "digest" }),
-            let reason = Self.flaw(of: digest, hasBody: hasBody)
+            let reason = isHidden ? .unsupportedScheme("Digest") : Self.flaw(of: digest, hasBody: hasBody)
         else {
             self = isMistaken ? .answerOnly(strongest) : .answer
             return

@@ -82,6 +82,14 @@ struct ChallengeTests {
             ([#"Basic realm="x, Digest realm=y""#], [.basic, .digest], true, .answerOnly(.basic)),
             ([#"Basic realm="x, Digest realm=y""#], [.basic], true, .answer),
             ([#"Digest realm="x, Basic realm=y""#], [.basic, .digest], true, .answer),
+            (
+                [#"Bearer error="x, Digest nonce=a, realm=z""#, "Digest nonce=b"], [.digest], false,
+                .refuse(.unsupportedScheme("Digest"))
+            ),
+            (
+                [#"Bearer error="x, Digest nonce=a""#, "Digest nonce=b, Basic"], [.digest, .basic], false,
+                .answerOnly(.basic)
+            ),
             ([#"Digest realm="x, Negotiate y""#], [.digest, .negotiate], true, .answerOnly(.digest)),
         ] as [([String], Credential.Schemes, Bool, ChallengeDecision)])
     func `a challenge that libcurl handles incorrectly is handled differently or refused`(

@@ -26,6 +26,7 @@ struct CacheControlTests {
         Row("a quote without its end", "max-age=5, a=\"b, no-store") { ($0.maxAge, $0.noStore) = (5, true) },
         Row("a semicolon after", "max-age=60,no-store;") { ($0.maxAge, $0.noStore) = (60, true) },
         Row("a semicolon between", "max-age=60; no-store") { ($0.maxAge, $0.noStore) = (0, true) },
+        Row("behind a repetition", "max-age=5, max-age=9; no-store") { ($0.maxAge, $0.noStore) = (5, true) },
         Row("spaces between", "public no-cache private") { ($0.noCache, $0.isPrivate) = (true, true) },
         Row("a name in quotes", "\"must-revalidate\", max-age=5") { ($0.mustRevalidate, $0.maxAge) = (true, 5) },
         Row("what only permits", "public; immutable, max-stale;") { _ in },

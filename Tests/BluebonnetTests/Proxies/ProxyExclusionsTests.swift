@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What curl, Go and Python's requests agree on, for each form of an entry.
+/// What curl, Go or httpx read in each form of an entry.
 @Suite struct ProxyExclusionsTests {
     struct Row: Sendable {
         var entry: String
@@ -36,6 +36,8 @@ import Testing
             entry: "10.128.0.0/9", direct: ["http://10.128.0.0", "http://10.255.255.255"],
             proxied: ["http://10.127.255.255", "http://11.128.0.0"]),
         Row(entry: "10.0.0.1/32", direct: ["http://10.0.0.1"], proxied: ["http://10.0.0.0", "http://10.0.0.3"]),
+        Row(entry: "::ffff:10.0.0.0/104", direct: ["http://[::ffff:10.1.2.3]"], proxied: ["http://11.0.0.1"]),
+        Row(entry: "::ffff:0:0/24", direct: ["http://[::1]"], proxied: ["http://0.0.0.1", "http://[1::1]"]),
         Row(entry: "169.254/16", direct: ["http://169.254.1.2"], proxied: ["http://169.255.1.2"]),
         Row(entry: "192.168.*", direct: ["http://192.168.1.2"], proxied: ["http://192.169.1.2"]),
         Row(entry: "10.*.*.*", direct: ["http://10.1.2.3"], proxied: ["http://11.1.2.3"]),
@@ -61,6 +63,7 @@ import Testing
 
     @Test(arguments: [
         "a b", "a,b", "", ".", "*.", "*.*", "*a.test", "a*", "a..b", "10.0.0.0/33", "::1/129", "10.0.0.0/", "10/-1",
+        "10.0.0.0/+8", "a:+80",
         "10.0.0.0/8/8", "a.test/24", "1.2.3.4.5/8", "[::1", "::1]", "[::1]]", "a:0", "a:65536", "a:", "a:b", "ftp://a",
         "http://", "http://a/b", "a#b", "<local>/", "*.10.0.0.1", ".10.0.0.1", "10.*.1", "a.*", "10.0.0.0.*",
     ])

@@ -46,11 +46,11 @@ struct CacheControl: Equatable, Sendable {
             let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first else { continue }
             let name = first.trimmed.lowercased()
-            guard !name.isEmpty, seen.insert(name).inserted else { continue }
             // White space before `=` makes the argument invalid.
             let argument = first.utf8.count == name.utf8.count ? parts.dropFirst().first : ""
-            note(name, argument: argument.map(Self.unquoted))
             if !Self.isWellFormed(name, argument) { noteRestrictions(in: element) }
+            guard !name.isEmpty, seen.insert(name).inserted else { continue }
+            note(name, argument: argument.map(Self.unquoted))
         }
     }
 

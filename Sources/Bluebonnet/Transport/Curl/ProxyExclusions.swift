@@ -33,6 +33,11 @@ struct ProxyExclusions: Sendable {
 }
 
 extension ProxyExclusions {
+    /// Returns the number in a text of digits.
+    fileprivate static func number(_ text: Substring) -> Int? {
+        text.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Int(text) : nil
+    }
+
     /// What an entry excludes: hosts, and perhaps only one of their ports, or only URLs with or without TLS.
     fileprivate struct Entry {
         let hosts: Hosts
@@ -63,8 +68,8 @@ extension ProxyExclusions.Entry {
             if text.hasSuffix("/") { text = text.dropLast() }
         }
         if let (host, digits) = Self.hostAndPort(text) {
-            guard let port = UInt16(digits), port > 0 else { return nil }
-            self.port = Int(port)
+            guard let port = ProxyExclusions.number(digits), (1...65535).contains(port) else { return nil }
+            self.port = port
             text = host
         }
         guard let hosts = ProxyExclusions.Hosts(text) else { return nil }
@@ -85,10 +90,10 @@ extension ProxyExclusions.Hosts {
         if text == "*" {
             self = .all
         } else if let slash = text.firstIndex(of: "/") {
-            guard let bytes = Self.address(text[..<slash]), let bits = UInt8(text[text.index(after: slash)...]),
-                bits <= bytes.count * 8
+            guard let bytes = Self.address(text[..<slash]),
+                let bits = ProxyExclusions.number(text[text.index(after: slash)...]), bits <= bytes.count * 8
             else { return nil }
-            self = .network(bytes, bits: Int(bits))
+            self = .network(bytes, bits: bits)
         } else if text.hasSuffix(".*") {
             // `10.*` and `192.168.*.*` are networks, too.
             var numbers = text
@@ -113,7 +118,8 @@ extension ProxyExclusions.Hosts {
 
     /// Parses the address of a network, whose last zeros an IPv4 address may omit: `169.254/16`.
     private static func address(_ text: Substring) -> [UInt8]? {
-        if let address = IPAddress(String(text)), address.zone == nil { return address.bytes }
+        let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
+        if let bytes = IPAddress.bytes(of: String(isBracketed ? text.dropFirst().dropLast() : text)) { return bytes }
         let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
         guard numbers.count < 4, !numbers.contains(nil) else { return nil }
         return numbers.compactMap(\.self) + [UInt8](repeating: 0, count: 4 - numbers.count)
