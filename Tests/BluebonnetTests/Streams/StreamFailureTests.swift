@@ -84,6 +84,55 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl 7.88.1 would read the second part although it is paused, and drop it.
+    @Test func `a malformed part after bytes that wait for their reader`() async throws {
+        let (head, sent) = (Gate(), Gate())
+        let server = try await LocalServer.scripted { _ in
+            [
+                .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"),
+                .wait { await head.wait() }, .bytes("3\r\ntwo\r\nnonsense\r\n"),
+                .wait { sent.open() }, .stall,
+            ]
+        }
+        let session = TestHarness.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        #expect(try await task.response.statusCode == 200)
+        await TestHarness.performEarlierCommands(of: session)
+        head.open()
+        await sent.wait()
+        await TestHarness.performEarlierCommands(of: session)
+        let (body, error) = await StreamFixture.body(task.bytes)
+        #expect(body == Data("onetwo".utf8))
+        #expect(error?.kind == .invalidResponse(.malformed))
+        try await TestHarness.end(session, server)
+    }
+
+    /// Libcurl has ended the transfer, and its bytes wait for a reader.
+    @Test(arguments: ["cancel", "suspend", "read"])
+    func `what comes between the end of a transfer and its reader`(_ event: String) async throws {
+        let text = String(repeating: "one\ntwo\n", count: 12_500)
+        let server = try await LocalServer { $0.fallback { _ in .text(text) } }
+        let session = TestHarness.session {
+            ($0.bodyHighWatermark, $0.bodyLowWatermark) = (1, 0)
+        }
+        let request = session.streamRequest(server.url("/a"))
+        let task = request.streamTask()
+        #expect(try await task.response.statusCode == 200)
+        await TestHarness.performEarlierCommands(of: session)
+        switch event {
+        case "cancel": request.cancel()
+        case "suspend":
+            request.suspend()
+            await TestHarness.performEarlierCommands(of: session)
+            request.resume()
+        default: break
+        }
+        let (body, error) = await StreamFixture.body(task.bytes)
+        #expect(error?.kind == (event == "cancel" ? .cancelled : nil), "\(error.map { "\($0)" } ?? "no error")")
+        #expect(event == "cancel" ? text.utf8.starts(with: body) : body == Data(text.utf8))
+        try await TestHarness.end(session, server)
+    }
+
     /// The reader has more bytes before it than it takes when the malformed part arrives.
     @Test(arguments: [false, true])
     func `a reader that is slow receives everything before the malformed part`(isSuspended: Bool) async throws {

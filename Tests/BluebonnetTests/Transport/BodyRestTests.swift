@@ -4,17 +4,14 @@ import Testing
 
 /// Bytes that libcurl has delivered but that are not part of the body yet, in ``TransferState``.
 @Suite struct BodyRestTests {
-    /// What libcurl delivers while as much is kept as may be.
-    private static let full = TransferState.restLimit
-
     /// A state in a body, of which bytes are left.
     private func state(isHeld: Bool) -> TransferState {
         var state = TransferState(hasStreamedBody: false, isSuspended: false, headLimit: 100, bodyLimit: nil)
         #expect(state.started() == .add)
-        #expect(state.bytesArrived(1, keeping: 0) == .refuse(.malformed), "there is no head")
+        #expect(state.bytesArrived(1, room: 9) == .refuse, "there is no head")
         _ = state.headLineReceived(bytes: 17, isStatusLine: true, isEmpty: false, statusCode: 200)
         #expect(state.headLineReceived(bytes: 2, isStatusLine: false, isEmpty: true, statusCode: 200) == .completeHead)
-        #expect(state.bytesArrived(1, keeping: 0) == .accept)
+        #expect(state.bytesArrived(1, room: 9) == .take)
         if isHeld { state.bodyHeld() }
         state.bytesLeft()
         return state
@@ -23,11 +20,11 @@ import Testing
     @Test func `more bytes wait until the current bytes are taken`() {
         var state = state(isHeld: false)
         #expect(!state.isPaused, "it is our turn")
-        #expect(state.bytesArrived(1, keeping: Self.full - 1) == .keep && !state.isReceivingPaused)
-        #expect(state.bytesArrived(1, keeping: Self.full) == .pause && state.isReceivingPaused)
+        #expect(state.bytesArrived(1, room: 1) == .keep && !state.isReceivingPaused)
+        #expect(state.bytesArrived(1, room: 0) == .pause && state.isReceivingPaused)
         #expect(state.bodyBytesReceived(3) == .accept, "decoded bytes go on")
         #expect(state.restTaken() == .unpause)
-        #expect(state.bytesArrived(1, keeping: 0) == .accept)
+        #expect(state.bytesArrived(1, room: 9) == .take)
         #expect(state.restTaken() == .nothing)
     }
 
@@ -44,7 +41,7 @@ import Testing
 
     @Test func `libcurl stays paused if the reader is full again`() {
         var state = state(isHeld: false)
-        #expect(state.bytesArrived(1, keeping: Self.full) == .pause)
+        #expect(state.bytesArrived(1, room: 0) == .pause)
         state.bodyHeld()
         #expect(state.restTaken() == .nothing)
         #expect(state.isReceivingPaused)
@@ -53,13 +50,21 @@ import Testing
 
     @Test func `a transfer that is suspended and resumed takes the rest before it receives`() {
         var state = state(isHeld: false)
-        #expect(state.bytesArrived(1, keeping: Self.full) == .pause)
+        #expect(state.bytesArrived(1, room: 0) == .pause)
         #expect(state.suspended() == .pause)
         #expect(state.turnEndsWithRest() == .nothing, "suspending has paused libcurl")
         #expect(!state.takesBody)
         #expect(state.resumed() == .unpause)
         #expect(state.isReceivingPaused, "for the sending direction alone")
         #expect(state.restTaken() == .unpause)
+    }
+
+    @Test func `a resumed transfer whose rest waits for its reader receives no more`() {
+        var state = state(isHeld: true)
+        #expect(state.suspended() == .pause && !state.isReceivingPaused)
+        #expect(state.resumed() == .unpause && state.isReceivingPaused)
+        #expect(state.bodyReleased() == .nothing)
+        #expect(state.restTaken() == .unpause && !state.isReceivingPaused)
     }
 
     /// Why a body cannot be delivered, and whether its bytes are kept, so that an error after them drops none.
@@ -74,11 +79,11 @@ import Testing
         case "speed": state.speedExceeded()
         default: break
         }
-        let action = state.bytesArrived(5, keeping: reason == "limited" ? nil : 0)
+        let action = state.bytesArrived(5, room: reason == "limited" ? 0 : 9)
         switch reason {
         case "held", "suspended": #expect(action == .keep && state.hasRest && !state.acceptsBytes)
         case "turn", "speed", "limited": #expect(action == .pause && !state.hasRest)
-        default: #expect(action == .accept && !state.hasRest && state.turnEndsWithRest() == .nothing)
+        default: #expect(action == .take && !state.hasRest && state.turnEndsWithRest() == .nothing)
         }
     }
 

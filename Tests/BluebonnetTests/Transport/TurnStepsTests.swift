@@ -41,7 +41,7 @@ import Testing
             }
             let isLater = asked.rawValue > current.rawValue
             #expect(taken == (isLater ? [current, asked] : [current]))
-            let urgent: Set<TurnStep> = [.endUploads, .resumeUpgrades, .resumeDecoding, .reportProgress]
+            let urgent: Set<TurnStep> = [.endUploads, .resumeUpgrades, .takeRests, .reportProgress]
             let followsAtOnce = steps.turnEnds()
             #expect(followsAtOnce == (!isLater && urgent.contains(asked)))
             let next = Self.run(&steps)

@@ -97,7 +97,7 @@ struct ResponseBuffer {
 
     /// Called when the request is sent again: an error of the next sending must not show this response.
     mutating func sentAgain() {
-        (head, statusCode, partialLine, firstByte) = (nil, nil, [], nil)
+        (head, statusCode, partialLine, firstByte, rest) = (nil, nil, [], nil, [])
         state.sentAgain()
     }
 
@@ -236,20 +236,25 @@ struct ResponseBuffer {
         case .accept:
             lastActivity = now
             guard buffers == nil else {
-                unsafe keep(bytes)
+                unsafe addToPiece(bytes)
                 break
             }
             if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes, expectedBytes > bytes.count {
                 body.reserveCapacity(Int(min(expectedBytes, Self.largestReservation)))
             }
             unsafe body.append(contentsOf: bytes)
-        case .keep, .pause:
+        case .pause:
             break
         case .refuse(let reason):
             _ = refuse(reason)
         }
         return action
     }
+
+    /// The maximum number of bytes that are not part of the body yet: what libcurl may read at a time, twice.
+    private static let restLimit = 128 * 1024
+    /// How many more bytes may be kept.
+    var roomOfRest: Int { max(0, Self.restLimit - rest.count) }
 
     /// Keeps bytes that are not part of the body yet.
     mutating func leave(_ bytes: UnsafeRawBufferPointer) {
@@ -260,7 +265,7 @@ struct ResponseBuffer {
     mutating func takeRest() -> [UInt8] { exchange(&rest, with: []) }
 
     /// Stores bytes for the receiver.
-    private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
+    private mutating func addToPiece(_ bytes: UnsafeRawBufferPointer) {
         // The piece is changed in place, because this code runs for every 16 KiB.
         if piece == nil { piece = buffers?.take() }
         unsafe piece?.append(bytes)

@@ -31,7 +31,6 @@ final class Transfer {
     let usesCookies: Bool
     /// The cookies in fields of the request or the session.
     var ownCookies: String?
-    /// The response with its head, once the head is complete.
     /// The head of the response, before its end.
     var headOfResponse: HTTPResponse? {
         responseBuffer.head.map { HTTPResponse(url: url, head: $0, keepsCoding: responseBuffer.keepsCoding) }
@@ -75,11 +74,16 @@ final class Transfer {
     var receiver: (any BodyReceiver)?
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
-    var needsDecoding = false
+    var waitsToTakeRest = false
     /// Whether the transfer has ended; a look-up in the engine's dictionary would take 170 instructions.
     var hasEnded = false
-    /// The result code of libcurl, while bytes that it has delivered are not decoded yet.
-    var codeAtEnd: CURLcode?
+    /// How libcurl has ended the transfer, while bytes that it has delivered are not part of the body yet.
+    var end: End?
+
+    enum End {
+        case complete
+        case failed(RequestError)
+    }
 
     /// The challenges of the server and of an HTTP proxy.
     private(set) var serverChallenges: AuthenticationChallenges
@@ -371,10 +375,10 @@ final class Transfer {
         let hasDecoder = responseBuffer.decoder != nil
         // Many pieces may arrive in one turn, and would be copied if they had to be kept.
         if !hasDecoder, responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
-        // Bytes that are kept would pass a speed limit at once.
-        let kept = speed?.download == nil ? responseBuffer.rest.count : nil
-        switch responseBuffer.state.bytesArrived(bytes.count, keeping: kept) {
-        case .accept: return unsafe hasDecoder ? receivedCodedBody(bytes) : acceptBody(bytes)
+        // Bytes that are kept would pass a speed limit at once. A socket that has left libcurl keeps its own.
+        let room = speed?.download == nil && upgrade == nil ? responseBuffer.roomOfRest : 0
+        switch responseBuffer.state.bytesArrived(bytes.count, room: room) {
+        case .take: return unsafe hasDecoder ? receivedCodedBody(bytes) : acceptBody(bytes)
         case .keep:
             unsafe keep(bytes)
             return .accept

@@ -31,7 +31,7 @@ extension Transfer {
 
     /// Takes the bytes that were kept; returns a pause if some bytes still remain.
     func takeRest() -> TransferState.BodyAction {
-        needsDecoding = false
+        waitsToTakeRest = false
         guard responseBuffer.state.hasRest else { return .accept }
         let action = unsafe responseBuffer.takeRest().withUnsafeBytes { rest in
             var input = unsafe rest
@@ -45,10 +45,10 @@ extension Transfer {
 
     /// Makes the engine take the kept bytes in its next turn if there is room for them.
     func noteRest() {
-        guard responseBuffer.state.hasRest, responseBuffer.state.takesBody, !needsDecoding else { return }
-        needsDecoding = true
+        guard responseBuffer.state.hasRest, responseBuffer.state.takesBody, !waitsToTakeRest else { return }
+        waitsToTakeRest = true
         turn.decodingQueue.append(self)
-        turn.steps.ask(.resumeDecoding)
+        turn.steps.ask(.takeRests)
     }
 
     /// Takes bytes until they are used up, there is no room for the body, or the turn must end.
@@ -88,27 +88,27 @@ extension Transfer {
 /// Takes the bytes that were kept after libcurl had delivered them.
 extension TransferEngine {
     /// Takes the bytes of the transfers that wait, one transfer after another.
-    func resumeDecoding() {
+    func takeRests() {
         var waiting = shared.decodingQueue.takeTransfers()[...]
         while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended in the meantime take no more bytes.
             if !transfer.hasEnded { takeRest(of: transfer) }
         }
         shared.decodingQueue.endTurn(unserved: waiting)
-        if !waiting.isEmpty { shared.steps.ask(.resumeDecoding) }
+        if !waiting.isEmpty { shared.steps.ask(.takeRests) }
     }
 
     private func takeRest(of transfer: Transfer) {
         switch transfer.takeRest() {
-        case .keep, .pause:
+        case .pause:
             break
         case .refuse:
             finish(transfer, with: nil)
         case .accept:
-            perform(transfer.responseBuffer.state.restTaken(), on: transfer)
-            // Libcurl may already have completed the transfer.
-            if let code = transfer.codeAtEnd, let multi = transfer.multi, !transfer.hasEnded {
-                finish(transfer, with: code, of: multi)
+            switch transfer.end {
+            case nil: perform(transfer.responseBuffer.state.restTaken(), on: transfer)
+            case .complete: finish(transfer, with: transfer.responseBuffer.endError)
+            case .failed(let error): finish(transfer, with: error)
             }
         }
     }

@@ -29,7 +29,7 @@ enum TransferCallbacks {
                 let body = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let isLimited = transfer.speed != nil
                 switch unsafe isLimited ? transfer.receivedLimitedBody(body) : transfer.receivedBody(body) {
-                case .accept, .keep: return body.count
+                case .accept: return body.count
                 case .pause:
                     transfer.receivingChanged(isPaused: true)
                     return bb_curl_writefunc_pause

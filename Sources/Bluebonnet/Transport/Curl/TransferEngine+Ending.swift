@@ -36,7 +36,9 @@ extension TransferEngine {
         }
         if transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil {
             // Bytes that were received earlier are delivered first, as fast as their receiver takes them.
-            transfer.codeAtEnd = code
+            transfer.end =
+                code == CURLE_OK
+                ? .complete : .failed(isCutOff ? errorOfFlood(version, transfer) : error(for: code, of: transfer))
             return leaveGate(transfer)
         }
         if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
@@ -44,10 +46,7 @@ extension TransferEngine {
             upgrades.opening[transfer.id] = nil
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
         }
-        if isCutOff {
-            let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
-            return finish(transfer, with: error(kind, FloodGuard.message, of: transfer))
-        }
+        if isCutOff { return finish(transfer, with: errorOfFlood(version, transfer)) }
         if !hasInterim, takesUnreadResponse(transfer, code, version, multi) {
             return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
         }
@@ -59,6 +58,11 @@ extension TransferEngine {
             return finish(transfer, with: error(.connection(.http2), message, of: transfer))
         }
         finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
+    }
+
+    private func errorOfFlood(_ version: IdleConnections.Version?, _ transfer: Transfer) -> RequestError {
+        let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
+        return error(kind, FloodGuard.message, of: transfer)
     }
 
     /// Takes the response that libcurl has not read; returns whether there is one.
@@ -215,7 +219,7 @@ extension TransferEngine {
             return nil
         }
         let tls = options.configuration.tls
-        let isProxied = !options.secureProxyHosts(for: transfer.request).isEmpty
+        let isProxied = transfer.isProxied && !options.secureProxyHosts(for: transfer.request).isEmpty
         if tls.proxyClientIdentity != nil, isProxied, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
         return transfer.easy?.identity?.option
     }

@@ -300,7 +300,7 @@ extension TransferEngine {
             case .body(let length):
                 count = length
                 switch receivedBody(count < rest.count ? rest.prefix(count) : rest, on: transfer, upgrade) {
-                case .accept, .keep: if !upgrade.framing.passesAll { upgrade.framing.consumed(part, of: rest.span) }
+                case .accept: if !upgrade.framing.passesAll { upgrade.framing.consumed(part, of: rest.span) }
                 case .pause:
                     upgrade.receivedBytes -= Int64(rest.count)
                     return upgrade.unread = rest

@@ -232,9 +232,11 @@ actor TransferEngine: EventLoopClient {
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state
+            // Libcurl 7.88.1 reads once more unless both directions are paused.
+            let isSendingPaused = state.isSendingPaused || state.isReceivingPaused && !transfer.request.hasBody
             pause(
                 transfer,
-                (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
+                (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (isSendingPaused ? bb_curl_pause_send : 0))
             // The idle timeout applies again; it is not checked while the transfer is paused.
             if !transfer.hasEnded { checkLimits(of: transfer) }
         }
@@ -383,7 +385,7 @@ extension TransferEngine {
             for transfer in fresh { firstTurnEnds(of: transfer) }
             fresh.removeAll(keepingCapacity: true)
         case .checkLimits: checkLimits()
-        case .resumeDecoding: resumeDecoding()
+        case .takeRests: takeRests()
         case .resumePieces: resumeWaiting()
         case .resumeSpeed: resumeWithinSpeedLimits()
         case .endRefusedUploads: endRefusedUploads()
@@ -474,7 +476,9 @@ extension TransferEngine {
             // miss them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
-            if transfer.codeAtEnd == nil { perform(transfer.responseBuffer.state.turnEndsWithRest(), on: transfer) }
+            if !transfer.request.hasBody, transfer.upgrade == nil, transfer.end == nil {
+                perform(transfer.responseBuffer.state.turnEndsWithRest(), on: transfer)
+            }
         }
         shared.progressed.removeSubrange(growing...)
         if growing > 0 { shared.steps.ask(.reportProgress) }

@@ -46,11 +46,20 @@ struct TransferState: Equatable {
     /// How to handle bytes of the body.
     enum BodyAction: Equatable {
         case accept
-        /// Keep the bytes until the body can be delivered.
-        case keep
         /// Keep the bytes in libcurl until the exchange is resumed.
         case pause
         case refuse(RequestError.InvalidResponseReason)
+    }
+
+    /// How to handle bytes that libcurl delivers.
+    enum ArrivalAction: Equatable {
+        /// Take the bytes into the body, or decode them.
+        case take
+        /// Keep the bytes until the body can be delivered.
+        case keep
+        /// Leave the bytes in libcurl until the exchange is resumed.
+        case pause
+        case refuse
     }
 
     /// The effect of a call by the exchange's owner.
@@ -68,8 +77,10 @@ struct TransferState: Equatable {
     private(set) var isSuspended: Bool
     /// Whether the body cannot be delivered, because its destination is not known yet or is full.
     private(set) var isBodyHeld: Bool
-    /// Whether libcurl keeps received bytes because of a pause.
+    /// Whether libcurl does not deliver bytes because of a pause.
     private(set) var isReceivingPaused = false
+    /// Whether libcurl keeps received bytes because of a pause.
+    private(set) var hasBytesInLibcurl = false
     /// Whether the rest of the body must wait for the next turn of the loop.
     private var isWaitingForTurn = false
     /// Whether the rest of the body must wait because of a speed limit.
@@ -135,20 +146,17 @@ struct TransferState: Equatable {
     }
 
     /// Called when the request is sent again, so that the next bytes are those of another response.
-    mutating func sentAgain() { (download, trailerBytes) = (.awaitingHead, 0) }
+    mutating func sentAgain() { (download, trailerBytes, hasRest) = (.awaitingHead, 0, false) }
 
-    /// The maximum number of bytes that are kept for a body that cannot be delivered.
-    static let restLimit = 64 * 1024
-
-    /// Called when libcurl delivers bytes of the body, while `kept` bytes are kept; `nil` if none may be kept.
+    /// Called when libcurl delivers bytes of the body, and so many more bytes may be kept.
     ///
     /// If the body cannot be delivered, the bytes are kept here. If an error followed in what libcurl has read, libcurl
     /// would drop the bytes that it keeps.
-    mutating func bytesArrived(_ count: Int, keeping kept: Int?) -> BodyAction {
-        guard case .receivingBody = download else { return .refuse(.malformed) }
-        guard !acceptsBytes else { return .accept }
-        guard !isWaitingForTurn, !isOverSpeed, let kept, kept + count <= Self.restLimit else {
-            isReceivingPaused = true
+    mutating func bytesArrived(_ count: Int, room: Int) -> ArrivalAction {
+        guard case .receivingBody = download else { return .refuse }
+        guard !acceptsBytes else { return .take }
+        guard !isWaitingForTurn, !isOverSpeed, count <= room else {
+            (isReceivingPaused, hasBytesInLibcurl) = (true, true)
             return .pause
         }
         hasRest = true
@@ -159,7 +167,7 @@ struct TransferState: Equatable {
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
         guard takesBody else {
-            isReceivingPaused = true
+            (isReceivingPaused, hasBytesInLibcurl) = (true, true)
             return .pause
         }
         let (total, overflow) = before.addingReportingOverflow(Int64(count))
@@ -203,7 +211,7 @@ struct TransferState: Equatable {
     private mutating func resumeReceiving() -> ControlAction {
         // Bytes that libcurl has already delivered are first.
         guard isReceivingPaused, acceptsBytes else { return .nothing }
-        isReceivingPaused = false
+        (isReceivingPaused, hasBytesInLibcurl) = (false, false)
         return isAdded ? .unpause : .nothing
     }
 
@@ -304,7 +312,12 @@ struct TransferState: Equatable {
         guard isSuspended else { return .nothing }
         isSuspended = false
         guard isAdded else { return started() }
-        if acceptsBytes { isReceivingPaused = false }
+        if acceptsBytes {
+            (isReceivingPaused, hasBytesInLibcurl) = (false, false)
+        } else if hasRest {
+            // Otherwise, libcurl would read more each time.
+            isReceivingPaused = true
+        }
         return .unpause
     }
 }

@@ -14,8 +14,8 @@ enum TurnStep: UInt8, CaseIterable {
     case endFirstTurns
     /// Time limits apply after everything that was received in time.
     case checkLimits
-    /// Decoding and pieces that were put off fill the bodies before they are delivered.
-    case resumeDecoding
+    /// Bytes that were kept and pieces that were put off fill the bodies before they are delivered.
+    case takeRests
     case resumePieces
     case resumeSpeed
     case endRefusedUploads
@@ -31,7 +31,7 @@ enum TurnStep: UInt8, CaseIterable {
     /// The other steps follow an event of libcurl or a time, which begins the next turn.
     fileprivate var isUrgent: Bool {
         switch self {
-        case .endUploads, .resumeUpgrades, .resumeDecoding, .reportProgress: true
+        case .endUploads, .resumeUpgrades, .takeRests, .reportProgress: true
         default: false
         }
     }

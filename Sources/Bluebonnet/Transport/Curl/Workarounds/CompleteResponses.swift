@@ -14,7 +14,7 @@ extension Transfer {
             responseBuffer.failure == nil, let easy
         else { return false }
         // Libcurl counts the bytes that it keeps during a pause.
-        guard !responseBuffer.state.isReceivingPaused, request.method != .head else { return false }
+        guard !responseBuffer.state.hasBytesInLibcurl, request.method != .head else { return false }
         guard let expected = responseBuffer.expectedBytes else { return isStreamClosed }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }
