@@ -27,11 +27,11 @@ extension Session.Configuration {
         /// `.invalidRequest(.configuration)` if the URL cannot be used. Requests also fail in this way if you pass both
         /// user info and a credential.
         ///
-        /// Requests to the hosts in `excluding` do not use the proxy. `example.com` matches the domain and its
-        /// subdomains, `*.example.com` only the subdomains, `10.0.0.0/8` and `fd00::/8` match networks, and `*` matches
-        /// all hosts. `example.com:8080` matches only this port, and `https://example.com` only URLs with TLS. Requests
-        /// fail with `.invalidRequest(.configuration)` if an entry has another form. The `no_proxy` variable does not
-        /// apply to this proxy.
+        /// Requests to the hosts in `excluding` do not use the proxy. `example.com` and `.example.com` match the domain
+        /// and its subdomains, `*.example.com` only the subdomains, `10.0.0.0/8` and `fd00::/8` match networks, and `*`
+        /// matches all hosts. `example.com:8080` matches only this port, and `https://example.com` only URLs with TLS.
+        /// Requests fail with `.invalidRequest(.configuration)` if an entry has another form. The `no_proxy` variable
+        /// does not apply to this proxy.
         case url(String, credential: Credential? = nil, excluding: [String] = [])
     }
 }

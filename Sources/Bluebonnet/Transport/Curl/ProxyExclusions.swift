@@ -87,13 +87,15 @@ extension ProxyExclusions.Entry {
 
 extension ProxyExclusions.Hosts {
     init?(_ text: Substring) {
+        // The zone of an address is a link of this machine, which another address of the network may not have.
+        guard !text.contains("%") else { return nil }
         if text == "*" {
             self = .all
         } else if let slash = text.firstIndex(of: "/") {
             guard let bytes = Self.address(text[..<slash]),
                 let bits = ProxyExclusions.number(text[text.index(after: slash)...]), bits <= bytes.count * 8
             else { return nil }
-            self = .network(bytes, bits: bits)
+            self.init(bytes, bits: bits)
         } else if text.hasSuffix(".*") {
             // `10.*` and `192.168.*.*` are networks, too.
             var numbers = text
@@ -109,20 +111,33 @@ extension ProxyExclusions.Hosts {
             else { return nil }
             if let bytes = IPAddress.bytes(of: host) {
                 guard name == text else { return nil }
-                self = .network(bytes, bits: bytes.count * 8)
+                self.init(bytes, bits: bytes.count * 8)
             } else {
                 self = .domain(host, isIncluded: !isWildcard)
             }
         }
     }
 
+    /// A network of IPv4-mapped IPv6 addresses is the IPv4 network (RFC 4291 §2.5.5.2).
+    private init(_ bytes: [UInt8], bits: Int) {
+        let mapped = IPAddress(bytes: bytes).bytes
+        self =
+            mapped.count < bytes.count && bits >= 96 ? .network(mapped, bits: bits - 96) : .network(bytes, bits: bits)
+    }
+
     /// Parses the address of a network, whose last zeros an IPv4 address may omit: `169.254/16`.
     private static func address(_ text: Substring) -> [UInt8]? {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         if let bytes = IPAddress.bytes(of: String(isBracketed ? text.dropFirst().dropLast() : text)) { return bytes }
-        let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map(Self.part)
         guard numbers.count < 4, !numbers.contains(nil) else { return nil }
         return numbers.compactMap(\.self) + [UInt8](repeating: 0, count: 4 - numbers.count)
+    }
+
+    /// Parses a decimal part of an address; with a leading zero, it could be octal.
+    private static func part(_ text: Substring) -> UInt8? {
+        guard text == "0" || !text.hasPrefix("0"), let number = ProxyExclusions.number(text) else { return nil }
+        return UInt8(exactly: number)
     }
 
     /// Whether a host in its canonical form is one of these, whose address is known if the host is an address.

@@ -251,8 +251,10 @@ struct ResponseBuffer {
         return action
     }
 
-    /// The maximum number of bytes that are not part of the body yet: what libcurl may read at a time, twice.
-    private static let restLimit = 128 * 1024
+    /// The maximum number of bytes that are not part of the body yet.
+    ///
+    /// This is more than libcurl usually reads before it is paused at the end of the turn.
+    private static let restLimit = 256 * 1024
     /// How many more bytes may be kept.
     var roomOfRest: Int { max(0, Self.restLimit - rest.count) }
 
