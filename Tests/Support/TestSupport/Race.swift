@@ -4,13 +4,10 @@
 public let raceMultiplier = max(1, (try? TestServers.variable("BLUEBONNET_RACE_MULTIPLIER")).flatMap { Int($0) } ?? 1)
 
 /// Repeats a body in groups whose members run at once: 10,000 times in all by default, and that ``raceMultiplier`` times.
-///
-/// With a sanitizer, each iteration takes five times as long, and there are a fifth of them.
 public func race(
     groups: Int = 100, of size: Int = 100, _ body: @escaping @Sendable (_ iteration: Int) async throws -> Void
 ) async throws {
-    let repetitions = Sanitizer.current == nil ? groups : (groups + 4) / 5
-    for group in 0..<repetitions * raceMultiplier {
+    for group in 0..<groups * raceMultiplier {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for member in 0..<size { tasks.addTask { try await body(group * size + member) } }
             try await tasks.waitForAll()
