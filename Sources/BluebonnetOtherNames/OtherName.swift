@@ -2,7 +2,13 @@
 ///
 /// Anything can be called on it, so that the compiler gets as far as the message.
 @dynamicMemberLookup @dynamicCallable
-public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sendable {
+public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sequence, ExpressibleByArrayLiteral {
+    /// Not available.
+    public init(arrayLiteral elements: _OtherName...) { unavailable() }
+
+    /// Not available.
+    public func makeIterator() -> IndexingIterator<[_OtherName]> { unavailable() }
+
     /// Not available.
     public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
 
@@ -48,6 +54,20 @@ public struct _OtherStatus: Comparable, ExpressibleByIntegerLiteral, Sendable {
     public static var unauthorized: _OtherStatus { unavailable() }
     /// Not available.
     public static var notFound: _OtherStatus { unavailable() }
+}
+
+/// The body of a message of other libraries.
+public struct _OtherBody {
+    /// Not available.
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> _OtherBody { unavailable() }
+    /// Not available.
+    public static func text(_ text: String) -> _OtherBody { unavailable() }
+    /// Not available.
+    public static func string(_ text: String) -> _OtherBody { unavailable() }
+    /// Not available.
+    public static func data(_ bytes: Any) -> _OtherBody { unavailable() }
+    /// Not available.
+    public static func json(_ value: Any) -> _OtherBody { unavailable() }
 }
 
 /// The body of a declaration that the compiler does not permit to use.

@@ -65,6 +65,11 @@ public struct Timeout {
         total: Duration = .zero, connect: Duration = .zero, read: Duration = .zero, write: Duration = .zero,
         pool: Duration = .zero
     ) { unavailable() }
+    /// Not available.
+    public init(
+        _ total: Duration, connect: Duration = .zero, read: Duration = .zero, write: Duration = .zero,
+        pool: Duration = .zero
+    ) { unavailable() }
 }
 
 /// Not available.
@@ -75,6 +80,8 @@ public struct Limits {
         maxConnections: Int = 0, maxKeepAliveConnections: Int = 0, maxKeepaliveConnections: Int = 0,
         keepaliveExpiry: Double = 0
     ) { unavailable() }
+    /// Not available.
+    public init(maxConnections: Int = 0, maxKeepaliveConnections: Int = 0, keepaliveExpiry: Duration) { unavailable() }
 }
 
 /// Not available.
@@ -120,6 +127,12 @@ public struct Response {
     public init(statusCode: Int = 200, headers: [String: String] = [:], json: some Any) { unavailable() }
     /// Not available.
     public init(statusCode: Int = 200, headers: [String: String] = [:], text: String = "") { unavailable() }
+    /// Not available.
+    public init(_ statusCode: Int = 200, headers: [String: String] = [:], json: some Any) { unavailable() }
+    /// Not available.
+    public init(_ statusCode: Int = 200, headers: [String: String] = [:], text: String = "") { unavailable() }
+    /// Not available.
+    public init(status: _OtherStatus, headers: [String: String] = [:], body: _OtherBody) { unavailable() }
     /// Not available.
     public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
 }
@@ -292,6 +305,33 @@ public struct Retry {
 public struct TLSOptions {
     /// Not available.
     public init(ca: some Any, cert: some Any, key: some Any) { unavailable() }
+    /// Not available.
+    public init(ca: some Any, rejectUnauthorized: Bool = true) { unavailable() }
+    /// Not available.
+    public init(rejectUnauthorized: Bool) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "set tls.clientIdentity of a Session.Configuration")
+public struct ClientCertificate {
+    /// Not available.
+    public init(certFile: String, keyFile: String, password: String? = nil) { unavailable() }
+    /// Not available.
+    public init(_ certFile: String, _ keyFile: String) { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "catch RequestError, and look at its kind")
+public struct NetworkError: Error {
+    /// Not available.
+    public var code: String { unavailable() }
+}
+
+/// Not available.
+@available(*, unavailable, message: "catch RequestError, and look at its kind")
+public struct TransportError: Error {
+    /// Not available.
+    public var code: String { unavailable() }
 }
 
 /// Not available.
@@ -313,6 +353,10 @@ public struct MockTransport {
     public init() { unavailable() }
     /// Not available.
     public init(_ answer: (_OtherName) async throws -> _OtherName) { unavailable() }
+    /// Not available.
+    public init(_ answer: (_OtherName) async throws -> Response) { unavailable() }
+    /// Not available.
+    public func intercept(_ options: Any...) -> _OtherName { unavailable() }
 }
 
 /// Not available.
@@ -343,6 +387,16 @@ public struct Part {
 public struct HTTPCache {
     /// Not available.
     public init(_ options: Any...) { unavailable() }
+    /// Not available.
+    public init(mode: Mode = .default, storage: Storage) { unavailable() }
+    /// Not available.
+    public enum Mode { case `default`, noStore, reload, forceCache, onlyIfCached }
+    /// Not available.
+    public enum Storage {
+        case memory
+        /// Not available.
+        case disk(Any)
+    }
 }
 
 /// Not available.
@@ -358,6 +412,15 @@ public struct Next {}
 public struct Hooks {
     /// Not available.
     public init(_ hooks: Any...) { unavailable() }
+    /// Not available.
+    public init(
+        beforeRequest: [(_OtherName) -> Void] = [], beforeRetry: [(_OtherName) -> Void] = [],
+        afterResponse: [(_OtherName, _OtherName) async throws -> _OtherName] = []
+    ) { unavailable() }
+    /// Not available.
+    public init(
+        beforeRequest: [(_OtherName) -> Void] = [], afterResponse: [(_OtherName, _OtherName) -> Void]
+    ) { unavailable() }
 }
 
 /// Not available.
@@ -396,7 +459,9 @@ public struct URLRequest {
 @available(*, unavailable, message: "use request(_:).authenticate(username:password:)")
 public struct URLCredential {
     /// Not available.
-    public init(user: String, password: String, persistence: Any) { unavailable() }
+    public init(user: String, password: String, persistence: Persistence) { unavailable() }
+    /// Not available.
+    public enum Persistence { case none, forSession, permanent }
 }
 
 /// Not available.
@@ -412,9 +477,23 @@ public struct URLSessionConfiguration {
 @available(*, unavailable, message: "use Cookie, and session.cookies.set(_:for:)")
 public struct HTTPCookie {
     /// Not available.
-    public init?(properties: [String: Any]) { unavailable() }
+    public init?(properties: [Key: Any]) { unavailable() }
+    /// Not available.
+    public enum Key { case name, value, domain, path, expires, secure, maximumAge, originURL }
+    /// Not available.
+    public var name: String { unavailable() }
+    /// Not available.
+    public var value: String { unavailable() }
 }
 
 /// Not available.
 @available(*, unavailable, message: "a request is DataRequest, DownloadRequest, DataStreamRequest or WebSocketRequest")
 public struct SessionTask {}
+
+/// Not available.
+@available(*, unavailable, message: "the metrics of a response are TransferMetrics")
+public typealias TaskMetrics = _OtherName
+
+/// Not available.
+@available(*, unavailable, renamed: "RequestError")
+public enum BBError: Error {}

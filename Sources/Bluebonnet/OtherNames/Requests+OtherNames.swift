@@ -398,9 +398,17 @@ extension Session.Configuration {
     }
     /// Not available; see ``connectionLimits-swift.property``.
     @available(*, unavailable, message: "set connectionLimits: perHost, total and idle")
-    public var connectionPool: _OtherName {
+    public var connectionPool: _ConnectionPool {
         get { unavailable() }
         set { unavailable() }
+    }
+
+    /// What ``connectionPool`` would have.
+    public struct _ConnectionPool {
+        /// Not available.
+        public var idleTimeout: Duration
+        /// Not available.
+        public var concurrentHTTP1ConnectionsPerHostSoftLimit: Int
     }
     /// Not available; see ``RetryPolicy``.
     @available(*, unavailable, message: "pass interceptor: RetryPolicy() to the session")

@@ -78,7 +78,8 @@ actor TransferEngine: EventLoopClient {
         options = TransferOptions(configuration: configuration, of: whole)
         shared = LoopTurnState(configuration, group)
         shared.waiting = WaitingTransfers(configuration.connectionLimits)
-        shared.counts.onCut { [weak self] socket in self?.accept(.connectionCut(socket)) }
+        // Not weakly by itself: each reference to an object with weak references costs the runtime more.
+        shared.counts.onCut { group.engine(ofLoop: loopIndex)?.accept(.connectionCut($0)) }
     }
 
     // MARK: Work from the transport
