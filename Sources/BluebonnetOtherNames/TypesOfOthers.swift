@@ -66,6 +66,8 @@ public struct Timeout {
         pool: Duration = .zero
     ) { unavailable() }
     /// Not available.
+    public init(connect: Double, read: Double = 0, write: Double = 0, pool: Double = 0) { unavailable() }
+    /// Not available.
     public init(
         _ total: Duration, connect: Duration = .zero, read: Duration = .zero, write: Duration = .zero,
         pool: Duration = .zero
@@ -186,6 +188,8 @@ public enum Proxy {
     public static func http(_ url: String) -> _OtherName { unavailable() }
     /// Not available.
     public static func https(_ url: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public init(_ url: String, auth: (String, String)? = nil) { unavailable() }
 }
 
 /// Not available.

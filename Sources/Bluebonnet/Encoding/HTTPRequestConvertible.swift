@@ -98,8 +98,20 @@ struct ComposedRequest: HTTPRequestConvertible {
     /// Converts a `URL` or a text; `nil` for another type, which may run user code, or if the text is not a URL.
     static func url(fromURLOrText url: any URLConvertible) -> URL? { isURLOrText(url) ? try? url.asURL() : nil }
 
+    /// The URL; an empty text stands for the base URL (RFC 3986 §5.2.2).
+    private var convertedURL: URL {
+        get throws {
+            do {
+                return try url.asURL()
+            } catch {
+                guard let text = url as? String, text.isEmpty else { throw error }
+                return .emptyReference
+            }
+        }
+    }
+
     func asHTTPRequest() throws -> HTTPRequest {
-        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:], body: body)
+        var request = HTTPRequest(url: try convertedURL, method: method, headers: headers ?? [:], body: body)
         do {
             try requestModifier?(&request)
         } catch {

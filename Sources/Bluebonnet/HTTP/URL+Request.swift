@@ -1,6 +1,9 @@
 package import FoundationEssentials
 
 extension URL {
+    /// What stands for an empty text, which a URL cannot have.
+    package static let emptyReference = URL(string: "#") ?? URL(filePath: "/")
+
     /// Checks the URL: the scheme is `http` or `https`, there is a host, and the port is valid or missing.
     ///
     /// The check runs for every request, so it is fast. It only scans the text, and allocates memory only for an error.
@@ -9,6 +12,7 @@ extension URL {
         let bytes = text.utf8.span
         let syntax = URLSyntax(bytes)
         guard Self.isWeb(bytes.extracting(syntax.scheme)) else {
+            guard self != Self.emptyReference else { throw RequestError.invalidURL("", detail: "the text is empty") }
             throw syntax.scheme.isEmpty
                 ? invalid("no scheme") : RequestError(.invalidRequest(.unsupportedScheme(scheme ?? "")))
         }

@@ -113,7 +113,7 @@ extension DataRequest {
     }
 
     /// Not available; see ``RetryPolicy``.
-    @available(*, unavailable, message: "use retry(3), or retry(using: RetryPolicy(retryLimit: 3))")
+    @available(*, unavailable, message: "use retry(using:) with a RetryPolicy(retryLimit: 3), or retry(3)")
     public nonisolated func retry(_ policy: RetryPolicy) -> Self { unavailable() }
 
     /// Not available; see ``Request/timeouts(_:)``.
@@ -237,7 +237,7 @@ extension RetryPolicy {
     @available(*, unavailable, message: "use RetryPolicy(retryLimit:), whose delays grow exponentially by default")
     public init(
         maxAttempts: UInt = 0, maxRetries: UInt = 0, attempts: UInt = 0, backoff: _Backoff = .exponential(),
-        statusCodes: Set<Int> = []
+        backoffFactor: Double = 0, statusCodes: Set<Int> = []
     ) { unavailable() }
 }
 
@@ -253,6 +253,15 @@ extension DownloadRequest.Destination {
     public init(_ choose: (URL, HTTPResponse) -> (URL, DownloadRequest.Options)) { unavailable() }
 }
 
+extension Session.Configuration.TLS.Version {
+    /// Not available; see ``v1_2``.
+    @available(*, unavailable, renamed: "v1_2")
+    public static var tls12: Self { unavailable() }
+    /// Not available; see ``v1_3``.
+    @available(*, unavailable, renamed: "v1_3")
+    public static var tls13: Self { unavailable() }
+}
+
 extension _SessionBuilder {
     /// Not available.
     public func minTLSVersion(_ version: Session.Configuration.TLS.Version?) -> _SessionBuilder { unavailable() }
@@ -260,4 +269,82 @@ extension _SessionBuilder {
     public func addRootCertificate(_ certificate: Any) -> _SessionBuilder { unavailable() }
     /// Not available.
     public func transport(_ transport: Any) -> _SessionBuilder { unavailable() }
+}
+
+extension DataRequest {
+    /// Not available; see ``Session/eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use session.eventSource(_:), or streamTask().serverSentEvents of a stream")
+    public nonisolated var serverSentEvents: _OtherName { unavailable() }
+}
+
+extension EventSource {
+    /// Not available; the sequence ends with its loop.
+    @available(*, unavailable, message: "leave the loop with break, or cancel its task")
+    public func close() { unavailable() }
+}
+
+extension TransferProgress {
+    /// Not available; see ``fractionCompleted``.
+    @available(*, unavailable, message: "use fractionCompleted, from 0 to 1")
+    public var percent: Double { unavailable() }
+}
+
+extension WebSocketRequest {
+    /// Not available; see ``WebSocketTask``.
+    @available(*, unavailable, message: "use the task that webSocketTask() returns: send(_:), and its messages")
+    public nonisolated func sendText(_ text: String) async throws { unavailable() }
+}
+
+extension Session {
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
+    public nonisolated func sse(_ url: any URLConvertible) -> _OtherName { unavailable() }
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "use headers: [.authorization(username:password:)]")
+    public nonisolated func get(_ url: any URLConvertible, auth: BasicAuth) async throws -> _WholeResponse {
+        unavailable()
+    }
+
+    /// Not available; see ``put(_:body:headers:timeout:)``.
+    @available(*, unavailable, message: "use put(_:body: .file(url), headers:)")
+    public nonisolated func put(
+        _ url: any URLConvertible, content: RequestBody, headers: HTTPHeaders
+    ) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``RetryPolicy``.
+    @available(*, unavailable, message: "use Session(interceptor: RetryPolicy(retryLimit: 3))")
+    public init(retries: RetryPolicy) { self.init() }
+}
+
+extension DataStreamTask {
+    /// Not available; see ``serverSentEvents``.
+    @available(*, unavailable, renamed: "serverSentEvents")
+    public var events: _OtherName { unavailable() }
+}
+
+extension WebSocketMessage {
+    /// Not available; see ``text(_:)``.
+    @available(*, unavailable, renamed: "text(_:)")
+    public static func string(_ text: String) -> WebSocketMessage { unavailable() }
+
+    /// Not available; see ``binary(_:)``.
+    @available(*, unavailable, renamed: "binary(_:)")
+    public static func data(_ bytes: Data) -> WebSocketMessage { unavailable() }
+}
+
+extension Request {
+    /// Not available; see ``downloadProgressUpdates(bufferingPolicy:)``.
+    @available(
+        *, unavailable, message: "use downloadProgressUpdates(), a sequence; import BluebonnetCallbacks for a closure"
+    )
+    @discardableResult
+    public nonisolated func downloadProgress(_ report: (TransferProgress) -> Void) -> Self { unavailable() }
+
+    /// Not available; see ``uploadProgressUpdates(bufferingPolicy:)``.
+    @available(
+        *, unavailable, message: "use uploadProgressUpdates(), a sequence; import BluebonnetCallbacks for a closure"
+    )
+    @discardableResult
+    public nonisolated func uploadProgress(_ report: (TransferProgress) -> Void) -> Self { unavailable() }
 }

@@ -406,6 +406,10 @@ extension Session.Configuration {
     /// What ``connectionPool`` would have.
     public struct _ConnectionPool {
         /// Not available.
+        public init(idleTimeout: Duration = .zero, concurrentHTTP1ConnectionsPerHostSoftLimit: Int = 0) {
+            unavailable()
+        }
+        /// Not available.
         public var idleTimeout: Duration
         /// Not available.
         public var concurrentHTTP1ConnectionsPerHostSoftLimit: Int

@@ -96,17 +96,17 @@ extension Session {
     ) async throws -> HTTPRequest { unavailable() }
 
     /// Not available; see ``DataStreamTask``.
-    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), its bytes or serverSentEvents")
     public nonisolated func stream(_ method: HTTPMethod, _ url: any URLConvertible) async throws -> _OtherName {
         unavailable()
     }
 
     /// Not available; see ``DataStreamTask``.
-    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), its bytes or serverSentEvents")
     public nonisolated func stream(_ url: any URLConvertible) async throws -> _OtherName { unavailable() }
 
     /// Not available; see ``DataStreamTask``.
-    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), and its bytes, lines or events")
+    @available(*, unavailable, message: "use streamRequest(_:method:).streamTask(), its bytes or serverSentEvents")
     public nonisolated func stream(
         _ method: some Any, _ url: any URLConvertible, _ body: (_OtherName) async throws -> Void
     ) async throws { unavailable() }

@@ -6,11 +6,11 @@ extension Session {
         /// The URL against which relative URLs of requests are resolved (RFC 3986 §5.2); `nil` by default.
         ///
         /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
-        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. The
-        /// base URL may end with a slash or not; see ``baseURLReplacesLastSegment``. Absolute URLs are not changed. If
-        /// the base URL is not an `http` or `https` URL, requests with relative URLs fail with
-        /// `.invalidRequest(.configuration)`. Request modifiers and parameter encoders receive the relative URL, and
-        /// adapters receive the absolute URL.
+        /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. A
+        /// request for an empty text goes to the base URL itself. The base URL may end with a slash or not; see
+        /// ``baseURLReplacesLastSegment``. Absolute URLs are not changed. If the base URL is not an `http` or `https`
+        /// URL, requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and
+        /// parameter encoders receive the relative URL, and adapters receive the absolute URL.
         ///
         /// The secrets of the session belong to the origin of the base URL. A request for another origin omits the
         /// fields with secrets, such as `Authorization`, that are in ``headers`` or that the session's interceptor

@@ -83,7 +83,8 @@ import Testing
         ("https://a.test/v1", "../users", "https://a.test/users"),
         ("https://a.test/v1", "users:batch", "https://a.test/v1/users:batch"),
         ("https://a.test/v1", "/users", "https://a.test/users"), ("https://a.test/v1", "?a=b", "https://a.test/v1?a=b"),
-        ("https://a.test/v1", "https://b.test/x", "https://b.test/x"),
+        ("https://a.test/v1", "https://b.test/x", "https://b.test/x"), ("https://a.test/v1", "", "https://a.test/v1"),
+        ("https://a.test/v1/?key=1", "", "https://a.test/v1/?key=1"), ("https://a.test", "", "https://a.test"),
     ])
     func `a base URL ends with a slash or not`(_ base: String, _ reference: String, _ url: String) async throws {
         var configuration = Session.Configuration()
@@ -91,6 +92,16 @@ import Testing
         let (session, stub) = Self.session(configuration)
         _ = await session.request(reference).serializingData().response
         #expect(stub.requests.first?.url.absoluteString == url)
+    }
+
+    @Test func `parameters are added to the base URL`() async throws {
+        var configuration = Session.Configuration()
+        configuration.baseURL = URL(string: "https://a.test/v1")
+        let (session, stub) = Self.session(configuration)
+        _ = await session.request("", parameters: ["a": 1]).serializingData().response
+        #expect(stub.requests.first?.url.absoluteString == "https://a.test/v1?a=1")
+        let failed = await Self.session().0.request("", parameters: ["a": 1]).serializingData().response
+        #expect(failed.error?.code == "invalid_url")
     }
 
     @Test func `the last segment of a base URL can be replaced`() async throws {

@@ -132,6 +132,35 @@ import Testing
             "for try await bytes in session.streamRequest(url).streamTask().bytes { print(bytes) }"
         ),
         (
+            "let value = try await session.get(url).headers.get(\"A\")", "use headers[",
+            "let value = try await session.get(url).headers[\"A\"]"
+        ),
+        (
+            "try await session.cookies.set(\"a\", \"b\", domain: \"c\")", "set(_:)",
+            "try await session.cookies.set(\"a=b\", for: URL(string: url)!)"
+        ),
+        (
+            "let next = try await session.get(url).links", "link(relation:",
+            "let next = try await session.get(url).response?.link(relation: \"next\")"
+        ),
+        (
+            "let task = session.download(url, to: \"/tmp/a\", resume: true)", "download(_:to:)",
+            "let task = session.download(url, to: URL(filePath: \"/tmp/a\"))"
+        ),
+        (
+            "let client = Session(baseURL: url, timeout: .seconds(3), proxy: url, verify: .caFile(\"a\"))",
+            "Session(configuration:)",
+            "var options = Session.Configuration(); options.proxy = .url(url); let client = Session(configuration: options)"
+        ),
+        (
+            "let transport = StubTransport(); transport.stub(.get, url, with: .json([1]))", "stub(.get",
+            "let transport = StubTransport(); transport.stub(.get, url, .json([1]))"
+        ),
+        (
+            "for try await event in session.request(url).serverSentEvents { print(event.data) }", "eventSource",
+            "for try await event in session.eventSource(url) { print(event.data) }"
+        ),
+        (
             "try await session.webSocket(url).connect()", "webSocketTask()",
             "let socket = session.webSocket(url).webSocketTask()"
         ),

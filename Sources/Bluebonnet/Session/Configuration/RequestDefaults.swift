@@ -48,9 +48,12 @@ extension Session.Configuration {
                     throw RequestError(
                         .invalidRequest(.configuration("baseURL: an http or https URL with a host is needed")))
                 }
-                let text = request.url.relativeString
+                var text = request.url.relativeString
+                // Parameters may have been added to ``URL/emptyReference``.
+                if text.last == "#" { text.removeLast() }
                 let reference = request.url.scheme == nil ? text : "./" + text
-                guard let url = URL(string: reference, relativeTo: base(for: reference))?.absoluteURL else {
+                let resolved = text.isEmpty ? baseURL : URL(string: reference, relativeTo: base(for: reference))
+                guard let url = resolved?.absoluteURL else {
                     throw RequestError.invalidURL(request.url.redactedDescription, detail: "it cannot be resolved")
                 }
                 request.url = url
