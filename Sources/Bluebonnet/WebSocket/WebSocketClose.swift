@@ -59,6 +59,9 @@ struct WebSocketClosure: Hashable, Sendable {
     /// Whether the connection was ended because pings were not answered.
     var isPingUnanswered = false
 
+    /// Whether the server broke the protocol, or did not answer.
+    var isFault: Bool { violation != nil || isPingUnanswered }
+
     /// Whether both close frames were exchanged (RFC 6455 §7.1.4).
     var isClean: Bool { sent != nil && received != nil }
 

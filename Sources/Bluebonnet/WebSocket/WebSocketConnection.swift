@@ -68,8 +68,8 @@ final class WebSocketConnection: Sendable {
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = agreement.withLock { $0?.deflate }
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
-        let exchange = core.machine.withLock { $0.exchange }
-        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate) }) else {
+        let (exchange, request) = core.machine.withLock { ($0.exchange, $0.record.requests.last) }
+        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: request) }) else {
             // The task that has closed the connection cancels the request as well, perhaps later.
             core.cancel()
             return await core.nextOutcome()

@@ -62,6 +62,8 @@ struct WebSocketQueues: ~Copyable {
     var phase = WebSocketState()
     /// The exchange, once the connection is open.
     private(set) var exchange: ExchangeReference?
+    /// The request of the handshake, for errors.
+    private var request: HTTPRequest?
     private var receiver: WebSocketReceiver?
     var waiters: [Waiter] = []
     /// The number of bytes that were sent so far.
@@ -244,18 +246,20 @@ struct WebSocketQueues: ~Copyable {
     mutating func connectionEnded(_ failure: RequestError?) -> RequestError? {
         _ = phase.connectionEnded()
         guard let closure = phase.closure else { return failure }
-        if let violation = closure.violation { return Self.error(of: violation) }
-        if closure.isPingUnanswered { return RequestError(.webSocket(.pingUnanswered)) }
         guard closure.isClean else {
-            return failure.flatMap { $0.isCancellation ? nil : $0 } ?? RequestError(.webSocket(.closed(closure.code)))
+            let lost = failure.flatMap { $0.isCancellation ? nil : $0 }
+            return closure.isFault ? Self.error(of: closure) : lost ?? Self.error(of: closure)
         }
-        return isCloseRequested || Self.normalCodes.contains(closure.code) ? nil : Self.error(of: closure)
+        let isNormal = isCloseRequested || Self.normalCodes.contains(closure.code)
+        return isNormal && !closure.isFault ? nil : Self.error(of: closure)
     }
 
     private static let normalCodes: Set<WebSocketCloseCode> = [.normalClosure, .goingAway, .noStatusReceived]
 
     private static func error(of closure: WebSocketClosure) -> RequestError {
-        RequestError(.webSocket(.closed(closure.code)), detail: closure.reason.isEmpty ? nil : closure.reason)
+        if let violation = closure.violation { return error(of: violation) }
+        if closure.isPingUnanswered { return RequestError(.webSocket(.pingUnanswered)) }
+        return RequestError(.webSocket(.closed(closure.code)), detail: closure.reason.isEmpty ? nil : closure.reason)
     }
 
     private static func error(of violation: WebSocketViolation) -> RequestError {
@@ -264,7 +268,14 @@ struct WebSocketQueues: ~Copyable {
 
     /// The error of an action that needs an open connection.
     var closedError: RequestError {
-        error ?? phase.closure.map { Self.error(of: $0) } ?? RequestError(.webSocket(.closed(.abnormalClosure)))
+        let closed = phase.closure.map { Self.error(of: $0) } ?? RequestError(.webSocket(.closed(.abnormalClosure)))
+        return error ?? closed.during(request, attempts: 1)
+    }
+
+    /// The error at the end of a loop; a server that does not answer the own close frame is none.
+    private var errorOfLoop: RequestError? {
+        guard isCloseRequested, phase.closure?.isFault == false, error?.isCancellation == false else { return error }
+        return nil
     }
 
     /// Called when the request has ended.
@@ -279,9 +290,11 @@ struct WebSocketQueues: ~Copyable {
     }
 
     /// Called when the handshake is complete; returns `false` if the connection was closed before.
-    mutating func opened(_ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?) -> Bool {
+    mutating func opened(
+        _ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?, of request: HTTPRequest? = nil
+    ) -> Bool {
         guard opening == .pending else { return false }
-        self.exchange = exchange
+        (self.exchange, self.request) = (exchange, request)
         receiver = WebSocketReceiver(deflate: deflate)
         opening = .done
         return true
@@ -393,7 +406,7 @@ struct WebSocketQueues: ~Copyable {
 
     /// Takes the next piece.
     mutating func takePiece() -> Read<WebSocketPiece> {
-        popPiece().map { .value($0) } ?? (isFinished ? .end(error) : .wait)
+        popPiece().map { .value($0) } ?? (isFinished ? .end(errorOfLoop) : .wait)
     }
 
     /// Takes the next message, if it is complete; a message that is too big ends the connection.
@@ -404,7 +417,7 @@ struct WebSocketQueues: ~Copyable {
             }
             // There are no more pieces, so the unfinished message is the collected one.
             try collector.check(receiver?.messageSize ?? 0)
-            return isFinished ? .end(error) : .wait
+            return isFinished ? .end(errorOfLoop) : .wait
         } catch {
             collector = WebSocketMessageCollector(maximumSize: collector.maximumSize)
             (isDiscarding, pieces, pieceBytes) = (true, ElementQueue(), 0)

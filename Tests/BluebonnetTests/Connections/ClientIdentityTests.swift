@@ -73,6 +73,40 @@ import Testing
         await session.shutdown()
     }
 
+    enum KeyFault: String, CaseIterable {
+        case missing = "No such file or directory"
+        case noKey = "there is no private key in the PEM text"
+        case noPassphrase = "the key is encrypted, but has no passphrase"
+        case wrongPassphrase = "wrong passphrase"
+
+        func identities() throws -> [Identity] {
+            let files = try TestCertificates()
+            let (key, passphrase): (String, String?) =
+                switch self {
+                case .missing: ("/nonexistent/key.pem", files.passphrase)
+                case .noKey: (files.client, nil)
+                case .noPassphrase: (files.encryptedClientKey, nil)
+                case .wrongPassphrase: (files.encryptedClientKey, "another")
+                }
+            let file = Identity.pem(file: files.client, keyFile: key, passphrase: passphrase)
+            guard self != .missing else { return [file] }
+            let certificate = try ClientIdentityTests.data(files.client)
+            return [file, .pem(data: certificate, key: try ClientIdentityTests.data(key), passphrase: passphrase)]
+        }
+    }
+
+    @Test(arguments: KeyFault.allCases) func `an error tells why a key cannot be used`(_ fault: KeyFault) async throws {
+        for identity in try fault.identities() {
+            let session = try Self.session(identity)
+            let url = try TestServers.clientCertificates.url("/tls")
+            let error = await session.request(url).serializingString().response.error
+            #expect(error?.kind == .trust(.configuration))
+            #expect(error?.detail?.hasPrefix("tls.clientIdentity: ") == true)
+            #expect(error?.detail?.contains(fault.rawValue) == true, "\(error?.detail ?? "")")
+            await session.shutdown()
+        }
+    }
+
     @Test func `a server that does not request a certificate receives no certificate`() async throws {
         let session = try Self.session(try IdentitySource.pemFiles.identity())
         let text = try await session.request(try TestServers.tls1_3.url("/tls")).serializingString().value

@@ -29,6 +29,16 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: ["", "<html>", "220 mail.example.com ESMTP"])
+    func `an error tells that there is no status line`(_ line: String) async throws {
+        let server = try await TestHarness.server(answering: line + "\r\nHTTP/1.1 200 OK\r\n\r\n")
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request(server.url("/a")).serializingString(), in: session, failsWith: .invalidResponse(.malformed),
+            saying: "it does not begin with a status line")
+        try await TestHarness.end(session, server)
+    }
+
     @Test(
         arguments: [
             ("HTTP/1.1 200", nil), ("HTTP/1.1 200 ", nil), ("HTTP/1.0 200 OK", "OK"), ("HTTP/1.1 200 a  b", "a  b"),

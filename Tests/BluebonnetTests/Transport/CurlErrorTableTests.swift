@@ -169,6 +169,9 @@ import Testing
             (CURLE_HTTP2, "Send failure: Broken pipe", 0x07_58_01, nil),
             (CURLE_HTTP2, "OpenSSL SSL_read: SSL routines::bad record mac, errno 0", 0x08_17_00, nil),
             (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
+            (CURLE_SSL_CERTPROBLEM, "unable to set private key file: 'a' type PEM", 0x07_58_01, .unusableKey),
+            (CURLE_SSL_CERTPROBLEM, "could not load PEM client certificate from a", 0x08_17_00, nil),
+            (CURLE_UNSUPPORTED_PROTOCOL, "Received HTTP/0.9 when not allowed", 0x08_17_00, .noStatusLine),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
             (
                 CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -905:Too many CONTINUATION frames", 0x07_58_01,

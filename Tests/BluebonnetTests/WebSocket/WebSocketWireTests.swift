@@ -92,6 +92,23 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `after a violation, the error of a message names it, and the URL`() async throws {
+        let server = try await Fixture.server(.bytes([0xC1, 0]), .stall)
+        let session = TestHarness.session()
+        let task = session.webSocket(
+            "ws://127.0.0.1:\(server.port)/socket", configuration: .init(closeTimeout: .seconds(60))
+        ).webSocketTask()
+        _ = try await task.response
+        while task.closeCode == nil { await Task.yield() }
+        for send in [{ try await task.send("x") }, { _ = try await task.ping() }] {
+            let error = await #expect(throws: RequestError.self) { try await send() }
+            #expect(error?.kind == .webSocket(.violation(.protocolError)))
+            #expect(error?.url == "http://127.0.0.1:\(server.port)/socket")
+        }
+        task.cancel()
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a message that is too large is refused`() async throws {
         let server = try await Fixture.server(
             .bytes(Fixture.frame(0x82, Array(repeating: 1, count: 101))), .waitForClose)
@@ -129,8 +146,11 @@ import Testing
             "ws://127.0.0.1:\(server.port)/socket", configuration: .init(closeTimeout: .milliseconds(50))
         ).webSocketTask()
         _ = try await task.response
+        let reader = Task { await Fixture.messages(task) }
         try await task.close()
         #expect(task.request.error?.kind == .webSocket(.closed(.abnormalClosure)))
+        let (_, error) = await reader.value
+        #expect(error == nil && task.closeCode == .abnormalClosure)
         try await server.waitForOpenConnections(atMost: 0)
         try await TestHarness.end(session, server)
     }

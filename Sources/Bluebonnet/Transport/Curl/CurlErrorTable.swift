@@ -39,7 +39,7 @@ enum CurlErrorTable {
         case .brokenStream: .invalidResponse(.http2Stream)
         case .brokenQUICStream: .invalidResponse(.http3Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
-        case .malformedChunk: .invalidResponse(.malformed)
+        case .malformedChunk, .noStatusLine: .invalidResponse(.malformed)
         case .noTunnel, .unconnected: .connection(.proxy)
         case .lost where !context.wasResent: .connection(.lost)
         case .unusableKey: .trust(.configuration)
@@ -80,8 +80,10 @@ enum CurlErrorTable {
 
     /// Returns a specific message for a failure for which libcurl has only a general message.
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
-        if CurlErrorText(of: code, saying: context.message) == .expiredAlert {
-            return "the server sent the alert certificate expired"
+        switch CurlErrorText(of: code, saying: context.message) {
+        case .expiredAlert: return "the server sent the alert certificate expired"
+        case .noStatusLine: return "it does not begin with a status line, as in HTTP/0.9"
+        default: break
         }
         guard context.message.isEmpty else { return nil }
         return switch code {

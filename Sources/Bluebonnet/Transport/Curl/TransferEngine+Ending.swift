@@ -204,8 +204,11 @@ extension TransferEngine {
             let reason = easy.long(CURLINFO_OS_ERRNO)
             detail = "the Unix socket \(path)" + (reason == 0 ? "" : ": \(SystemError(Int32(reason)).message)")
         }
-        if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, message, of: transfer) {
+        if let option = CurlErrorTable.option(for: code) {
             detail = "\(option): \(detail)"
+        } else if let (option, identity) = identity(for: code, message, of: transfer) {
+            let isKey = CurlErrorText(of: code, saying: message) == .unusableKey
+            detail = "\(option): \(isKey ? identity.keyFault ?? detail : detail)"
         }
         let kind = CurlErrorTable.kind(of: code, in: context)
         let error = error(kind, detail, of: transfer)
@@ -213,15 +216,21 @@ extension TransferEngine {
             ? error.afterTransportRetries : error
     }
 
-    /// The identity to which an error code refers; the identity for an HTTPS proxy is used first, before any handshake.
-    private func identityOption(for code: CURLcode, _ message: String, of transfer: Transfer) -> String? {
+    /// The identity to which an error code refers, and its option.
+    ///
+    /// The identity for an HTTPS proxy is used first, before any handshake.
+    private func identity(
+        for code: CURLcode, _ message: String, of transfer: Transfer
+    ) -> (option: String, Session.Configuration.TLS.ClientIdentity)? {
         guard code == CURLE_SSL_CERTPROBLEM || CurlErrorText(of: code, saying: message) == .unusableKey else {
             return nil
         }
         let tls = options.configuration.tls
         let isProxied = transfer.isProxied && !options.secureProxyHosts(for: transfer.request).isEmpty
-        if tls.proxyClientIdentity != nil, isProxied, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
-        return transfer.easy?.identity?.option
+        if let identity = tls.proxyClientIdentity, isProxied, transfer.handshakes == 0 {
+            return ("tls.proxyClientIdentity", identity)
+        }
+        return transfer.easy?.identity.map { ($0.option, $0.identity) }
     }
 
     /// Creates the error of a transfer, which names the proxy in use.

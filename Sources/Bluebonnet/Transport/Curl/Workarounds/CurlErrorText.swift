@@ -22,6 +22,8 @@ enum CurlErrorText: Equatable {
     case closedQUIC
     case unsupportedProxy
     case malformedChunk
+    /// The response does not begin with a status line (RFC 9112 §4), which libcurl takes for HTTP/0.9.
+    case noStatusLine
     /// The proxy did not open a tunnel.
     case noTunnel
     /// The private key of an identity cannot be used.
@@ -92,6 +94,10 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .noTunnel, text: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
             versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(
+            meaning: .noStatusLine, text: "HTTP/0.9 when not allowed", codes: [CURLE_UNSUPPORTED_PROTOCOL]),
+        MessagePattern(
+            meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_SSL_CERTPROBLEM]),
         MessagePattern(
             meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
             versions: 0x08_0f_00..<UInt32.max),
