@@ -47,7 +47,7 @@ public final class ResponseCache: Sendable {
     /// The maximum number of bytes that the responses occupy in memory, approximately.
     public let memoryCapacity: Int
 
-    /// The maximum number of bytes that the files occupy; 0 if the cache has no directory.
+    /// The maximum number of bytes that the files occupy, each in blocks of 4 KiB; 0 if the cache has no directory.
     public let diskCapacity: Int
 
     /// The directory in which the cache stores files; `nil` if the cache was created without a directory.

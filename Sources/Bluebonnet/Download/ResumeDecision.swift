@@ -56,11 +56,23 @@ struct ResumeDecision: Hashable, Sendable {
     /// Returns the meaning of a response to a request with these fields.
     func answer(_ response: HTTPResponse) -> ResponseMeaning {
         switch response.statusCode {
-        case 200: .whole
+        case 200: contradictsItself(response) ? .startOver : .whole
         case 206: partialContent(response)
         case 416: rangeNotSatisfiable(response)
         case let code: .refused(statusCode: code)
         }
+    }
+
+    /// Whether a 200 response contains only the rest, against RFC 9110 §15.3.7.
+    ///
+    /// Its `Content-Range` says so, which has no meaning in a 200 response (§14.4), or its length, which is another one
+    /// than that of the same representation.
+    private func contradictsItself(_ response: HTTPResponse) -> Bool {
+        if response.headers["Content-Range"].flatMap({ ContentRange($0) })?.isPart == true { return true }
+        guard case .entityTag(let tag) = validator, response.headers["ETag"] == tag, response.head.isUncoded,
+            let total, let length = response.head.statedLength
+        else { return false }
+        return length != total
     }
 
     private func partialContent(_ response: HTTPResponse) -> ResponseMeaning {
@@ -161,6 +173,12 @@ package enum ContentRange: Hashable, Sendable {
     ///
     /// `total` is the size of the representation in bytes.
     case unsatisfied(total: Int64)
+
+    /// Whether bytes are missing before or after the range.
+    package var isPart: Bool {
+        guard case .bytes(let first, let last, let total) = self else { return false }
+        return first > 0 || last + 1 < total ?? 0
+    }
 
     /// Parses the value of a `Content-Range` field.
     ///

@@ -228,8 +228,8 @@ extension RequestError: SecretKeeping {
     /// The failure, its details and its URL, on one line without secrets.
     package var text: String {
         var text = kind.description
-        if let detail { text += " (\(detail))" }
-        if let underlying { text += ": \(Self.text(of: underlying))" }
+        if let detail { text += " (\(Self.shortened(detail)))" }
+        if let underlying { text += ": \(Self.shortened(Self.text(of: underlying)))" }
         if refusedStatusCode == nil, !isCancellation, let statusCode { text += ", status \(statusCode)" }
         if let url {
             // A method that is not a token may contain a line break.
@@ -240,6 +240,13 @@ extension RequestError: SecretKeeping {
         // All parts may contain text of the server.
         return text.onOneLine
     }
+
+    /// Returns the beginning of a text; a certificate can have a thousand names.
+    private static func shortened(_ text: String) -> String {
+        text.utf8.count > textLimit ? text.prefix(textLimit) + "…" : text
+    }
+
+    private static let textLimit = 1000
 
     /// Returns the description of an error without its values.
     ///

@@ -235,7 +235,8 @@ final class SessionHSTS: Sendable {
 
     /// Adds the changes to the file if it was read, and forgets the hosts, because the session has ended.
     ///
-    /// The file becomes private to its owner. An error is not reported, because no request could report it.
+    /// The file becomes private to its owner, and replaces a symbolic link. An error is not reported, because no
+    /// request could report it.
     func close() {
         state.withLock { state in
             defer { state = .closed }
@@ -243,9 +244,9 @@ final class SessionHSTS: Sendable {
             let current = readFile()
             guard current.isKnown else { return }
             let text = hosts.merged(into: current.hosts).fileText(now: Date())
-            let path = FileSystem.realPath(file)
-            let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
-            try? OpenFile.replace(path, with: Data(text.utf8), by: unfinished)
+            // A symbolic link is replaced; the file behind it may be another program's.
+            let unfinished = "\(file).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
+            try? OpenFile.replace(file, with: Data(text.utf8), by: unfinished)
         }
     }
 

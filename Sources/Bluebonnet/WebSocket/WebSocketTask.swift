@@ -45,10 +45,15 @@ public struct WebSocketTask: Sendable {
     ///
     /// The code is ``WebSocketCloseCode/noStatusReceived`` if the server's close frame had no code, and
     /// ``WebSocketCloseCode/abnormalClosure`` if the connection ended without a close frame from the server.
-    public var closeCode: WebSocketCloseCode? { connection.closure?.code }
+    public var closeCode: WebSocketCloseCode? { closure?.code }
 
     /// The reason in the close frame of the server, or `nil` while the WebSocket is open.
-    public var closeReason: String? { connection.closure?.reason }
+    public var closeReason: String? { closure?.reason }
+
+    /// The end of the connection; a request that has ended before the connection hears of it has ended abnormally.
+    private var closure: WebSocketClosure? {
+        connection.closure ?? (request.core.machine.withLock { $0.isSettled } ? WebSocketClosure() : nil)
+    }
 
     /// Closes the WebSocket, and waits until the connection has ended.
     ///

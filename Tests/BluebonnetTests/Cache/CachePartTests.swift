@@ -29,31 +29,25 @@ struct CachePartTests {
 
     @Test(
         arguments: [
-            ("bytes 0-4/10", 5, "bytes=0-4", 0..<5), ("bytes 5-9/10", 5, "bytes=-5", 5..<10),
-            ("bytes 2-2/10", 1, "bytes=2-2", 2..<3),
-            // The server may send another range than requested (§15.3.7).
-            ("bytes 0-9/10", 10, "bytes=5-", 0..<10), ("bytes 5-6/10", 2, "bytes=5-", 5..<7),
-            // The suffix that was requested was received, so the first position is wrong.
-            ("bytes 4-9/10", 5, "bytes=-5", 5..<10),
-            ("bytes 4-9/10", 5, "bytes=4-", nil), ("bytes 0-4/10", 6, "bytes=0-4", nil),
-            ("bytes 0-4/*", 5, "bytes=0-4", nil), ("bytes */10", 5, "bytes=0-4", nil), ("bytes 4-3/10", 5, "", nil),
-            ("bytes 0-10/10", 11, "", nil), ("lines 0-4/10", 5, "", nil), ("", 5, "", nil),
-        ] as [(String, Int, String, Range<Int64>?)])
+            ("bytes 0-4/10", 5, 0..<5), ("bytes 5-9/10", 5, 5..<10), ("bytes 2-2/10", 1, 2..<3),
+            ("bytes 0-9/10", 10, 0..<10), ("bytes 5-6/10", 2, 5..<7), ("bytes 4-9/10", 5, nil),
+            ("bytes 0-4/10", 6, nil), ("bytes 0-4/*", 5, nil), ("bytes */10", 5, nil), ("bytes 4-3/10", 5, nil),
+            ("bytes 0-10/10", 11, nil), ("lines 0-4/10", 5, nil), ("", 5, nil),
+        ] as [(String, Int, Range<Int64>?)])
     func `RFC 9110 §14.4: the bytes in a 206 response`(
-        _ range: String, count: Int, asked: String, bytes: Range<Int64>?
+        _ range: String, count: Int, bytes: Range<Int64>?
     ) throws {
         let response = try CacheFixtures.response(
             ["Content-Range": range, "Content-Length": String(count)], status: 206)
-        let extent = Extent(response, count: count, to: ByteRange(asked))
+        let extent = Extent(response, count: count)
         #expect(extent?.bytes == bytes)
         #expect(extent.map { $0.total == 10 } ?? true)
     }
 
-    @Test(arguments: [("bytes=0-", 0..<3), ("bytes=-3", 0..<3), ("bytes=-10", 0..<3)] as [(String, Range<Int64>)])
-    func `§3.3: a lost connection leaves the first bytes of a part`(_ asked: String, bytes: Range<Int64>) throws {
+    @Test func `§3.3: a lost connection leaves the first bytes of a part`() throws {
         let response = try CacheFixtures.response(
             ["Content-Range": "bytes 0-9/10", "Content-Length": "10"], status: 206)
-        #expect(Extent(response, count: 3, to: ByteRange(asked))?.bytes == bytes)
+        #expect(Extent(response, count: 3)?.bytes == 0..<3)
     }
 
     // MARK: Joining

@@ -42,6 +42,8 @@ struct StorabilityTests {
         Row("empty names", true, ["Vary": ", Accept,"]),
         Row("§4.1: Vary", true, ["Vary": "Accept"]),
         Row("§3.3: a part", false, status: 206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-1/9"]),
+        Row("a part that is sent as the whole", false, ["Content-Range": "bytes 5-9/10"]),
+        Row("the whole, with its range", true, ["Content-Range": "bytes 0-9/10"]),
         Row("§3.3: all of it, of which a part was asked for", true, request: ["Range": "bytes=0-1"]),
         Row(
             "§3.3: a part that was asked for", true, status: 206,

@@ -169,6 +169,18 @@ import Testing
         #expect(directory.mode("hsts.txt") == 0o600 && directory.names == ["hsts.txt"])
     }
 
+    @Test func `a symbolic link is replaced, and the file behind it stays as it is`() async throws {
+        let directory = try TestDirectory()
+        try directory.write("mine", to: "other")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("hsts.txt"), withDestinationPath: directory.path("other"))
+        let scene = try await FixtureSession(.file(directory.path("hsts.txt")))
+        #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
+        try await scene.end()
+        #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
+        #expect(directory.text("other") == "mine")
+    }
+
     @Test func `hosts in a file of the user are known from the first request`() async throws {
         let directory = try TestDirectory()
         try directory.write(".named.test \"unlimited\"\n", to: "hsts.txt")

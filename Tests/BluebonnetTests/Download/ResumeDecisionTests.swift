@@ -90,6 +90,15 @@ import Testing
     static let others: [Row] = [
         Row(status: 200, answer: .whole), Row(status: 200, headers: ["ETag": "\"a\""], answer: .whole),
         Row(status: 200, headers: ["ETag": "\"b\"", "Content-Encoding": "gzip"], answer: .whole),
+        // a part that is sent as the whole
+        Row(status: 200, headers: ["Content-Range": "bytes 100-999/1000"], answer: .startOver),
+        Row(total: nil, status: 200, headers: ["Content-Range": "bytes 100-999/*"], answer: .startOver),
+        Row(status: 200, headers: ["Content-Range": "bytes 0-899/1000"], answer: .startOver),
+        Row(status: 200, headers: ["ETag": "\"a\"", "Content-Length": "900"], answer: .startOver),
+        Row(status: 200, headers: ["Content-Range": "bytes 0-999/1000"], answer: .whole),
+        Row(status: 200, headers: ["ETag": "\"a\"", "Content-Length": "1000"], answer: .whole),
+        Row(status: 200, headers: ["ETag": "\"b\"", "Content-Length": "900"], answer: .whole),
+        Row(total: nil, status: 200, headers: ["ETag": "\"a\"", "Content-Length": "900"], answer: .whole),
         // 416
         Row(total: nil, status: 416, headers: ["Content-Range": "bytes */100"], answer: .complete),
         Row(size: 1000, status: 416, headers: ["Content-Range": "bytes */1000"], answer: .complete),

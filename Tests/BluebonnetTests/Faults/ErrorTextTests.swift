@@ -30,6 +30,14 @@ import Testing
         #expect(["one", "mark", "other", "sign"].allSatisfy(error.description.contains))
     }
 
+    @Test func `the text of an error has a bound`() {
+        let names = String(repeating: "a.test, ", count: 4000)
+        let underlying = PeerError(description: names)
+        let error = RequestError(.trust(.hostMismatch), detail: names, underlying: underlying)
+        #expect(error.description.utf8.count < 2200 && error.description.contains("…"))
+        #expect(error.detail == names)
+    }
+
     private struct PeerError: Error, CustomStringConvertible { let description: String }
 
     @Test func `controls in a server's fields do not reach the text`() async throws {

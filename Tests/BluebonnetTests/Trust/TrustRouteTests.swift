@@ -229,6 +229,26 @@ import Testing
         #expect((policy.evaluator(named: name) as? Named)?.host == expected)
     }
 
+    private struct Describing: ServerTrustEvaluating {
+        let seen = Locked<[String]>([])
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) {
+            seen.withLock { $0 += [trust.protocolVersion, trust.cipher] }
+        }
+    }
+
+    /// With TLS 1.2, certificates are verified before the session has a cipher.
+    @Test(arguments: [(TestServers.tls1_2, "TLSv1.2", "ECDHE-"), (.tls1_3, "TLSv1.3", "TLS_")])
+    func `an evaluator sees the cipher`(_ server: TestServers, version: String, prefix: String) async throws {
+        let evaluator = Describing()
+        let session = try TrustFixture.session(evaluator) { $0.tls.minimumVersion = .v1_2 }
+        let error = await session.request(try server.url("/tls")).serializingData().response.error
+        #expect(error == nil)
+        await session.shutdown()
+        let seen = evaluator.seen.withLock { $0 }
+        #expect(seen.count == 2 && seen[0] == version && seen[1].hasPrefix(prefix), "\(seen)")
+    }
+
     private struct Named: ServerTrustEvaluating {
         let host: String
 

@@ -121,6 +121,8 @@ enum Storability {
                 headers["Content-Type"]?.lowercased().hasPrefix("multipart/byteranges") != true,
                 case .bytes(_, _, _?)? = headers["Content-Range"].flatMap(ContentRange.init)
             else { return .range }
+        // Some servers send a part as a whole. The field has no meaning here (RFC 9110 §14.4), and is a warning.
+        case (.get, 200) where headers["Content-Range"].flatMap(ContentRange.init)?.isPart == true: return .range
         case (.get, 200...599): break
         // RFC 9110 §9.3.3.
         case (.post, 200):

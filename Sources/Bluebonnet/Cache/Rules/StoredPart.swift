@@ -66,21 +66,12 @@ extension Extent {
     /// - Parameters:
     ///   - response: The response.
     ///   - count: The number of bytes that were received. It is less than stated if the connection was lost.
-    ///   - range: The requested range. If it asks for the last bytes and as many were received, it is more reliable
-    ///     than the first position of a `Content-Range` field that contradicts the content.
-    init?(_ response: HTTPResponse, count: Int, to range: ByteRange?) {
+    init?(_ response: HTTPResponse, count: Int) {
         guard
-            case .bytes(var first, let last, let total?)? = response.headers["Content-Range"].flatMap(ContentRange.init)
+            case .bytes(let first, let last, let total?)? = response.headers["Content-Range"].flatMap(ContentRange.init)
         else { return nil }
         let (count, stated) = (Int64(count), last - first + 1)
-        if count != stated {
-            let length = response.head.statedLength
-            if length == count, range == .suffix(count), count <= total {
-                first = total - count
-            } else if count > stated || length ?? stated != stated {
-                return nil
-            }
-        }
+        guard count <= stated, response.head.statedLength ?? stated == stated else { return nil }
         bytes = first..<(first + count)
         self.total = total
     }
@@ -93,7 +84,7 @@ extension StoredResponse {
     /// The bytes of the representation that the response contains.
     var extent: Extent {
         let whole = Extent(bytes: 0..<Int64(body.count), total: Int64(body.count))
-        return isPart ? Extent(response, count: body.count, to: nil) ?? whole : whole
+        return isPart ? Extent(response, count: body.count) ?? whole : whole
     }
 
     /// Returns the positions of the bytes that answer a request; `nil` if some of them are missing.
@@ -144,7 +135,7 @@ extension StoredResponse {
         guard response.statusCode == 206, [200, 206].contains(self.response.statusCode),
             request.keepsCoding || (response.head.isUncoded && self.response.head.isUncoded),
             let validator = ResumeValidator(response), validator == ResumeValidator(self.response),
-            VaryFields(response.headers, control) != nil, let other = Extent(response, count: count, to: request.range)
+            VaryFields(response.headers, control) != nil, let other = Extent(response, count: count)
         else { return nil }
         return extent.joined(with: other)
     }
@@ -154,7 +145,7 @@ extension StoredResponse {
         with response: HTTPResponse, _ body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date
     ) -> StoredResponse? {
         guard let whole = extent(joining: response, count: body.count, to: request),
-            let other = Extent(response, count: body.count, to: request.range),
+            let other = Extent(response, count: body.count),
             let fresh = Freshening.freshened(self, by: response, requestTime: requestTime, responseTime: responseTime),
             let stored = try? self.body.all()
         else { return nil }
@@ -185,7 +176,7 @@ extension HTTPResponse {
         guard statusCode == 206 || !isComplete else { return with(headers) }
         guard request.keepsCoding || head.isUncoded else { return nil }
         if statusCode == 206 {
-            return Extent(self, count: count, to: request.range).map { with(headers, $0) }
+            return Extent(self, count: count).map { with(headers, $0) }
         }
         guard statusCode == 200, let total = head.statedLength, count < total else { return nil }
         return with(headers, Extent(bytes: 0..<Int64(count), total: total))

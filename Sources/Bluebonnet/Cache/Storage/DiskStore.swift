@@ -214,7 +214,8 @@ final class DiskStore: Sendable {
             }
             let file = try directory.complete(partial, as: first)
             bytesInFlight.subtract(Int(partial.count), ordering: .relaxed)
-            entries.withLock { $0.set(Int(partial.count), cost: Int(partial.count), for: first) }
+            let size = Self.cost(ofBytes: partial.count)
+            entries.withLock { $0.set(size, cost: size, for: first) }
             _ = entry.file.storeIfNil(file)
             return true
         } catch {
@@ -374,7 +375,12 @@ final class DiskStore: Sendable {
     }
 
     /// The size of a file; at most 1 TiB, because the sum of all sizes must not overflow.
-    private static func cost(of status: FileStatus) -> Int { Int(min(status.size, 1 << 40)) }
+    private static func cost(of status: FileStatus) -> Int { cost(ofBytes: status.size) }
+
+    /// The bytes that a file occupies: whole blocks, as most file systems have them.
+    private static func cost(ofBytes count: Int64) -> Int { (Int(min(count, 1 << 40)) + blockSize - 1) & -blockSize }
+
+    private static let blockSize = 4096
 
     private func evict() {
         while evictOldest(where: { $0 > capacity }) != nil {}

@@ -79,10 +79,12 @@ final class HandshakeVerifier {
         let response = unsafe staple.flatMap { count > 0 ? unsafe Data(bytes: $0, count: count) : nil }
         let chain = unsafe CertificateStack.certificates(of: SSL_get_peer_cert_chain(ssl))
         let built = verdict.isTrusted ? unsafe CertificateStack.certificates(of: SSL_get0_verified_chain(ssl)) : []
+        // Before the end of a handshake with TLS 1.2, the session has no cipher yet.
+        let cipher = unsafe SSL_get_pending_cipher(ssl) ?? SSL_get_current_cipher(ssl)
         return ServerTrust(
             host: host, chain: chain.map(Certificate.init), verdict: verdict, stapledResponse: response,
             protocolVersion: unsafe String(cString: SSL_get_version(ssl)),
-            cipher: unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { unsafe String(cString: $0) } ?? "",
+            cipher: unsafe SSL_CIPHER_get_name(cipher).map { unsafe String(cString: $0) } ?? "",
             builtChain: built.map(Certificate.init), securityLevel: securityLevel)
     }
 
