@@ -103,7 +103,8 @@ public struct RequestBody: Sendable {
     /// Returns a body that sends a multipart form (RFC 7578).
     ///
     /// Bluebonnet reads the parts while it sends the body. If the request has no `Content-Type` field, Bluebonnet adds
-    /// the `Content-Type` of the form. If a part cannot be sent, the request fails with `.multipartEncoding(…)`.
+    /// the `Content-Type` of the form; if the field has no boundary, Bluebonnet adds it. If a part cannot be sent, the
+    /// request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameter form: The form to send.
     /// - Returns: A body that can be sent again if all parts can be sent again.

@@ -502,9 +502,12 @@ extension RequestCore: ExchangeObserver {
 }
 
 extension HTTPRequest {
-    /// Adds the content type of the body, unless the request has one.
+    /// Adds the content type of a form, or its boundary to the type that the request has.
     mutating func stateContentType() {
-        guard hasBody, let type = body?.contentType, !headers.contains("Content-Type") else { return }
-        headers.update(name: "Content-Type", value: type)
+        guard hasBody, let form = body?.contentType else { return }
+        guard let own = headers["Content-Type"] else { return headers.update(name: "Content-Type", value: form) }
+        // Without the boundary, no server can read the parts (RFC 2046 §5.1.1).
+        guard let type = MediaType(own), type.type == "multipart", type.parameter("boundary") == nil else { return }
+        headers.update(name: "Content-Type", value: own + form.dropFirst(MultipartFormData.mediaType.count))
     }
 }

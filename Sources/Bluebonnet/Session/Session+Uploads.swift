@@ -220,7 +220,7 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` field replaces
-    ///     the `Content-Type` of the form.
+    ///     the `Content-Type` of the form; if it is a `multipart` type without a boundary, the form's is added.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
@@ -247,7 +247,7 @@ extension Session {
     ///   - convertible: The URL, as a `String`, a `URL`, `URLComponents` or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields, which replace the session's fields of the same name. A `Content-Type` field replaces
-    ///     the `Content-Type` of the form.
+    ///     the `Content-Type` of the form; if it is a `multipart` type without a boundary, the form's is added.
     ///   - interceptor: An interceptor that adapts the request and decides about retries; `nil` by default. It runs
     ///     after the session's interceptor.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.

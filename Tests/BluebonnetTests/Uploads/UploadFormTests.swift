@@ -134,4 +134,23 @@ import Testing
         }
         try await TestHarness.end(session, server)
     }
+
+    @Test(
+        arguments: [
+            (nil, "multipart/form-data; boundary=b"), ("multipart/form-data", "multipart/form-data; boundary=b"),
+            ("Multipart/Form-Data; charset=utf-8", "Multipart/Form-Data; charset=utf-8; boundary=b"),
+            ("multipart/related", "multipart/related; boundary=b"),
+            ("multipart/form-data; boundary=mine", "multipart/form-data; boundary=mine"), ("text/plain", "text/plain"),
+        ] as [(String?, String)])
+    func `a form's boundary is in its content type`(_ own: String?, sent: String) async throws {
+        let server = try await LocalServer { $0.post("/", .text("")) }
+        let session = TestHarness.session()
+        var form = MultipartFormData(boundary: "b")
+        form.append("value", withName: "name")
+        let headers = own.map { HTTPHeaders([HTTPHeader(name: "Content-Type", value: $0)]) }
+        _ = await session.upload(multipartFormData: form, to: server.url("/"), headers: headers)
+            .serializingNothing().response
+        #expect(try await server.nextRequest().headers["Content-Type"] == sent)
+        try await TestHarness.end(session, server)
+    }
 }

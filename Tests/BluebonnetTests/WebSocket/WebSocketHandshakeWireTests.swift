@@ -25,6 +25,18 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// The loop throws as soon as the request has ended.
+    @Test func `a refused socket has a close code at once`() async throws {
+        let server = try await LocalServer { $0.get("/socket", .status(426)) }
+        let session = TestHarness.session()
+        for _ in 1...200 {
+            let task = Fixture.request(session, server).webSocketTask()
+            let (_, error) = await Fixture.messages(task)
+            #expect(task.closeCode == .abnormalClosure && task.closeReason == "" && error != nil)
+        }
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a response without the right key is refused`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,

@@ -63,9 +63,11 @@ public struct MultipartFormData: Sendable {
     /// - Returns: A boundary with 128 random bits. The boundary is a token, so it needs no quotes.
     package static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
+    package static let mediaType = "multipart/form-data"
+
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
     public var contentType: String {
-        "multipart/form-data; boundary=\(MultipartBoundary(text: boundary).parameterValue)"
+        "\(Self.mediaType); boundary=\(MultipartBoundary(text: boundary).parameterValue)"
     }
 
     /// Whether the form can be sent a second time, for example after a redirect.
