@@ -65,8 +65,8 @@ struct ResumeDecision: Hashable, Sendable {
 
     /// Whether a 200 response contains only the rest, against RFC 9110 §15.3.7.
     ///
-    /// Its `Content-Range` says so, which has no meaning in a 200 response (§14.4), or its length, which is another one
-    /// than that of the same representation.
+    /// It has a `Content-Range` field, which has no meaning in a 200 response (§14.4), or the length differs from the
+    /// length of the same representation.
     private func contradictsItself(_ response: HTTPResponse) -> Bool {
         if response.headers["Content-Range"].flatMap({ ContentRange($0) })?.isPart == true { return true }
         guard case .entityTag(let tag) = validator, response.headers["ETag"] == tag, response.head.isUncoded,

@@ -50,7 +50,9 @@ public struct WebSocketTask: Sendable {
     /// The reason in the close frame of the server, or `nil` while the WebSocket is open.
     public var closeReason: String? { closure?.reason }
 
-    /// The end of the connection; a request that has ended before the connection hears of it has ended abnormally.
+    /// The end of the connection.
+    ///
+    /// The connection learns of the end of the request last; without a close frame until then, the end is abnormal.
     private var closure: WebSocketClosure? {
         connection.closure ?? (request.core.machine.withLock { $0.isSettled } ? WebSocketClosure() : nil)
     }
