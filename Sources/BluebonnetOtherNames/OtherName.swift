@@ -2,9 +2,15 @@
 ///
 /// Anything can be called on it, so that the compiler gets as far as the message.
 @dynamicMemberLookup @dynamicCallable
-public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sequence, ExpressibleByArrayLiteral {
+public struct _OtherName: AsyncSequence, AsyncIteratorProtocol, Sequence, ExpressibleByArrayLiteral, Sendable {
     /// Not available.
     public init(arrayLiteral elements: _OtherName...) { unavailable() }
+
+    /// Not available; otherwise, both kinds of sequences would have one.
+    public func prefix(_ count: Int) -> _OtherName { unavailable() }
+
+    /// Not available; otherwise, both kinds of sequences would have one.
+    public func dropFirst(_ count: Int = 1) -> _OtherName { unavailable() }
 
     /// Not available.
     public func makeIterator() -> IndexingIterator<[_OtherName]> { unavailable() }

@@ -33,7 +33,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
         case method
         /// The responses with this status code are not stored.
         case status
-        /// The response is a part whose position is unknown, or the request has an unusual range.
+        /// The response is a part whose position is unknown or that is sent as the whole, or the request has an unusual
+        /// range.
         case range
         /// The response has a content coding that the cache does not know.
         case coding

@@ -65,7 +65,8 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - memoryCapacity: The maximum number of bytes that the responses occupy in memory, approximately; 16 MiB by
     ///     default. If the value is 0, the cache stores nothing in memory.
-    ///   - diskCapacity: The maximum number of bytes that the files occupy; 256 MiB by default.
+    ///   - diskCapacity: The maximum number of bytes that the files occupy, each in blocks of 4 KiB; 256 MiB by
+    ///     default.
     ///   - directory: The directory for the files; `nil` by default, which means no files. A URL that is not a file URL
     ///     is ignored. Use the directory only for caches. If the directory does not exist, the cache creates it on
     ///     first use. Only the current user can access the new directory. An existing directory must belong to the

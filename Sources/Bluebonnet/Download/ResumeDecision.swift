@@ -56,23 +56,11 @@ struct ResumeDecision: Hashable, Sendable {
     /// Returns the meaning of a response to a request with these fields.
     func answer(_ response: HTTPResponse) -> ResponseMeaning {
         switch response.statusCode {
-        case 200: contradictsItself(response) ? .startOver : .whole
+        case 200: response.isPartSentAsWhole(of: validator, total: total) ? .startOver : .whole
         case 206: partialContent(response)
         case 416: rangeNotSatisfiable(response)
         case let code: .refused(statusCode: code)
         }
-    }
-
-    /// Whether a 200 response contains only the rest, against RFC 9110 §15.3.7.
-    ///
-    /// It has a `Content-Range` field, which has no meaning in a 200 response (§14.4), or the length differs from the
-    /// length of the same representation.
-    private func contradictsItself(_ response: HTTPResponse) -> Bool {
-        if response.headers["Content-Range"].flatMap({ ContentRange($0) })?.isPart == true { return true }
-        guard case .entityTag(let tag) = validator, response.headers["ETag"] == tag, response.head.isUncoded,
-            let total, let length = response.head.statedLength
-        else { return false }
-        return length != total
     }
 
     private func partialContent(_ response: HTTPResponse) -> ResponseMeaning {
@@ -92,6 +80,21 @@ struct ResumeDecision: Hashable, Sendable {
             response.headers["Content-Range"].flatMap({ ContentRange($0) }) == .unsatisfied(total: size)
         else { return .startOver }
         return .complete
+    }
+}
+
+extension HTTPResponse {
+    /// Whether a 200 response to a request for a range contains only a part, against RFC 9110 §15.3.7.
+    ///
+    /// It has a `Content-Range` field, which has no meaning in a 200 response (§14.4), or the length differs from the
+    /// length of the same representation.
+    func isPartSentAsWhole(of validator: ResumeValidator?, total: Int64?) -> Bool {
+        guard statusCode == 200 else { return false }
+        if headers["Content-Range"].flatMap({ ContentRange($0) })?.isPart == true { return true }
+        guard case .entityTag(let tag) = validator, headers["ETag"] == tag, head.isUncoded, let total,
+            let length = head.statedLength
+        else { return false }
+        return length != total
     }
 }
 

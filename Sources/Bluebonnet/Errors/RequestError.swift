@@ -243,9 +243,14 @@ extension RequestError: SecretKeeping {
 
     /// Returns the beginning of a text; a certificate can have a thousand names.
     private static func shortened(_ text: String) -> String {
-        text.utf8.count > textLimit ? text.prefix(textLimit) + "…" : text
+        guard text.utf8.count > textLimit else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: textLimit)
+        // Not within a character of UTF-8.
+        while text.utf8[end] & 0xc0 == 0x80 { end = text.utf8.index(before: end) }
+        return text[..<end] + "…"
     }
 
+    /// The number of bytes in UTF-8.
     private static let textLimit = 1000
 
     /// Returns the description of an error without its values.

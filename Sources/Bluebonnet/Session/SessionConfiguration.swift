@@ -7,7 +7,7 @@ extension Session {
         ///
         /// With the base URL `https://api.example/v1/`, a request for `users/1` goes to
         /// `https://api.example/v1/users/1`, and a request for `/users/1` goes to `https://api.example/users/1`. A
-        /// request for an empty text goes to the base URL itself. The base URL may end with a slash or not; see
+        /// request for the text `""` goes to the base URL itself. The base URL may end with a slash or not; see
         /// ``baseURLReplacesLastSegment``. Absolute URLs are not changed. If the base URL is not an `http` or `https`
         /// URL, requests with relative URLs fail with `.invalidRequest(.configuration)`. Request modifiers and
         /// parameter encoders receive the relative URL, and adapters receive the absolute URL.

@@ -68,8 +68,11 @@ final class WebSocketConnection: Sendable {
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = agreement.withLock { $0?.deflate }
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
-        let (exchange, request) = core.machine.withLock { ($0.exchange, $0.record.requests.last) }
-        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: request) }) else {
+        let (exchange, request, attempts) = core.machine.withLock {
+            ($0.exchange, $0.record.requests.last, $0.record.attempts)
+        }
+        let handshake = request.map { ($0, attempts) }
+        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: handshake) }) else {
             // The task that has closed the connection cancels the request as well, perhaps later.
             core.cancel()
             return await core.nextOutcome()

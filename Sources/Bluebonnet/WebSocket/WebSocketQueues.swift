@@ -62,8 +62,10 @@ struct WebSocketQueues: ~Copyable {
     var phase = WebSocketState()
     /// The exchange, once the connection is open.
     private(set) var exchange: ExchangeReference?
-    /// The request of the handshake, for errors.
-    private var request: HTTPRequest?
+    /// The request of the handshake, and the number of attempts, for errors.
+    private var handshake: (request: HTTPRequest, attempts: Int)?
+    /// Whether the connection has ended within a message.
+    private var isMessageCut = false
     private var receiver: WebSocketReceiver?
     var waiters: [Waiter] = []
     /// The number of bytes that were sent so far.
@@ -82,6 +84,8 @@ struct WebSocketQueues: ~Copyable {
     private var isCloseLimited = false
     /// Whether the user has closed the connection before the peer.
     private(set) var isCloseRequested = false
+    /// Whether the user has closed the connection before the server ended it.
+    private var isCloseSent = false
     private var opening = Opening.pending
     /// Whether nothing more can be sent.
     private(set) var hasExchangeEnded = false
@@ -268,19 +272,25 @@ struct WebSocketQueues: ~Copyable {
 
     /// The error of an action that needs an open connection.
     var closedError: RequestError {
-        let closed = phase.closure.map { Self.error(of: $0) } ?? RequestError(.webSocket(.closed(.abnormalClosure)))
-        return error ?? closed.during(request, attempts: 1)
+        // The error of the exchange may follow from a violation.
+        if let closure = phase.closure, closure.isFault || error == nil { return located(Self.error(of: closure)) }
+        return located(error ?? RequestError(.webSocket(.closed(.abnormalClosure))))
+    }
+
+    private func located(_ error: RequestError) -> RequestError {
+        error.url == nil ? error.during(handshake?.request, attempts: handshake?.attempts ?? 1) : error
     }
 
     /// The error at the end of a loop; a server that does not answer the own close frame is none.
     private var errorOfLoop: RequestError? {
-        guard isCloseRequested, phase.closure?.isFault == false, error?.isCancellation == false else { return error }
-        return nil
+        let isUnanswered = error?.kind == .webSocket(.closed(.abnormalClosure)) && !isMessageCut
+        return isCloseSent && isUnanswered ? nil : error
     }
 
     /// Called when the request has ended.
     mutating func finished(with error: RequestError?) {
         isFinished = true
+        isMessageCut = receiver?.isInMessage == true
         effects.rare.append(.release(exchange, self.error))
         self.error = error
         _ = phase.connectionEnded()
@@ -291,10 +301,11 @@ struct WebSocketQueues: ~Copyable {
 
     /// Called when the handshake is complete; returns `false` if the connection was closed before.
     mutating func opened(
-        _ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?, of request: HTTPRequest? = nil
+        _ exchange: ExchangeReference?, _ deflate: WebSocketDeflateParameters?,
+        of handshake: (request: HTTPRequest, attempts: Int)? = nil
     ) -> Bool {
         guard opening == .pending else { return false }
-        (self.exchange, self.request) = (exchange, request)
+        (self.exchange, self.handshake) = (exchange, handshake)
         receiver = WebSocketReceiver(deflate: deflate)
         opening = .done
         return true
@@ -306,6 +317,7 @@ struct WebSocketQueues: ~Copyable {
             opening = .abandoned
             return false
         }
+        isCloseSent = isCloseSent || phase.isOpen && !hasExchangeEnded
         isCloseRequested = isCloseRequested || phase.isOpen
         perform(phase.closeRequested(close))
         if isDiscarding {

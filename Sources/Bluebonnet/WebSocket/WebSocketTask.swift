@@ -54,7 +54,9 @@ public struct WebSocketTask: Sendable {
     ///
     /// The connection learns of the end of the request last; without a close frame until then, the end is abnormal.
     private var closure: WebSocketClosure? {
-        connection.closure ?? (request.core.machine.withLock { $0.isSettled } ? WebSocketClosure() : nil)
+        // In this order: the end of an open connection is known before its request is settled.
+        let isSettled = request.core.machine.withLock { $0.isSettled }
+        return connection.closure ?? (isSettled ? WebSocketClosure() : nil)
     }
 
     /// Closes the WebSocket, and waits until the connection has ended.

@@ -147,6 +147,15 @@ struct CacheVerdictTests {
             testDescription: "§3.4: the rest without a tag", stored: minute(), status: 206,
             response: ["Content-Range": "bytes 5-9/10"], part: 0...4, count: 5, expected: "refetch"),
         Row(
+            testDescription: "a part that is sent as the whole", stored: minute(), status: 200,
+            response: ["Content-Range": "bytes 5-9/10", "ETag": "\"1\""], part: 0...4, count: 5, expected: "refetch"),
+        Row(
+            testDescription: "the same tag with another length", stored: minute(), status: 200,
+            response: ["Content-Length": "5", "ETag": "\"1\""], part: 0...4, count: 5, expected: "refetch"),
+        Row(
+            testDescription: "another tag with another length", stored: minute(), status: 200,
+            response: ["Content-Length": "5", "ETag": "\"2\""], part: 0...4, count: 5, expected: "store"),
+        Row(
             testDescription: "§3.4: 200, because it has changed", stored: minute(), status: 200, response: ten,
             part: 0...4, expected: "store"),
         Row(

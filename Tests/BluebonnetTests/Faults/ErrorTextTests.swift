@@ -36,6 +36,13 @@ import Testing
         let error = RequestError(.trust(.hostMismatch), detail: names, underlying: underlying)
         #expect(error.description.utf8.count < 2200 && error.description.contains("…"))
         #expect(error.detail == names)
+        // A character may have any number of marks.
+        for text in [String(repeating: "é", count: 600), "a" + String(repeating: "\u{301}", count: 10_000)] {
+            let description = RequestError(.connection(.lost), detail: text).description
+            #expect(description.utf8.count < 1100 && description.contains("…") && !description.contains("\u{fffd}"))
+        }
+        let whole = String(repeating: "é", count: 500)
+        #expect(RequestError(.connection(.lost), detail: whole).description.contains(whole + ")"))
     }
 
     private struct PeerError: Error, CustomStringConvertible { let description: String }

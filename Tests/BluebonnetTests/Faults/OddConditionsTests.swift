@@ -8,7 +8,8 @@ import Testing
 /// Programs in processes that lack what most processes have.
 ///
 /// ``ShortageTests`` has descriptors, threads and memory.
-@Suite(.timeLimit(.minutes(10))) struct OddConditionsTests {
+@Suite(.enabled(if: RunningProgram.hasMountNamespaces, "mount namespaces"), .timeLimit(.minutes(10)))
+struct OddConditionsTests {
     /// Runs the program under the conditions that a shell sets; returns its lines.
     private static func lines(
         _ arguments: [String], _ conditions: String, environment: [String: String] = [:]

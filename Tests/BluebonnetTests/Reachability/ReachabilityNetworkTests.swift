@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// Real networks that really change, in namespaces of their own.
-@Suite(.timeLimit(.minutes(10))) struct ReachabilityNetworkTests {
+@Suite(.enabled(if: RunningProgram.hasMountNamespaces, "mount namespaces"), .timeLimit(.minutes(10)))
+struct ReachabilityNetworkTests {
     @Test func `the Internet is reachable only with a default route over a working link`() async throws {
         try await NetworkNamespace.with { network in
             var statuses = try network.watch()

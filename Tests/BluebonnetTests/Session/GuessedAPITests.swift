@@ -100,6 +100,10 @@ import Testing
         let (session, stub) = Self.session(configuration)
         _ = await session.request("", parameters: ["a": 1]).serializingData().response
         #expect(stub.requests.first?.url.absoluteString == "https://a.test/v1?a=1")
+        configuration.baseURL = URL(string: "https://a.test/v1?key=%2F")
+        let (keyed, other) = Self.session(configuration)
+        _ = await keyed.request("", parameters: ["a": 1]).serializingData().response
+        #expect(other.requests.first?.url.absoluteString == "https://a.test/v1?key=%2F&a=1")
         let failed = await Self.session().0.request("", parameters: ["a": 1]).serializingData().response
         #expect(failed.error?.code == "invalid_url")
     }

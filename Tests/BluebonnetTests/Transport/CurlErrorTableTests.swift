@@ -25,8 +25,8 @@ import Testing
                 CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE, CURLE_FTP_PORT_FAILED,
                 CURLE_FTP_COULDNT_USE_REST, CURLE_FTP_PRET_FAILED, CURLE_FTP_BAD_FILE_LIST, CURLE_RECURSIVE_API_CALL,
             ].map(\.rawValue)
-                // Codes that HTTP does not cause and that not all headers name: before 7.82.0 three, 8.14.1 not two.
-                + [34, 41, 62, 75, 76])
+                // Codes that not all headers name, and that HTTP does not cause, or 100 only with a message.
+                + [34, 41, 62, 75, 76, 100, 101])
         for raw in 1..<CURL_LAST.rawValue {
             let words = unsafe String(cString: curl_easy_strerror(CURLcode(raw)))
             guard words != "Unknown error" else { continue }

@@ -155,6 +155,21 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `a message that is not whole is an error, also after the own close frame`() async throws {
+        let server = try await Fixture.server(.bytes([0x82, 10, 1, 2, 3]), .stall)
+        let session = TestHarness.session()
+        let task = session.webSocket(
+            "ws://127.0.0.1:\(server.port)/socket",
+            configuration: .init(closeTimeout: .milliseconds(50), compressesMessages: false)
+        ).webSocketTask()
+        var iterator = task.pieces.makeAsyncIterator()
+        #expect(try await iterator.next() == .binary(Data([1, 2, 3]), isFinal: false))
+        try await task.close()
+        let error = await #expect(throws: RequestError.self) { _ = try await iterator.next() }
+        #expect(error?.kind == .webSocket(.closed(.abnormalClosure)))
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `leaving the loop closes the socket`() async throws {
         let server = try await Fixture.server(Fixture.text("a"), Fixture.received(2), Fixture.close(1000))
         let session = TestHarness.session()

@@ -24,8 +24,22 @@ public final class RunningProgram: Sendable {
             return
         }
         let shell = ["bash", "-c", "set -e\n\(conditions)\nexec env \"$@\"", "bash"]
-        child = try Child("/usr/bin/unshare", ["--map-root-user", "--mount"] + shell + command)
+        let namespace = Self.namespaceOptions.map { ["/usr/bin/unshare"] + $0 } ?? []
+        child = try Child("/usr/bin/env", namespace + shell + command)
     }
+
+    /// Whether programs can have mount namespaces of their own.
+    ///
+    /// In a chroot, only root can create them, and only if the root folder is a mount point. Without them, conditions
+    /// are commands in the namespace of the tests.
+    public static var hasMountNamespaces: Bool { namespaceOptions != nil }
+
+    private static let namespaceOptions: [String]? =
+        [["--mount"], ["--map-root-user", "--mount"]].first { options in
+            guard let child = try? Child("/usr/bin/unshare", options + ["true"]) else { return false }
+            _ = child.output()
+            return child.wait() == 0
+        }
 
     /// Ends the program without giving it a chance to do anything about it, if it still runs.
     public func kill() {

@@ -75,7 +75,9 @@ enum CacheVerdict {
             whole.isWhole || request.range != nil
         {
             self = .join(entry)
-        } else if let entry, request.range == nil, status == 206 || entry.isPart && [400, 412, 416].contains(status) {
+        } else if let entry, request.range == nil,
+            status == 206 || entry.isPart && ([400, 412, 416].contains(status) || entry.isContradicted(by: response))
+        {
             // The range was the cache's own.
             self = .refetch
         } else if request.method == .get {

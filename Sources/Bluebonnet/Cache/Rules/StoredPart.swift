@@ -81,6 +81,11 @@ extension StoredResponse {
     /// Whether the response contains only a part of its representation; its status code is then 206.
     var isPart: Bool { response.statusCode == 206 }
 
+    /// Whether the response to a request for the missing bytes is a part that is sent as the whole.
+    func isContradicted(by response: HTTPResponse) -> Bool {
+        response.isPartSentAsWhole(of: ResumeValidator(self.response), total: extent.total)
+    }
+
     /// The bytes of the representation that the response contains.
     var extent: Extent {
         let whole = Extent(bytes: 0..<Int64(body.count), total: Int64(body.count))

@@ -190,7 +190,7 @@ final class DiskStore: Sendable {
             return false
         }
         // Other processes may write to the directory, too.
-        let written = writtenSinceScan.add(Int(partial.count), ordering: .relaxed).newValue
+        let written = writtenSinceScan.add(Self.cost(ofBytes: partial.count), ordering: .relaxed).newValue
         if !hasScanned.load(ordering: .relaxed) || written > capacity / 4 { scanLater() } else { evict() }
         return true
     }

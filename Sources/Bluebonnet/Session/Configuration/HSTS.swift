@@ -17,8 +17,8 @@ extension Session.Configuration {
         /// Hosts are stored in the file at a path, in the format of `curl --hsts`.
         ///
         /// The session reads the file before its first request. When the session has ended, it adds its changes to the
-        /// file. The directory of the file must exist. The mode of the file becomes 0600, so only its owner can read
-        /// and write the file.
+        /// file. The file replaces a symbolic link at the path. The directory of the file must exist. The mode of the
+        /// file becomes 0600, so only its owner can read and write the file.
         case file(String)
     }
 }

@@ -49,8 +49,12 @@ extension Session.Configuration {
                         .invalidRequest(.configuration("baseURL: an http or https URL with a host is needed")))
                 }
                 var text = request.url.relativeString
-                // Parameters may have been added to ``URL/emptyReference``.
-                if text.last == "#" { text.removeLast() }
+                if text.last == "#" {
+                    // Parameters may have been added to ``URL/emptyReference``, which stands for the whole base URL.
+                    text.removeLast()
+                    let query = URLComponents(url: baseURL, resolvingAgainstBaseURL: true)?.percentEncodedQuery ?? ""
+                    if text.first == "?", !query.isEmpty { text = "?\(query)&\(text.dropFirst())" }
+                }
                 let reference = request.url.scheme == nil ? text : "./" + text
                 let resolved = text.isEmpty ? baseURL : URL(string: reference, relativeTo: base(for: reference))
                 guard let url = resolved?.absoluteURL else {

@@ -20,11 +20,12 @@ extension Session.Configuration.TLS.ClientIdentity {
                 return "\(path): \(error.message)"
             }
         }
-        guard format == .pem else { return nil }
+        guard format == .pem, text.count < Self.keyLimit else { return nil }
         let lines = String(decoding: text, as: UTF8.self)
         guard lines.contains("PRIVATE KEY-----") else { return "\(name): there is no private key in the PEM text" }
         // RFC 7468 §11, and the older format of OpenSSL.
         guard lines.contains("ENCRYPTED") else { return nil }
-        return "\(name): " + (passphrase == nil ? "the key is encrypted, but has no passphrase" : "wrong passphrase")
+        guard passphrase != nil else { return "\(name): the key is encrypted, but has no passphrase" }
+        return "\(name): wrong passphrase, or an encryption that OpenSSL does not support"
     }
 }
