@@ -118,7 +118,7 @@ final class WebSocketConnection: Sendable {
         let limit = configuration.closeTimeout
         let task = Task { [weak self, sleep] in
             try? await sleep(limit)
-            self?.change { $0.perform($0.phase.closeTimeElapsed()) }
+            self?.change { $0.closeTimeElapsed() }
         }
         closeLimit.withLock { $0 = task }
     }

@@ -84,8 +84,8 @@ struct WebSocketQueues: ~Copyable {
     private var isCloseLimited = false
     /// Whether the user has closed the connection before the peer.
     private(set) var isCloseRequested = false
-    /// Whether the user has closed the connection before the server ended it.
-    private var isCloseSent = false
+    /// Whether the server has not answered the user's close frame within the limit.
+    private var isCloseUnanswered = false
     private var opening = Opening.pending
     /// Whether nothing more can be sent.
     private(set) var hasExchangeEnded = false
@@ -283,8 +283,7 @@ struct WebSocketQueues: ~Copyable {
 
     /// The error at the end of a loop; a server that does not answer the own close frame is none.
     private var errorOfLoop: RequestError? {
-        let isUnanswered = error?.kind == .webSocket(.closed(.abnormalClosure)) && !isMessageCut
-        return isCloseSent && isUnanswered ? nil : error
+        isCloseUnanswered && !isMessageCut ? nil : error
     }
 
     /// Called when the request has ended.
@@ -317,7 +316,6 @@ struct WebSocketQueues: ~Copyable {
             opening = .abandoned
             return false
         }
-        isCloseSent = isCloseSent || phase.isOpen && !hasExchangeEnded
         isCloseRequested = isCloseRequested || phase.isOpen
         perform(phase.closeRequested(close))
         if isDiscarding {
@@ -326,6 +324,12 @@ struct WebSocketQueues: ~Copyable {
         }
         if isPaused { resumeReading() }
         return true
+    }
+
+    /// Called when the time limit for closing has passed.
+    mutating func closeTimeElapsed() {
+        isCloseUnanswered = isCloseUnanswered || isCloseRequested && phase.closure == nil
+        perform(phase.closeTimeElapsed())
     }
 
     /// Closes the connection because the session is shut down, now or when it is open.
