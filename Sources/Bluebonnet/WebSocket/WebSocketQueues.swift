@@ -281,7 +281,7 @@ struct WebSocketQueues: ~Copyable {
         error.url == nil ? error.during(handshake?.request, attempts: handshake?.attempts ?? 1) : error
     }
 
-    /// The error at the end of a loop; a server that does not answer the own close frame is none.
+    /// The error at the end of a loop, which is `nil` if the server has not answered the own close frame in time.
     private var errorOfLoop: RequestError? {
         isCloseUnanswered && !isMessageCut ? nil : error
     }
