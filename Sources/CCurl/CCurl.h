@@ -37,6 +37,10 @@ static inline CURLcode bb_curl_set_blob(CURL *easy, CURLoption option, const voi
     return curl_easy_setopt(easy, option, &blob);
 }
 
+static inline CURLSHcode bb_curl_share_sessions(CURLSH *share) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+}
+
 static inline const curl_version_info_data *bb_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }
 
 // Defines the setter of one of a handle's callbacks, by libcurl's name for it, and of the context that it gets.

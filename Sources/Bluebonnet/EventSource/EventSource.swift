@@ -18,21 +18,21 @@ import FoundationEssentials
 /// method of its request is not idempotent, such as POST. To reconnect in this case, set
 /// ``Configuration/repeatsNonIdempotentRequests``.
 ///
-/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData``. Without
-/// ``Configuration/finalData``, the sequence of a source that does not reconnect also ends when the server closes the
-/// connection.
+/// The sequence ends when the server responds with status 204, or sends ``Configuration/finalData`` or
+/// ``Configuration/finalEvent``. Without these settings, the sequence of a source that does not reconnect also ends
+/// when the server closes the connection.
 ///
 /// The sequence throws an error in these cases:
 ///
-/// - The status code is neither 200 nor 204.
+/// - The status code is neither 200 nor 204, nor one of ``Configuration/reconnectingStatusCodes``.
 /// - The content type is not `text/event-stream`.
 /// - The request is invalid, the server is not trusted, or the session was shut down.
 /// - The request fails for another reason that a new attempt would not change, such as too many redirects.
 /// - A line or the data of an event is larger than ``Configuration/maximumEventBytes``.
 /// - ``Configuration/maximumAttempts`` attempts in a row have failed.
 /// - The connection fails, and the source does not reconnect.
-/// - ``Configuration/finalData`` is set, the source does not reconnect, and the server closes the connection before it
-///   has sent this data.
+/// - ``Configuration/finalData`` or ``Configuration/finalEvent`` is set, the source does not reconnect, and the server
+///   closes the connection before it has sent this event.
 ///
 /// Every `for try await` loop has its own connection. The source connects when the loop begins, and closes the
 /// connection when the loop ends. A slow loop slows the transfer, so unread events use little memory. If the task of
@@ -70,6 +70,21 @@ public struct EventSource: AsyncSequence, Sendable {
     /// iterators are released.
     public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
+    /// A sequence of the events and comments that the server sends, in their order.
+    ///
+    /// Each loop over the sequence has its own connection, as a loop over the source does, and ends like it. Use the
+    /// sequence if a comment means something to you, such as an answer to which the server keeps adding.
+    ///
+    /// ```swift
+    /// for try await entry in session.eventSource(url).entries {
+    ///     switch entry {
+    ///     case .event(let event): show(event.data)
+    ///     case .comment: showThatTheServerIsBusy()
+    ///     }
+    /// }
+    /// ```
+    public var entries: Entries { Entries(source: self) }
+
     /// A sequence of the comments that the server sends, without the colon at the start and one space after the colon.
     ///
     /// Many servers send comments, which may be empty, to keep the connection open. A comment is cut off after 1 KiB.
@@ -92,7 +107,11 @@ public struct EventSource: AsyncSequence, Sendable {
     /// - Returns: The iterator. It connects when you request the first event, and closes the connection when the
     ///   iterator is released.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(run: EventSourceRun(configuration: configuration, timing: timing, status: status, open: open))
+        Iterator(run: makeRun())
+    }
+
+    private func makeRun() -> EventSourceRun {
+        EventSourceRun(configuration: configuration, timing: timing, status: status, open: open)
     }
 
     /// The iterator of an ``EventSource``.
@@ -123,6 +142,44 @@ public struct EventSource: AsyncSequence, Sendable {
 }
 
 extension EventSource {
+    /// An event or a comment.
+    public enum Entry: Hashable, Sendable {
+        case event(ServerSentEvent)
+        /// The text of a comment, as in ``EventSource/comments``.
+        case comment(String)
+    }
+
+    /// A sequence of events and comments, which ``EventSource/entries`` returns.
+    public struct Entries: AsyncSequence, Sendable {
+        fileprivate let source: EventSource
+
+        /// Creates an iterator with its own connection.
+        ///
+        /// - Returns: The iterator. It connects when you request the first entry, and closes the connection when the
+        ///   iterator is released.
+        public func makeAsyncIterator() -> Iterator { Iterator(run: source.makeRun()) }
+
+        /// The iterator of the entries.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let run: EventSourceRun
+
+            /// Waits for the next event or comment, and reconnects if necessary.
+            ///
+            /// - Returns: The next entry, or `nil` if the sequence has ended.
+            /// - Throws: The error that ends the sequence, or `.cancelled` if the task is cancelled.
+            public mutating func next() async throws(RequestError) -> Entry? { try await run.nextEntry() }
+
+            /// Waits for the next event or comment, and reconnects if necessary.
+            ///
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next entry, or `nil` if the sequence has ended.
+            /// - Throws: The error that ends the sequence, or `.cancelled` if the task is cancelled.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Entry? {
+                try await run.nextEntry()
+            }
+        }
+    }
+
     /// The reconnection settings of an event source.
     public struct Configuration: Hashable, Sendable {
         /// The value of the `Last-Event-ID` field in the first request.
@@ -174,6 +231,21 @@ extension EventSource {
         /// `.eventSource(.missingFinalData)`.
         public var finalData: String?
 
+        /// The type of an event that ends the sequence, such as `message_stop`.
+        ///
+        /// The default is `nil`. An event of this type has the same effect as one with ``finalData``, whatever its data
+        /// is, and is not delivered either.
+        public var finalEvent: String?
+
+        /// The status codes after which the source waits and reconnects, such as 429 and 503.
+        ///
+        /// The default is no status code, because a source must not reconnect after such a response unasked (WHATWG
+        /// HTML §9.2.3). The response counts as a failed attempt to connect. If it has a `Retry-After` field (RFC 9110
+        /// §10.2.3), the source waits at least for this time, but at most 24 hours. The source does not reconnect if
+        /// ``reconnects`` is `false`, or if the method is not idempotent and ``repeatsNonIdempotentRequests`` is
+        /// `false`.
+        public var reconnectingStatusCodes: Set<Int> = []
+
         /// The maximum size in bytes of a line, and of the data of an event.
         ///
         /// The default is 16 MiB. If a line or the data of an event is larger, the sequence throws
@@ -195,10 +267,11 @@ extension EventSource {
         ///     `true` by default.
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
         ///   - finalData: The data of an event that ends the sequence; `nil`, the default, if no event ends it.
+        ///   - finalEvent: The type of an event that ends the sequence; `nil`, the default, if no event ends it.
         public init(
             initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
             maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,
-            maximumEventBytes: Int = 16 * 1024 * 1024, finalData: String? = nil
+            maximumEventBytes: Int = 16 * 1024 * 1024, finalData: String? = nil, finalEvent: String? = nil
         ) {
             self.initialLastEventID = initialLastEventID
             self.reconnectionTime = reconnectionTime
@@ -207,6 +280,7 @@ extension EventSource {
             self.reconnects = reconnects
             self.maximumEventBytes = maximumEventBytes
             self.finalData = finalData
+            self.finalEvent = finalEvent
         }
     }
 }

@@ -9,7 +9,6 @@ final class EventSourceRun {
     private let timing: EventSource.Timing
     private let status: EventSourceStatus
     private let maximumEventBytes: Int
-    private let finalData: String?
 
     private var state: EventSourceState
     private var action = EventSourceState.Action.connect
@@ -31,7 +30,6 @@ final class EventSourceRun {
         self.timing = timing
         self.status = status
         maximumEventBytes = configuration.maximumEventBytes
-        finalData = configuration.finalData
         state = EventSourceState(configuration)
         lastEventID = configuration.initialLastEventID
         parser = ServerSentEventParser(
@@ -44,11 +42,17 @@ final class EventSourceRun {
 
     /// Waits for the next event, or returns `nil` if the sequence has ended.
     func next() async throws(RequestError) -> ServerSentEvent? {
+        while let entry = try await nextEntry() { if case .event(let event) = entry { return event } }
+        return nil
+    }
+
+    /// Waits for the next event or comment, or returns `nil` if the sequence has ended.
+    func nextEntry() async throws(RequestError) -> EventSource.Entry? {
         while !isClosed {
             if Task.isCancelled { action = state.cancelled() }
             switch action {
             case .connect: await connect()
-            case .read: if let event = await read() { return event }
+            case .read: if let entry = await read() { return entry }
             case .wait(let delay): await wait(delay)
             case .finish: close()
             case .fail(let kind):
@@ -66,7 +70,7 @@ final class EventSourceRun {
             let opened = try await open(fields)
             let live = CancellingConnection(opened)
             state.requestSent(opened.method)
-            action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
+            action = headReceived(opened.response)
             head = (opened.response, opened.method)
             // Otherwise, the connection is closed when this scope ends.
             guard action == .read else { return }
@@ -76,9 +80,20 @@ final class EventSourceRun {
         } catch {
             if let method = error.method { state.requestSent(method) }
             guard case .validation = error.kind, let response = error.response else { return connectionEnded(error) }
-            action = state.headReceived(statusCode: response.statusCode, mimeType: response.mimeType)
-            if case .fail(let kind) = action { failure = error.with(kind) }
+            action = headReceived(response)
+            switch action {
+            case .fail(let kind): failure = error.with(kind)
+            case .wait: failure = error.with(.eventSource(.unacceptableStatusCode(response.statusCode)))
+            case .connect, .read, .finish: break
+            }
         }
+    }
+
+    private func headReceived(_ response: HTTPResponse) -> EventSourceState.Action {
+        let asked = response.headers.values(for: "Retry-After").compactMap { RetryAfter.delay($0, now: Date()) }
+        return state.headReceived(
+            statusCode: response.statusCode, mimeType: response.mimeType, retryAfter: asked.max(),
+            jitter: timing.jitter())
     }
 
     /// The error of a kind, about the last response.
@@ -96,14 +111,20 @@ final class EventSourceRun {
         return fields
     }
 
-    /// Waits for the next event of the connection, or returns `nil` if the connection has ended.
-    private func read() async -> ServerSentEvent? {
+    /// Waits for the next event or comment of the connection, or returns `nil` if the connection has ended.
+    private func read() async -> EventSource.Entry? {
         guard let connection else { preconditionFailure("an event source reads without a connection") }
         do throws(RequestError) {
             while true {
-                let event = try parser.next()
+                let entry = try parser.nextEntry()
                 parserAdvanced()
-                if let event { return event.data == finalData ? finalEventReceived() : event }
+                switch entry {
+                case .event(let event): return state.isFinal(event) ? finalEventReceived() : entry
+                case .comment(let comment):
+                    status.comments.send(comment)
+                    return entry
+                case nil: break
+                }
                 guard let chunk = try await connection.next() else { break }
                 parser.append(chunk)
             }
@@ -114,14 +135,13 @@ final class EventSourceRun {
         return nil
     }
 
-    private func finalEventReceived() -> ServerSentEvent? {
+    private func finalEventReceived() -> EventSource.Entry? {
         connection = nil
         action = state.finalEventReceived()
         return nil
     }
 
     private func parserAdvanced() {
-        for comment in parser.takeComments() { status.comments.send(comment) }
         if let time = parser.reconnectionTime { state.reconnectionTimeReceived(time) }
         if parser.lastEventID != lastEventID {
             lastEventID = parser.lastEventID

@@ -30,13 +30,29 @@ struct EventSourceState {
     }
 
     /// The head of a response was received.
-    mutating func headReceived(statusCode: Int, mimeType: String?) -> Action {
+    ///
+    /// The wait is the one in its `Retry-After` field. The jitter is a random number between 0 and 1.
+    mutating func headReceived(
+        statusCode: Int, mimeType: String?, retryAfter: Duration? = nil, jitter: Double = 0
+    ) -> Action {
         switch (statusCode, mimeType) {
         case (200, "text/event-stream"): reconnection.opened()
         case (204, _): reconnection.closed(.finish)
         case (200, _): reconnection.closed(.fail(.eventSource(.unacceptableContentType(mimeType))))
+        case (let code, _) where configuration.reconnectingStatusCodes.contains(code):
+            reconnection.ended(
+                .eventSource(.unacceptableStatusCode(statusCode)), isFinal: isFinal, askedWait: retryAfter ?? .zero,
+                jitter: jitter)
         default: reconnection.closed(.fail(.eventSource(.unacceptableStatusCode(statusCode))))
         }
+    }
+
+    /// Whether no connection follows.
+    private var isFinal: Bool { !(configuration.reconnects && isRepeatable) }
+
+    /// Whether an event ends the sequence.
+    func isFinal(_ event: ServerSentEvent) -> Bool {
+        event.data == configuration.finalData || event.event == configuration.finalEvent
     }
 
     /// The stream has set the reconnection time.
@@ -51,8 +67,7 @@ struct EventSourceState {
     ///
     /// The failure is `nil` if the server closed the connection. The jitter is a random number between 0 and 1.
     mutating func connectionEnded(_ failure: RequestError.Kind?, jitter: Double) -> Action {
-        let isFinal = !(configuration.reconnects && isRepeatable)
-        if failure == nil, isFinal, configuration.finalData != nil {
+        if failure == nil, isFinal, configuration.finalData != nil || configuration.finalEvent != nil {
             return reconnection.closed(.fail(.eventSource(.missingFinalData)))
         }
         return reconnection.ended(failure, isFinal: isFinal, jitter: jitter)

@@ -17,6 +17,9 @@ public struct TransferProgress: Hashable, Sendable {
     /// attempt, the bytes of the earlier attempt do not count.
     public var bytesPerSecond: Double?
 
+    /// The fraction of a response body whose length is known only before content decoding.
+    package var codedFraction: Double?
+
     /// Creates a progress value.
     ///
     /// - Parameters:
@@ -29,22 +32,26 @@ public struct TransferProgress: Hashable, Sendable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// The completed fraction from 0 to 1, or `nil` if the total is unknown.
+    /// The completed fraction from 0 to 1, or `nil` if it is unknown.
+    ///
+    /// For a response body with a content coding, such as gzip, the fraction is that of the bytes before decoding, if
+    /// the response has a `Content-Length` field. The ``total`` is unknown in this case.
     public var fractionCompleted: Double? {
-        guard let total else { return nil }
+        guard let total else { return codedFraction }
         return total > 0 ? min(1, Double(completed) / Double(total)) : 1
     }
 
     /// The estimated time until the transfer is complete, at the current rate.
     ///
-    /// The time is zero if no bytes remain. The time is `nil` if the total is unknown. If bytes remain, the time is
-    /// also `nil` in these cases:
+    /// The time is zero if no bytes remain. The time is `nil` if ``fractionCompleted`` is unknown. If bytes remain, the
+    /// time is also `nil` in these cases:
     /// - The rate is unknown.
     /// - The transfer has stalled, so the rate is 0.
     /// - The estimate is more than ten years.
     public var estimatedTimeRemaining: Duration? {
-        guard let total else { return nil }
-        let rest = Double(total) - Double(completed)
+        let expected = total.map { Double($0) } ?? codedFraction.map { Double(completed) / $0 }
+        guard let expected, expected.isFinite else { return nil }
+        let rest = expected - Double(completed)
         guard rest > 0 else { return .zero }
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
         let seconds = rest / bytesPerSecond

@@ -143,8 +143,9 @@ extension Request {
 
     /// The progress of the response body, in bytes after content decoding.
     ///
-    /// The total is known if the response has a `Content-Length` field and no content coding. For a resumed download,
-    /// the progress includes the bytes of earlier attempts.
+    /// The total is known if the response has a `Content-Length` field and no content coding. With a content coding,
+    /// only ``TransferProgress/fractionCompleted`` is known. For a resumed download, the progress includes the bytes of
+    /// earlier attempts.
     public nonisolated var downloadProgress: TransferProgress {
         core.machine.withLock { $0.record.progress } ?? TransferProgress()
     }
@@ -236,6 +237,28 @@ extension Request {
         bufferingPolicy: StreamBufferingPolicy = .unbounded
     ) -> StreamOf<HTTPResponse> {
         core.sequence(\.responses, bufferingPolicy) { $0.response ?? $0.last?.response }
+    }
+
+    /// Returns a sequence of the informational responses that a server may send before the response (RFC 9110 §15.2).
+    ///
+    /// An example is 103 (Early Hints), whose ``HTTPResponse/links`` name what the response will refer to (RFC 8297).
+    /// Others are 100 (Continue) and 102 (Processing). The sequence also contains those of redirects and retries.
+    ///
+    /// The sequence begins with the latest informational response, if there is one, and ends when the request has
+    /// finished. A loop over the sequence does not start the request.
+    ///
+    /// ```swift
+    /// let request = session.request(url)
+    /// Task { for await hint in request.informationalResponses() { preload(hint.links) } }
+    /// let page = try await request.serializingString().value
+    /// ```
+    ///
+    /// - Parameter bufferingPolicy: The values to keep for a slow loop; the newest 16 by default.
+    /// - Returns: The sequence of informational responses.
+    public nonisolated func informationalResponses(
+        bufferingPolicy: StreamBufferingPolicy = .newest(16)
+    ) -> StreamOf<HTTPResponse> {
+        core.sequence(\.informational, bufferingPolicy) { $0.informational }
     }
 
     /// Adds a closure that decides for each response whether the body is received.

@@ -485,10 +485,22 @@ extension RequestCore: ExchangeObserver {
         perform(machine.withLock { $0.headReceived(response) })
     }
 
+    func exchangeDidReceiveInformational(_ response: HTTPResponse) {
+        let updates = machine.withLock { $0.record.informed(by: response) }
+        updates?.send(response)
+    }
+
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        exchangeDidReceive(received, ofExpected: expected, fraction: nil)
+    }
+
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?) {
         let now = MonotonicClock.now()
         let (progress, updates) = machine.withLock { machine in
-            (machine.record.bytesReceived(received, of: expected, now: now), machine.record.sequences.downloadProgress)
+            (
+                machine.record.bytesReceived(received, of: expected, fraction: fraction, now: now),
+                machine.record.sequences.downloadProgress
+            )
         }
         updates?.send(progress)
     }

@@ -47,6 +47,8 @@ struct RequestHistory {
     private(set) var last: CompletedAttempt?
     /// The latest head that was accepted.
     var response: HTTPResponse?
+    /// The latest informational response.
+    private(set) var informational: HTTPResponse?
     private(set) var progress: TransferProgress?
     private(set) var uploadProgress: TransferProgress?
     /// The sequences that observers have requested.
@@ -97,9 +99,12 @@ struct RequestHistory {
         return progress
     }
 
-    mutating func bytesReceived(_ received: Int64, of expected: Int64?, now: Int64) -> TransferProgress {
-        let progress = downloadMeter.update(
+    mutating func bytesReceived(
+        _ received: Int64, of expected: Int64?, fraction: Double?, now: Int64
+    ) -> TransferProgress {
+        var progress = downloadMeter.update(
             completed: received + (bytesBefore?.count ?? 0), total: bytesBefore.map(\.total) ?? expected, now: now)
+        progress.codedFraction = fraction
         self.progress = progress
         return progress
     }
@@ -126,6 +131,12 @@ struct RequestHistory {
     }
 
     // MARK: Heads
+
+    /// Records an informational response, and returns the sequence to update.
+    mutating func informed(by response: HTTPResponse) -> Broadcast<HTTPResponse>? {
+        informational = response
+        return sequences.informational
+    }
 
     /// Returns a number for a task that is about to wait for the head.
     mutating func nextHeadWaiter() -> Int {
@@ -154,6 +165,7 @@ struct RequestSequences {
     var downloadProgress: Broadcast<TransferProgress>?
     var uploadProgress: Broadcast<TransferProgress>?
     var requests: Broadcast<HTTPRequest>?
+    var informational: Broadcast<HTTPResponse>?
     var responses: Broadcast<HTTPResponse>?
 
     /// Ends all sequences.
@@ -161,6 +173,7 @@ struct RequestSequences {
         downloadProgress?.finish()
         uploadProgress?.finish()
         requests?.finish()
+        informational?.finish()
         responses?.finish()
     }
 }

@@ -55,19 +55,22 @@ extension SerializingRequest {
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - encoding: The encoding of the text, or `nil` to detect the encoding as described in
     ///     ``StringResponseSerializer``; `nil` by default.
+    ///   - replacesMalformedBytes: Whether U+FFFD replaces malformed bytes; otherwise, they are an error, which is the
+    ///     default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a `String`.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
-        encoding: String.Encoding? = nil,
+        encoding: String.Encoding? = nil, replacesMalformedBytes: Bool = false,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> SerializingTask<Self, String> {
         serializingResponse(
             using: StringResponseSerializer(
-                dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+                dataPreprocessor: dataPreprocessor, encoding: encoding,
+                replacesMalformedBytes: replacesMalformedBytes, emptyResponseCodes: emptyResponseCodes,
                 emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 

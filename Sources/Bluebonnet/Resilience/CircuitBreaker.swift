@@ -125,7 +125,7 @@ public final class CircuitBreaker: WrappingTransport {
                     switch event {
                     case .head(let response): ExchangeOutcome(response: response)
                     case .outcome(let outcome): outcome
-                    case .sentBytes, .receivedBytes: nil
+                    case .sentBytes, .informational, .receivedBytes: nil
                     }
                 guard let outcome, !isCounted.withLock({ exchange(&$0, with: true) }) else { return true }
                 let (verdict, end) = (policy.verdict(outcome), policy.now())

@@ -63,7 +63,7 @@ struct HedgeState<Handle: Sendable>: Sendable {
     /// A try has an event; returns the tries to cancel, or `nil` if the event is dropped.
     mutating func received(_ event: ExchangeObserverEvent, from number: Int) -> [Handle]? {
         switch event {
-        case .sentBytes: return hasWon(number) ? [] : nil
+        case .sentBytes, .informational: return hasWon(number) ? [] : nil
         case .head, .receivedBytes: return answered(number)
         case .outcome(let outcome):
             if outcome.error != nil, case .racing(var tries) = stage, tries.count > 1 {

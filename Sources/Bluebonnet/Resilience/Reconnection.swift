@@ -59,14 +59,18 @@ struct ReconnectionState {
     /// The connection has ended, or the attempt to connect has failed.
     ///
     /// The failure is `nil` after an end without an error. No connection follows an end that is final, a permanent
-    /// failure or the last attempt. The jitter is a random number between 0 and 1.
-    mutating func ended(_ failure: RequestError.Kind?, isFinal: Bool, jitter: Double) -> Action {
+    /// failure or the last attempt. The jitter is a random number between 0 and 1. If the server has asked for a wait,
+    /// the failure is not permanent, and the wait is at least as long.
+    mutating func ended(
+        _ failure: RequestError.Kind?, isFinal: Bool, askedWait: Duration? = nil, jitter: Double
+    ) -> Action {
         if phase == .connecting { failedAttempts += 1 }
         let isLastAttempt = maximumAttempts.map { failedAttempts >= max($0, 1) } ?? false
-        if let failure, isFinal || isLastAttempt || failure.isPermanent { return closed(.fail(failure)) }
+        let isPermanent = failure?.isPermanent == true && askedWait == nil
+        if let failure, isFinal || isLastAttempt || isPermanent { return closed(.fail(failure)) }
         if isFinal { return closed(.finish) }
         phase = .waiting
-        return .wait(delay(jitter: jitter))
+        return .wait(delay(atLeast: min(askedWait ?? .zero, Self.longestDelay), jitter: jitter))
     }
 
     /// The wait is over.
@@ -86,7 +90,7 @@ struct ReconnectionState {
 
     /// Returns the reconnection time, doubled for each failed attempt except the first, plus a random part of up to a
     /// quarter.
-    private func delay(jitter: Double) -> Duration {
+    private func delay(atLeast minimum: Duration, jitter: Double) -> Duration {
         let time = max(.zero, min(reconnectionTime, Self.longestDelay))
         let maximum = max(time, min(maximumDelay, Self.longestDelay))
         var delay = time
@@ -95,6 +99,7 @@ struct ReconnectionState {
             let doublings = min(failedAttempts - 1, 20)
             delay = max(time, min(max(time, Self.shortestDelayAfterFailures) * (1 << doublings), maximum))
         }
+        delay = max(delay, minimum)
         return delay + delay * jitter / 4
     }
 }

@@ -72,8 +72,8 @@ struct NothingSerializer: SynchronousResponseSerializer {
 /// Bluebonnet decodes these charsets itself:
 /// - UTF-8
 /// - UTF-16 and UTF-32 in both byte orders, with little-endian as the default
-/// - ISO-8859-1 and windows-1252
-/// - US-ASCII, decoded as UTF-8, or as ISO-8859-1 if the body is not well-formed UTF-8
+/// - windows-1252, which is also used if the response names ISO-8859-1, as in the WHATWG's Encoding Standard
+/// - US-ASCII, decoded as UTF-8, or as windows-1252 if the body is not well-formed UTF-8
 ///
 /// Other charsets require glibc's `gconv` modules, which small container images often do not contain:
 /// - The other parts of ISO-8859
@@ -82,16 +82,21 @@ struct NothingSerializer: SynchronousResponseSerializer {
 /// - KOI8-R, KOI8-U, macintosh and x-mac-cyrillic
 /// - Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR
 ///
-/// If the bytes are malformed in the encoding, the serializer throws an error. The serializer does not replace
-/// malformed bytes. If the `charset` of the response is unknown, or if its `gconv` module is missing, the body must be
-/// well-formed UTF-8. Otherwise, the serializer throws an error. It also throws an error if you passed an encoding
-/// whose `gconv` module is missing.
+/// If the bytes are malformed in the encoding, the serializer throws an error. If the `charset` of the response is
+/// unknown, or if its `gconv` module is missing, the body must be well-formed UTF-8. Otherwise, the serializer throws
+/// an error. It also throws an error if you passed an encoding whose `gconv` module is missing.
+///
+/// With ``replacesMalformedBytes``, the serializer replaces malformed bytes with U+FFFD instead. If an encoding is not
+/// available, it then decodes the text as UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body before serialization.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The encoding to use regardless of the response, or `nil` to detect the encoding from the response.
     public let encoding: String.Encoding?
+
+    /// Whether U+FFFD replaces malformed bytes; otherwise, they are an error.
+    public let replacesMalformedBytes: Bool
 
     /// The request methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
@@ -104,15 +109,18 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// - Parameters:
     ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
     ///   - encoding: The encoding to use regardless of the response, or `nil` to detect the encoding; `nil` by default.
+    ///   - replacesMalformedBytes: Whether U+FFFD replaces malformed bytes; `false` by default.
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The request methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
+        replacesMalformedBytes: Bool = false,
         emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods
     ) {
         self.dataPreprocessor = dataPreprocessor
         self.encoding = encoding
+        self.replacesMalformedBytes = replacesMalformedBytes
         self.emptyRequestMethods = emptyRequestMethods
         self.emptyResponseCodes = emptyResponseCodes
     }
@@ -128,13 +136,17 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     ///   unchanged.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
-        return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
+        return try TextDecoder.decode(
+            data, encoding: encoding, charset: input.response?.textEncoding, repairs: replacesMalformedBytes)
     }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
     /// A serializer that detects the encoding of the body and returns the text.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
+
+    /// A serializer that returns the body as text, and replaces malformed bytes with U+FFFD.
+    public static var lossyString: StringResponseSerializer { StringResponseSerializer(replacesMalformedBytes: true) }
 
     /// Returns a serializer that decodes the body in a fixed encoding, regardless of the response.
     ///

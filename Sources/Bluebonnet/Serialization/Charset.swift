@@ -8,6 +8,7 @@ enum Charset: Hashable, Sendable {
     /// If there is no mark either, the byte order is little-endian, as in the WHATWG's Encoding Standard.
     case utf16(ByteOrder?)
     case utf32(ByteOrder?)
+    /// ISO-8859-1, if the caller requires it; a response that names it means windows-1252, as in the Encoding Standard.
     case latin1
     /// Text that is declared as ASCII, but usually uses a superset of ASCII.
     case looseASCII
@@ -38,13 +39,17 @@ enum Charset: Hashable, Sendable {
 
     /// Creates the charset that corresponds to a Foundation encoding.
     init(_ encoding: String.Encoding) {
+        guard encoding != .isoLatin1 else {
+            self = .latin1
+            return
+        }
         let name = Self.encodingNames[encoding] ?? ""
         self = Self.names[name] ?? SystemCharset.named(name).map { .system($0) } ?? .other(encoding)
     }
 
     private static let encodingNames: [String.Encoding: String] = [
         .utf8: "utf-8", .utf16: "utf-16", .utf16BigEndian: "utf-16be", .utf16LittleEndian: "utf-16le",
-        .utf32: "utf-32", .utf32BigEndian: "utf-32be", .utf32LittleEndian: "utf-32le", .isoLatin1: "iso-8859-1",
+        .utf32: "utf-32", .utf32BigEndian: "utf-32be", .utf32LittleEndian: "utf-32le",
         .isoLatin2: "iso-8859-2", .windowsCP1250: "windows-1250", .windowsCP1251: "windows-1251",
         .windowsCP1252: "windows-1252", .windowsCP1253: "windows-1253", .windowsCP1254: "windows-1254",
         .shiftJIS: "shift_jis", .japaneseEUC: "euc-jp", .iso2022JP: "iso-2022-jp", .macOSRoman: "macintosh",
@@ -96,9 +101,9 @@ enum Charset: Hashable, Sendable {
         "ucs-2": .utf16(nil), "utf-16be": .utf16(.big), "utf-16le": .utf16(.little),
         "utf-32": .utf32(nil), "utf32": .utf32(nil), "iso-10646-ucs-4": .utf32(nil), "ucs-4": .utf32(nil),
         "utf-32be": .utf32(.big), "utf-32le": .utf32(.little),
-        "iso-8859-1": .latin1, "iso8859-1": .latin1, "iso88591": .latin1, "iso_8859-1": .latin1, "latin1": .latin1,
-        "iso_8859-1:1987": .latin1, "iso-ir-100": .latin1, "csisolatin1": .latin1, "l1": .latin1, "ibm819": .latin1,
-        "cp819": .latin1,
+        "iso-8859-1": .windows1252, "iso8859-1": .windows1252, "iso88591": .windows1252, "iso_8859-1": .windows1252,
+        "latin1": .windows1252, "iso_8859-1:1987": .windows1252, "iso-ir-100": .windows1252,
+        "csisolatin1": .windows1252, "l1": .windows1252, "ibm819": .windows1252, "cp819": .windows1252,
         "us-ascii": .looseASCII, "ascii": .looseASCII, "ansi_x3.4-1968": .looseASCII, "iso-ir-6": .looseASCII,
         "windows-1252": .windows1252, "cp1252": .windows1252, "x-cp1252": .windows1252, "cp-1252": .windows1252,
     ]
@@ -113,7 +118,7 @@ extension Charset {
         case .utf16(let order): Self.decode(data, as: UTF16.self, order)
         case .utf32(let order): Self.decode(data, as: UTF32.self, order)
         case .latin1: Self.decodeLatin1(data)
-        case .looseASCII: TextDecoder.detect(data)
+        case .looseASCII: Self.utf8.decode(data) ?? Self.decodeWindows1252(data)
         case .windows1252: Self.decodeWindows1252(data)
         case .system(let charset):
             SystemTextDecoder(charset)?.decode(data, isLast: true, repairs: false)
@@ -192,7 +197,25 @@ extension Charset {
 /// Decodes text according to the rules of ``StringResponseSerializer``.
 enum TextDecoder {
     /// Decodes text in a fixed encoding, or in the encoding of the byte order mark or of the response.
-    static func decode(_ data: Data, encoding: String.Encoding?, charset: String?) throws(RequestError) -> String {
+    ///
+    /// If `repairs` is `true`, U+FFFD replaces malformed bytes.
+    static func decode(
+        _ data: Data, encoding: String.Encoding?, charset: String?, repairs: Bool = false
+    ) throws(RequestError) -> String {
+        do throws(RequestError) {
+            return try decodeWellFormed(data, encoding: encoding, charset: charset)
+        } catch {
+            guard repairs else { throw error }
+            var framer = TextFramer(encoding: encoding, charset: charset)
+            let text = (try? framer.decode(data)).flatMap { start in (try? framer.finish()).map { start + $0 } }
+            // Text in a charset that cannot be decoded is most likely UTF-8.
+            return text ?? String(repairing: data.span)
+        }
+    }
+
+    private static func decodeWellFormed(
+        _ data: Data, encoding: String.Encoding?, charset: String?
+    ) throws(RequestError) -> String {
         if let encoding { return try decode(data, Charset(encoding), name: nil) }
         if let marked = Charset(byteOrderMarkOf: data) { return try decode(data, marked, name: nil) }
         // An empty charset is ignored.

@@ -219,11 +219,20 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     /// ``ExchangeOptions/pausesRedirects`` is `true`. To receive the body, call ``Exchange/receiveBody(with:)``. If
     /// there is no body, the outcome may follow immediately.
     ///
-    /// The method is called at most once, with the final head. Informational responses (RFC 9110 §15.2) are not
-    /// reported.
+    /// The method is called at most once, with the final head. For informational responses, see
+    /// ``exchangeDidReceiveInformational(_:)``.
     ///
     /// - Parameter response: The head of the response.
     func exchangeDidReceiveHead(_ response: HTTPResponse)
+
+    /// Receives an informational response, which has a status code below 200 and no body (RFC 9110 §15.2).
+    ///
+    /// It is called any number of times before the final head or the outcome, but not for 101 (Switching Protocols),
+    /// which is final. The default implementation does nothing. An observer that wraps another observer must call the
+    /// method of the wrapped observer.
+    ///
+    /// - Parameter response: The informational response, such as 103 (Early Hints) with its `Link` fields (RFC 8297).
+    func exchangeDidReceiveInformational(_ response: HTTPResponse)
 
     /// Receives the number of received bytes of the response's body.
     ///
@@ -234,10 +243,40 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     ///   - expected: The total number of bytes; `nil` if the response has no `Content-Length` or is compressed.
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?)
 
+    /// Receives the number of received bytes of the response's body, and the fraction of a compressed body.
+    ///
+    /// A ``CurlTransport`` calls this method. The default implementation calls
+    /// ``exchangeDidReceive(_:ofExpected:)``. An observer that wraps another observer should call the method of the
+    /// wrapped observer.
+    ///
+    /// - Parameters:
+    ///   - received: The number of bytes received so far, after content decoding.
+    ///   - expected: The total number of bytes; `nil` if the response has no `Content-Length` or is compressed.
+    ///   - fraction: The fraction of the body that has arrived, from 0 to 1, if the response has a `Content-Length` and
+    ///     is compressed; otherwise `nil`.
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?)
+
     /// Receives the outcome of the exchange, exactly once and as the last event.
     ///
     /// - Parameter outcome: The response, or the error with which the exchange failed.
     func exchangeDidComplete(_ outcome: ExchangeOutcome)
+}
+
+extension ExchangeObserver {
+    /// Does nothing.
+    ///
+    /// - Parameter response: The informational response, which is ignored.
+    public func exchangeDidReceiveInformational(_ response: HTTPResponse) {}
+
+    /// Calls ``exchangeDidReceive(_:ofExpected:)``.
+    ///
+    /// - Parameters:
+    ///   - received: The number of bytes received so far.
+    ///   - expected: The total number of bytes; `nil` if it is unknown.
+    ///   - fraction: The fraction of a compressed body, which is ignored.
+    public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?) {
+        exchangeDidReceive(received, ofExpected: expected)
+    }
 }
 
 /// Options for a single exchange.

@@ -35,6 +35,7 @@ extension WrappingTransport {
 /// An event that an observer receives.
 enum ExchangeObserverEvent {
     case sentBytes
+    case informational
     case head(HTTPResponse)
     case receivedBytes
     case outcome(ExchangeOutcome)
@@ -60,8 +61,16 @@ final class FilteringObserver: ExchangeObserver {
         if forwards(.head(response)) { next.exchangeDidReceiveHead(response) }
     }
 
+    func exchangeDidReceiveInformational(_ response: HTTPResponse) {
+        if forwards(.informational) { next.exchangeDidReceiveInformational(response) }
+    }
+
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        if forwards(.receivedBytes) { next.exchangeDidReceive(received, ofExpected: expected) }
+        exchangeDidReceive(received, ofExpected: expected, fraction: nil)
+    }
+
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?) {
+        if forwards(.receivedBytes) { next.exchangeDidReceive(received, ofExpected: expected, fraction: fraction) }
     }
 
     func exchangeDidComplete(_ outcome: ExchangeOutcome) {

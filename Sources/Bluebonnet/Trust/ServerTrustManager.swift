@@ -10,9 +10,9 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session looks up the evaluator of each host only once, and remembers the result. After 1,024 hosts, the session
-/// forgets all results, and looks up the evaluators of later requests again. A session also looks up an evaluator for
-/// each HTTPS proxy, by the host of the proxy. The same rules apply to this host.
+/// A session looks up the evaluator of each host only once, and remembers the result, but not an error. After 1,024
+/// hosts, the session forgets all results, and looks up the evaluators of later requests again. A session also looks up
+/// an evaluator for each HTTPS proxy, by the host of the proxy. The same rules apply to this host.
 public struct ServerTrustManager: Sendable {
     /// Whether an HTTPS request to a host without an evaluator fails.
     ///

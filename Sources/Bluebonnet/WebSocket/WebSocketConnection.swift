@@ -67,7 +67,8 @@ final class WebSocketConnection: Sendable {
     /// Moves messages until the connection ends; returns the outcome, with the error that the end stands for.
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = agreement.withLock { $0?.deflate }
-        writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate) }
+        let fragmentSize = max(1, configuration.maximumFrameBytes)
+        writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
         let (exchange, request, attempts) = core.machine.withLock {
             ($0.exchange, $0.record.requests.last, $0.record.attempts)
         }

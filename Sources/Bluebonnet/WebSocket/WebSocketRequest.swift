@@ -86,6 +86,13 @@ public actor WebSocketRequest: Request {
         /// Whether compression of messages is offered to the server (RFC 7692); `true` by default.
         public var compressesMessages: Bool
 
+        /// The maximum number of bytes of a message in a frame that is sent; 64 KiB by default.
+        ///
+        /// A longer message is sent in several frames, between which pings and pongs can be sent (RFC 6455 §5.4). The
+        /// bytes are counted before compression. Some servers accept only small frames, others only whole messages: for
+        /// these, set a value that no message exceeds. A value below 1 counts as 1.
+        public var maximumFrameBytes: Int
+
         /// Creates settings.
         ///
         /// - Parameters:
@@ -94,15 +101,18 @@ public actor WebSocketRequest: Request {
         ///   - closeTimeout: The limit for the closing handshake; 10 seconds by default.
         ///   - maximumMessageBytes: The maximum size of a received message; 16 MiB by default.
         ///   - compressesMessages: Whether compression is offered; `true` by default.
+        ///   - maximumFrameBytes: The maximum number of bytes of a message in a sent frame; 64 KiB by default.
         public init(
             pingInterval: Duration? = nil, idleTimeout: Duration? = nil, closeTimeout: Duration = .seconds(10),
-            maximumMessageBytes: Int = 16 << 20, compressesMessages: Bool = true
+            maximumMessageBytes: Int = 16 << 20, compressesMessages: Bool = true,
+            maximumFrameBytes: Int = 64 * 1024
         ) {
             self.pingInterval = pingInterval
             self.idleTimeout = idleTimeout
             self.closeTimeout = closeTimeout
             self.maximumMessageBytes = maximumMessageBytes
             self.compressesMessages = compressesMessages
+            self.maximumFrameBytes = maximumFrameBytes
         }
     }
 }

@@ -9,7 +9,7 @@ import Testing
 struct `Conformance of serializers` {
     static let texts: [(charset: String?, bytes: [UInt8], text: String)] = [
         ("utf-8", Array("Grüße 🌼".utf8), "Grüße 🌼"), ("\"UTF-8\"", Array("ü".utf8), "ü"),
-        (nil, Array("Grüße 🌼".utf8), "Grüße 🌼"), (nil, [0x47, 0xfc], "Gü"), ("iso-8859-1", [0xe9, 0x80], "é\u{80}"),
+        (nil, Array("Grüße 🌼".utf8), "Grüße 🌼"), (nil, [0x47, 0xfc], "Gü"), ("iso-8859-1", [0xe9, 0x80], "é€"),
         ("ISO-8859-1", Array("ü".utf8), "Ã¼"), ("windows-1252", [0x80, 0xe9], "€é"), ("us-ascii", [0x41], "A"),
         ("utf-16le", [0x41, 0, 0x3d, 0xd8, 0x3c, 0xdf], "A\u{1f73c}"),
         ("utf-16be", [0, 0x41, 0x30, 0x42], "Aあ"), ("utf-16", [0xfe, 0xff, 0, 0x41], "A"),

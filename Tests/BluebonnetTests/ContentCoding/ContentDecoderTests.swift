@@ -207,7 +207,7 @@ import Testing
         return decoder.isComplete ? .whole(output) : .part(output)
     }
 
-    private static func deflated(_ bytes: [UInt8], _ format: DeflateRequestCompressor.Format = .gzip) -> [UInt8] {
+    static func deflated(_ bytes: [UInt8], _ format: DeflateRequestCompressor.Format = .gzip) -> [UInt8] {
         guard let deflater = Deflater(format) else { return [] }
         return Array(deflater.compress(Data(bytes)) + deflater.finish())
     }

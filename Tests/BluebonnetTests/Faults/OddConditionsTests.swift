@@ -44,6 +44,18 @@ struct OddConditionsTests {
         #expect(try await Self.lines(["ca=\(authority)", url], conditions) == ["200 "])
     }
 
+    /// Without ``UnusedAuthorities``, libcurl before 8.23 reads the file for each lookup over HTTPS.
+    @Test(.disabled(if: (0x08_05_00..<0x08_09_00).contains(Libcurl.version), "libcurl 8.5.0 to 8.8.0 are refused"))
+    func `lookups over HTTPS do not need the system's authorities`() async throws {
+        let server = try await Self.server()
+        let arguments = [
+            "ca=\(try TestCertificates().authority)", "doh=\(try TestServers.doh.url("/dns-query"))",
+            "http://a.doh.test:\(server.port)/",
+        ]
+        #expect(try await Self.lines(arguments, "mount -t tmpfs none /etc/ssl/certs") == ["200 right"])
+        await server.stop()
+    }
+
     /// The descriptors of the event loop get these numbers, so that what the program prints reaches no server.
     @Test func `closed standard descriptors are not used for sockets`() async throws {
         let server = try await Self.server()

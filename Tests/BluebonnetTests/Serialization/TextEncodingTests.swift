@@ -20,12 +20,13 @@ struct EncodedText: Sendable {
         EncodedText("text/plain; charset=utf-8", Array("é€".utf8), "é€"),
         EncodedText("text/plain; charset=\"UTF-8\"", Array("é€".utf8), "é€"),
         EncodedText("text/plain;CHARSET=utf8", Array("é€".utf8), "é€"),
-        EncodedText("text/plain; charset=iso-8859-1", [0x41, 0xE9, 0x80], "Aé\u{80}"),
+        EncodedText("text/plain; charset=iso-8859-1", [0x41, 0xE9, 0x80, 0x93, 0x81], "Aé€“\u{81}"),
+        EncodedText("text/plain; charset=latin1", [0x94], "”"),
         EncodedText("text/plain; charset=ISO-8859-1", Array("é".utf8), "Ã©"),
         EncodedText("text/plain; charset=windows-1252", [0x80, 0x93, 0x41, 0x94, 0xE9, 0x81], "€“A”é\u{81}"),
         EncodedText("text/plain; charset=us-ascii", Array("abc".utf8), "abc"),
         EncodedText("text/plain; charset=us-ascii", Array("é".utf8), "é"),
-        EncodedText("text/plain; charset=us-ascii", [0xE9], "é"),
+        EncodedText("text/plain; charset=us-ascii", [0xE9, 0x92], "é’"),
         EncodedText("text/plain; charset=utf-16", [0xFE, 0xFF, 0x00, 0x41, 0x20, 0xAC], "A€"),
         EncodedText("text/plain; charset=utf-16", [0xFF, 0xFE, 0x41, 0x00, 0xAC, 0x20], "A€"),
         EncodedText("text/plain; charset=utf-16", [0x41, 0x00], "A"),
@@ -134,9 +135,27 @@ struct EncodedText: Sendable {
 
     @Test func `a megabyte of each kind of bytes is decoded`() throws {
         let bytes = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0) }
-        let text = try decode(bytes, contentType: "text/plain; charset=iso-8859-1")
+        let text = try decode(bytes, contentType: nil, encoding: .isoLatin1)
         #expect(text.unicodeScalars.count == bytes.count)
         #expect(text.unicodeScalars.elementsEqual(bytes.lazy.map { Unicode.Scalar($0) }))
+    }
+
+    @Test(
+        arguments: [
+            ("text/plain; charset=utf-8", [0x41, 0xFF, 0x42], nil, "A\u{FFFD}B"),
+            ("text/plain; charset=utf-8", [0x41, 0xE2, 0x82], nil, "A\u{FFFD}"),
+            ("text/plain; charset=utf-16le", [0x41, 0x00, 0x00, 0xD8], nil, "A\u{FFFD}"),
+            ("text/plain; charset=shift_jis", [0x41, 0x82, 0xA0, 0x82], nil, "Aあ\u{FFFD}"),
+            ("text/plain; charset=x-none", [0x41, 0xFF], nil, "A\u{FFFD}"), (nil, [0x41, 0xFF], .utf8, "A\u{FFFD}"),
+            (nil, [0x41, 0xE9], .ascii, "A\u{FFFD}"), (nil, [0x41, 0xE9], nil, "Aé"), (nil, [], nil, ""),
+            ("text/plain; charset=iso-8859-1", [0xEF, 0xBB, 0xBF, 0xFF], nil, "\u{FFFD}"),
+        ] as [(String?, [UInt8], String.Encoding?, String)])
+    func `malformed bytes are replaced on demand`(
+        _ contentType: String?, bytes: [UInt8], encoding: String.Encoding?, expected: String
+    ) throws {
+        let serializer = StringResponseSerializer(
+            encoding: encoding, replacesMalformedBytes: true, emptyResponseCodes: [200])
+        #expect(try serializer.serialize(serializerInput(Data(bytes), contentType: contentType)) == expected)
     }
 
     private func decode(_ bytes: [UInt8], contentType: String?, encoding: String.Encoding? = nil) throws -> String {

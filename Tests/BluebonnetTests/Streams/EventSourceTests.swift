@@ -42,6 +42,52 @@ import Testing
         #expect(values == [1] && error?.kind == .serialization(.decodingFailed))
     }
 
+    @Test func `Comments and events arrive in their order`() async throws {
+        let server = FakeEventServer(
+            .events(":a\ndata:1\n:b\n\n", ": c\n", "\n:\n"), .events("data:[DONE]\n\n:d\n"))
+        var entries: [EventSource.Entry] = []
+        let source = server.source(.init(finalData: "[DONE]"))
+        for try await entry in source.entries { entries.append(entry) }
+        // An event is complete at the blank line.
+        #expect(
+            entries == [
+                .comment("a"), .comment("b"), .event(ServerSentEvent(data: "1")), .comment("c"), .comment(""),
+            ])
+        #expect(server.openConnections == 0)
+    }
+
+    @Test(arguments: ["event:message_stop\ndata:{}\n\n", "event: message_stop\ndata\n\n"])
+    func `An event of the final type ends the source`(_ end: String) async {
+        let server = FakeEventServer(
+            .events("data:1\n\nevent:stop\ndata:2\n\n"), .events("data:3\n\n" + end + "data:4\n\n"))
+        let (data, error) = await Self.read(server.source(.init(finalEvent: "message_stop")))
+        #expect(data == ["1", "2", "3"] && error == nil)
+        #expect(server.requests.count == 2 && server.openConnections == 0)
+        let cut = FakeEventServer(.events("data:1\n\n"))
+        let (_, missing) = await Self.read(cut.source(.init(reconnects: false, finalEvent: "message_stop")))
+        #expect(missing?.kind == .eventSource(.missingFinalData))
+    }
+
+    @Test func `A source reconnects after chosen status codes, not before the server allows it`() async {
+        var configuration = EventSource.Configuration(maximumAttempts: 4)
+        configuration.reconnectingStatusCodes = [429, 503]
+        var busy = FakeResponse.status(503)
+        busy.retryAfter = "120"
+        let never = FakeResponse.status(429)
+        var far = FakeResponse.status(429)
+        far.retryAfter = "99999999"
+        let server = FakeEventServer(busy, never, .events("data:1\n\n"), far, never, never, never)
+        let (data, error) = await Self.read(server.source(configuration))
+        #expect(data == ["1"])
+        #expect(error?.kind == .eventSource(.unacceptableStatusCode(429)))
+        #expect(server.delays == [120_000, 6000, 3000, 86_400_000, 6000, 12000])
+        #expect(server.openConnections == 0)
+        configuration.reconnects = false
+        let final = FakeEventServer(busy)
+        let (_, refused) = await Self.read(final.source(configuration))
+        #expect(refused?.kind == .eventSource(.unacceptableStatusCode(503)) && final.delays == [])
+    }
+
     @Test func `A request accepts an event stream and bypasses caches`() async {
         let server = FakeEventServer()
         _ = await Self.read(server.source())

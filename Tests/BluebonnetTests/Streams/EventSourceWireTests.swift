@@ -102,6 +102,34 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `a source waits as long as a busy server asks, and reconnects`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { request in
+                request.sequence == 1
+                    ? .status(429, headers: ["Retry-After": "1", "Content-Type": "application/json"])
+                    : .text("event: message_stop\ndata: {}\n\n", contentType: "text/event-stream")
+            }
+        }
+        let session = TestHarness.session()
+        var configuration = Self.eager
+        configuration.reconnectingStatusCodes = [429]
+        configuration.finalEvent = "message_stop"
+        let source = session.eventSource(server.url("/events"), configuration: configuration)
+        let states = source.states
+        let clock = ContinuousClock()
+        let begun = clock.now
+        for try await event in source { Issue.record("\(event)") }
+        #expect(clock.now - begun >= .seconds(1))
+        #expect(server.requestCount == 2)
+        var waits: [RequestError.Kind?] = []
+        for await state in states {
+            if case .waiting(_, let kind) = state { waits.append(kind) }
+            if state == .closed { break }
+        }
+        #expect(waits == [.eventSource(.unacceptableStatusCode(429))])
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `comments are delivered while the source reads`() async throws {
         let text = ": ping\n:\n:pong\ndata: a\n:" + String(repeating: "x", count: 2000) + "\n\ndata: [DONE]\n\n"
         let server = try await LocalServer { router in

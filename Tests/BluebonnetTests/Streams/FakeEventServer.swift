@@ -18,6 +18,7 @@ struct FakeResponse: Sendable {
     var isSilent = false
     var statusCode = 200
     var contentType: String? = "text/event-stream"
+    var retryAfter: String?
     var chunks: [String] = []
     var end = End.close
 
@@ -88,7 +89,8 @@ final class FakeEventServer: Sendable {
         if Task.isCancelled { throw RequestError(.cancelled) }
         if let failure = answer.failure { throw RequestError(failure, detail: "scripted") }
         guard let url = URL(string: "http://events.test/") else { throw RequestError(.invalidURL) }
-        let headers: HTTPHeaders = answer.contentType.map { ["Content-Type": $0] } ?? [:]
+        var headers: HTTPHeaders = answer.contentType.map { ["Content-Type": $0] } ?? [:]
+        if let value = answer.retryAfter { headers.append(name: "Retry-After", value: value) }
         state.withLock { $0.openConnections += 1 }
         let closed = Latch()
         return EventSourceConnection(

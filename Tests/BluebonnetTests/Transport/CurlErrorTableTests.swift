@@ -139,6 +139,14 @@ import Testing
                 $0.message = "Send failure: Broken pipe"
                 $0.wasResent = true
             }, kind: .connection(.http2)),
+        Row(code: CURLE_WEIRD_SERVER_REPLY, context: { _ in }, kind: .connection(.proxy)),
+        Row(code: CURLE_WEIRD_SERVER_REPLY, context: { $0.wasSent = true }, kind: .invalidResponse(.malformed)),
+        Row(
+            code: CURLE_RECV_ERROR,
+            context: {
+                $0.message = "OpenSSL SSL_read: error:0A000438:SSL routines::tlsv1 alert internal error"
+                ($0.wasSent, $0.hasHead) = (true, true)
+            }, kind: .connection(.lost)),
         Row(
             code: CURLE_INTERFACE_FAILED, context: { $0.message = "Couldn't bind to interface 'a'" },
             kind: .connection(.interface)),

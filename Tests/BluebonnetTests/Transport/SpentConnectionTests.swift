@@ -28,7 +28,7 @@ import Testing
 
     private static func isUsed(_ connections: inout IdleConnections, _ socket: Int32) throws -> Bool {
         let ends = try #require(ConnectionEndpoints(of: socket))
-        switch connections.requestBegins(on: ends, to: { "a.test:443" }, version: { .multiplexed }) {
+        switch connections.requestBegins(on: ends, to: { "a.test:443" }, version: { .multiplexed }, now: 0) {
         case .good: return true
         case .dead: return false
         default: throw SystemError(EINVAL)

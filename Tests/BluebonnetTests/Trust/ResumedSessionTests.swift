@@ -6,7 +6,7 @@ import Testing
 
 /// A resumed TLS session has no certificate, so the first evaluation of the server would still apply.
 ///
-/// Libcurl stores TLS sessions in the easy handle before 8.12, and in the multi handle since 8.12.
+/// Libcurl stores TLS sessions in ``SharedTLSSessions`` before 8.12, and in the multi handle since 8.12.
 @Suite(.timeLimit(.minutes(10))) struct ResumedSessionTests {
     typealias Version = Session.Configuration.TLS.Version
 
@@ -64,6 +64,18 @@ import Testing
     }
 
     private static let untrusted = Outcome.failed(.trust(.untrustedIssuer))
+
+    /// Without ``SharedTLSSessions``, only one is resumed before 8.12. A ticket of TLS 1.3 is used once (RFC 8446 §C.4).
+    @Test(arguments: [(Version.v1_2, 8), (.v1_3, 2)])
+    func `connections that are opened at once resume sessions`(_ version: Version, minimum: Int) async throws {
+        let scene = try FixtureSession(version)
+        try scene.trust(TestCertificates().authority)
+        let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
+        #expect(await scene.outcomes(1, url) == [.full])
+        let burst = await scene.outcomes(8, url, atOnce: true)
+        #expect(burst.count { $0 == .resumed } >= minimum, "\(burst)")
+        await scene.end()
+    }
 
     @Test(arguments: [Version.v1_2, .v1_3], [false, true])
     func `no session is resumed after its authority was removed`(

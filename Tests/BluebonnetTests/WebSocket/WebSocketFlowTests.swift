@@ -35,6 +35,40 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: [(10, [10, 10, 5]), (25, [25]), (1 << 20, [25]), (0, Array(repeating: 1, count: 25))])
+    func `a message is sent in frames of the configured size`(_ size: Int, frames: [Int]) async throws {
+        let received = Locked<[UInt8]>([])
+        let server = try await LocalServer { router in
+            router.get("/socket") { request in
+                .script(
+                    Fixture.accept(request),
+                    .read { bytes, isEnd in
+                        received.withLock { all in
+                            all += bytes
+                            return isEnd || all.count >= 25 + 6 * frames.count
+                        }
+                    }, Fixture.close(1000), .waitForClose)
+            }
+        }
+        let session = TestHarness.session()
+        var configuration = Fixture.plain
+        configuration.maximumFrameBytes = size
+        let url = "ws://127.0.0.1:\(server.port)/socket"
+        let task = session.webSocket(url, configuration: configuration).webSocketTask()
+        try await task.send(Data(count: 25))
+        let (messages, error) = await Fixture.messages(task)
+        #expect(messages == [] && error == nil)
+        var (rest, sizes, isLast): (ArraySlice<UInt8>, [Int], Bool) = (received.withLock(\.self)[...], [], false)
+        while rest.count > 6, !isLast {
+            let size = Int(rest[rest.startIndex + 1] & 0x7f)
+            (isLast, sizes) = (rest[rest.startIndex] & 0x80 != 0, sizes + [size])
+            // The head of a frame, with its mask, has 6 bytes.
+            rest = rest.dropFirst(6 + size)
+        }
+        #expect(sizes == frames && isLast && rest.isEmpty)
+        try await TestHarness.end(session, server)
+    }
+
     /// What the system keeps looks sent, and a ping waits behind it.
     @Test func `the system keeps few bytes for a server that does not read`() async throws {
         var options = LocalServer.Options()

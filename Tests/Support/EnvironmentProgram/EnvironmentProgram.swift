@@ -4,7 +4,7 @@ import Glibc
 
 /// Sends requests, one after the other, with the proxies and the Kerberos tickets of the environment.
 ///
-///     EnvironmentProgram [negotiate|basic|download|descriptors|clock] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
+///     EnvironmentProgram [negotiate|basic|download|descriptors|clock] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [doh=URL] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
 /// A program of its own since the environment is the process's. The first word is the credential for servers'
 /// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
@@ -30,6 +30,7 @@ enum EnvironmentProgram {
             case "proxy": configuration.proxy = .url(parts[1])
             case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
             case "ca": configuration.tls.caFile = parts[1]
+            case "doh": configuration.dns.httpsServer = URL(string: parts[1])
             case "hsts": configuration.hsts = .file(parts[1])
             default: urls.append(argument)
             }

@@ -6,8 +6,16 @@ extension CachingExchange: ExchangeObserver {
         observer.exchangeDidSend(sent, ofExpected: expected)
     }
 
+    func exchangeDidReceiveInformational(_ response: HTTPResponse) {
+        observer.exchangeDidReceiveInformational(response)
+    }
+
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        observer.exchangeDidReceive(received, ofExpected: expected)
+        exchangeDidReceive(received, ofExpected: expected, fraction: nil)
+    }
+
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?) {
+        observer.exchangeDidReceive(received, ofExpected: expected, fraction: fraction)
     }
 
     func exchangeDidReceiveHead(_ response: HTTPResponse) {

@@ -117,7 +117,7 @@ public final class HARRecorder: WrappingTransport {
             switch event {
             case .head(let response): exchange.withLock { $0.response = response }
             case .outcome(let outcome): exchange.withLock { $0.ended(outcome) }
-            case .sentBytes, .receivedBytes: break
+            case .sentBytes, .informational, .receivedBytes: break
             }
             return true
         }

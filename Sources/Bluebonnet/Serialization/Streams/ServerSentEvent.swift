@@ -67,7 +67,6 @@ package struct ServerSentEventParser {
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
     private var failure: RequestError?
-    private var comments = ServerSentComments()
 
     /// The last event ID, for the `Last-Event-ID` field of the next connection.
     package private(set) var lastEventID: String
@@ -97,17 +96,26 @@ package struct ServerSentEventParser {
         lines.append(bytes)
     }
 
-    /// Returns the next event.
+    /// Returns the next event, without the comments before it.
     ///
     /// - Returns: The event, or `nil` if more bytes are needed.
     /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if a line or the data of an event exceeds the limit. Later
     ///   calls throw this error again.
     package mutating func next() throws(RequestError) -> ServerSentEvent? {
+        while let entry = try nextEntry() { if case .event(let event) = entry { return event } }
+        return nil
+    }
+
+    /// Returns the next event or comment; see ``next()``.
+    mutating func nextEntry() throws(RequestError) -> EventSource.Entry? {
         if let failure { throw failure }
         do throws(RequestError) {
             while try lines.advance() {
-                guard try isBlankAfterReadingLine() else { continue }
-                if let event = blockEnded() { return event }
+                switch try readLine() {
+                case .field: continue
+                case .comment(let comment): return .comment(comment)
+                case .blank: if let event = blockEnded() { return .event(event) }
+                }
             }
             return nil
         } catch {
@@ -117,25 +125,31 @@ package struct ServerSentEventParser {
         }
     }
 
-    /// Returns the newest comments that were parsed since the last call, at most 16.
-    package mutating func takeComments() -> [String] { comments.takeAll() }
+    private enum Line {
+        case field
+        case comment(String)
+        case blank
+    }
 
-    /// Adds the current line to the block unless the line is blank, and returns whether it is blank.
-    private mutating func isBlankAfterReadingLine() throws(RequestError) -> Bool {
+    private static let maximumCommentLength = 1024
+
+    /// Reads the current line, and adds its field to the block.
+    private mutating func readLine() throws(RequestError) -> Line {
         let isFirst = lines.count == 1
         let limit = limit
-        let isBlank = try lines.withLine { bytes throws(RequestError) in
+        let read = try lines.withLine { bytes throws(RequestError) in
             let line = bytes.extracting(droppingFirst: isFirst ? ByteOrderMark.utf8Length(in: bytes) : 0)
-            guard !line.isEmpty else { return true }
+            guard !line.isEmpty else { return Line.blank }
             if line[0] == UInt8(ascii: ":") {
-                comments.append(line)
-            } else {
-                try block.lineReceived(line, limit: limit)
+                let start = line.count > 1 && line[1] == UInt8(ascii: " ") ? 2 : 1
+                let end = min(line.count, Self.maximumCommentLength)
+                return .comment(String(repairing: line.extracting(start..<end)))
             }
-            return false
+            try block.lineReceived(line, limit: limit)
+            return .field
         }
         reconnectionTime = block.retry ?? reconnectionTime
-        return isBlank
+        return read
     }
 
     /// Ends the block at a blank line, and returns its event if the block has data.
@@ -147,27 +161,6 @@ package struct ServerSentEventParser {
             ServerSentEvent(
                 event: ended.event.isEmpty ? "message" : ended.event, data: data, id: lastEventID, retry: ended.retry)
         }
-    }
-}
-
-/// The newest comments of an event stream, with a bound for their number and length.
-private struct ServerSentComments {
-    private static let maximumCount = 16
-    private static let maximumLength = 1024
-
-    private var texts: [String] = []
-
-    /// Adds a line that begins with a colon, and cuts it off after 1,024 bytes.
-    mutating func append(_ line: Span<UInt8>) {
-        if texts.count == Self.maximumCount { texts.removeFirst() }
-        let start = line.count > 1 && line[1] == UInt8(ascii: " ") ? 2 : 1
-        texts.append(String(repairing: line.extracting(start..<min(line.count, Self.maximumLength))))
-    }
-
-    mutating func takeAll() -> [String] {
-        guard !texts.isEmpty else { return [] }
-        defer { texts = [] }
-        return texts
     }
 }
 

@@ -41,8 +41,6 @@ extension Session.Configuration {
         /// - The URL is not an `https` URL, or is a template (`{?dns}`).
         /// - The installed libcurl is 8.5.0 to 8.8.0, which may crash.
         /// - The installed libcurl is older than 8.5.0, and ``ConnectionLimits/total`` is set.
-        /// - Libcurl's default file of certificate authorities cannot be read. Libcurl reads the file, although it then
-        ///   uses the session's authorities.
         public var httpsServer: URL?
 
         /// Creates the default settings.

@@ -18,7 +18,8 @@ extension Session.Configuration {
         /// The proxy at a URL, such as `http://user:password@127.0.0.1:3128` or `socks5h://127.0.0.1:1080`.
         ///
         /// The scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`; without a scheme, it is `http`.
-        /// With `socks4a` and `socks5h`, the proxy looks up host names.
+        /// With `socks4a` and `socks5h`, the proxy looks up host names. With `socks4` and `socks5`, libcurl looks them
+        /// up, and only the first address is tried.
         ///
         /// User info in the URL must be percent-encoded. An HTTP proxy receives the user info in the first request, as
         /// Basic authentication. An HTTP proxy receives the `credential` only after the proxy has sent a challenge. The

@@ -113,10 +113,6 @@ struct ConfigurationIssue: Equatable {
             return Self(
                 "dns.httpsServer", "libcurl \(Libcurl.versionText), which is installed, may crash; 8.9.0 is needed")
         }
-        // Libcurl reads the file, although the authorities of the session are used.
-        if let file = Libcurl.authorityFile, unsafe access(file, R_OK) != 0 {
-            return Self("dns.httpsServer", "libcurl needs the file \(file.debugDescription), which cannot be read")
-        }
         guard configuration.connectionLimits.total != nil, !Libcurl.countsLookupsApart else { return nil }
         let message = "with libcurl \(Libcurl.versionText), lookups would wait for the connections of requests"
         return Self("connectionLimits.total", message + "; 8.9.0 is needed for this limit with dns.httpsServer")

@@ -43,6 +43,8 @@ enum CurlErrorTable {
         case .noTunnel, .unconnected: .connection(.proxy)
         case .lost where !context.wasResent: .connection(.lost)
         case .unusableKey: .trust(.configuration)
+        // The peer has ended the connection within the response.
+        case .alert where context.hasHead, .expiredAlert where context.hasHead: .connection(.lost)
         // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)
         case .expiredAlert: .trust(.clientCertificateRefused)
@@ -70,6 +72,8 @@ enum CurlErrorTable {
         case CURLE_OUT_OF_MEMORY where context.wasSent && !context.hasHead,
             CurlErrorText.tooLarge where context.wasSent:
             context.headTooLarge(100 * 1024)
+        // Before the request, only a proxy responds.
+        case CURLE_WEIRD_SERVER_REPLY where !context.wasSent: .connection(.proxy)
         case CURLE_PARTIAL_FILE where !context.hasHead,
             CURLE_HTTP2 where context.message.isEmpty && CurlErrorText.omitsCloseReason:
             .connection(.lost)
@@ -94,8 +98,11 @@ enum CurlErrorTable {
     }
 
     /// Whether a code is that of a connection that the peer may have ended with an alert.
-    static func mayHideAlert(_ code: CURLcode) -> Bool {
+    ///
+    /// After the head, libcurl reports that the response is incomplete, or names the alert in OpenSSL's words.
+    static func mayHideAlert(_ code: CURLcode, hasHead: Bool) -> Bool {
         [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2].contains(code)
+            || hasHead && [CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM].contains(code)
     }
 
     /// The configuration's option that caused an error, if the code reveals it.

@@ -32,6 +32,8 @@ final class EasyHandle {
     var identity: SelectedIdentity?
     /// The generation of authorities with which the handle is set up.
     var authorities = 0
+    /// The store of TLS sessions that the handle uses, instead of its own.
+    private var sessions: SharedTLSSessions?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     private var decodesTransferCodings = true
@@ -81,6 +83,12 @@ final class EasyHandle {
         usesAltSvc = false
         unsafe set(CURLOPT_ERRORBUFFER, pointer: message)
         return true
+    }
+
+    /// Makes the handle use a store of TLS sessions.
+    func use(_ store: SharedTLSSessions) {
+        sessions = store
+        unsafe set(CURLOPT_SHARE, pointer: store.pointer)
     }
 
     /// Prepares the handle for a request that differs from the last request at most in its URL.

@@ -24,11 +24,11 @@ final class LoopTurnState {
         @safe @exclusivity(unchecked)
     #endif
     var readyUpgrades: [(Transfer, Readiness)] = []
-    /// The transfers whose heads must be reported to their observers.
+    /// The transfers whose heads must be reported to their observers: informational ones, or `nil` for the final head.
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
-    var withHeads: [Transfer] = []
+    var withHeads: [(Transfer, informational: ReceivedHead?)] = []
     /// The transfers that may have to wait for a connection, if libcurl does not retry all of them.
     var waiting: WaitingTransfers?
     /// The session's cookies, and the hosts that require TLS, if it stores them.

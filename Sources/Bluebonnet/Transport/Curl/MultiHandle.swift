@@ -318,8 +318,8 @@ final class MultiHandle {
     }
 
     /// Called when a request no longer uses a connection.
-    func connectionIsLeft(_ connection: IdleConnections.Connection) {
-        guard let socket = idleConnections.ended(connection) else { return }
+    func connectionIsLeft(_ connection: IdleConnections.Connection, now: Int64) {
+        guard let socket = idleConnections.ended(connection, now: now) else { return }
         idleConnections.endIfLost(connection)
         // While the body was paused, the connection was in use, and no bytes were reported.
         loop.rearmIdleHandler(of: socket)

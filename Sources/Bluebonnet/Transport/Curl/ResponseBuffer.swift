@@ -78,6 +78,8 @@ struct ResponseBuffer {
         static let multiplexing = HeadFlags(rawValue: 2)
         /// The head has become complete.
         static let end = HeadFlags(rawValue: 4)
+        /// The head of an informational response has become complete.
+        static let informational = HeadFlags(rawValue: 8)
     }
 
     /// Receives bytes of a head; returns the state of the head, and the flags of the new lines.
@@ -91,6 +93,15 @@ struct ResponseBuffer {
         guard let head else { return (.begun, latest) }
         return (latest.contains(.end) ? .complete(head) : .trailers, latest)
     }
+
+    /// The heads of informational responses that were not reported.
+    private var informational: [ReceivedHead] = []
+
+    /// Removes and returns the heads of the informational responses since the last call.
+    mutating func takeInformational() -> [ReceivedHead] { exchange(&informational, with: []) }
+
+    /// How long the server keeps the connection for another request, by the latest `Keep-Alive` field.
+    private(set) var reuseTime: ReuseTime?
 
     /// Whether the server has sent 100 (Continue) since the request was sent.
     var wasContinued = false
@@ -134,6 +145,7 @@ struct ResponseBuffer {
         let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
         let isStatusLine = StatusLine.isBegun(by: span)
         if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
+        if FieldSyntax.isField(span, named: "keep-alive") { reuseTime = ReuseTime(field: span) }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
             if statusCode == 100 { wasContinued = true }
@@ -149,7 +161,7 @@ struct ResponseBuffer {
             framing = FramingCheck()
             unsafe lines.append(contentsOf: line)
             body = Data()
-            hasCookies = false
+            (hasCookies, reuseTime) = (false, nil)
             head = nil
             announcedLength = nil
             decoder = nil
@@ -167,6 +179,10 @@ struct ResponseBuffer {
             // After 101, the bytes are those of another protocol.
             if hasCoding, head.statusCode != 101 { decoder = ContentDecoder(of: head, removing: removedCodings) }
         case .dropInformationalHead:
+            if let head = ReceivedHead(bytes: lines) {
+                informational.append(head)
+                latest.insert(.informational)
+            }
             lines.removeAll(keepingCapacity: true)
         case .ignore:
             guard head != nil, !isEmpty else { break }

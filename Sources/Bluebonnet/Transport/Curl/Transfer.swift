@@ -305,6 +305,7 @@ final class Transfer {
             if isTraced { endTraceOfSending() }
         }
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
+        if lines.contains(.informational) { noteInformational() }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
@@ -332,6 +333,9 @@ final class Transfer {
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         if let connection, !connection.hasAnswered { answered(on: connection) }
+        if let reuseTime = responseBuffer.reuseTime, !head.httpVersion.isMultiplexed {
+            connection?.reuseTime = reuseTime
+        }
         if head.statusCode == 421, restartMisdirected() { return false }
         if head.statusCode == 417, restartWithoutExpectation(head) { return false }
         store(head)
@@ -438,7 +442,13 @@ final class Transfer {
     func noteHead() {
         guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
         hasReportedHead = true
-        turn.withHeads.append(self)
+        turn.withHeads.append((self, nil))
+        turn.steps.ask(.reportHeads)
+    }
+
+    /// Schedules the report of informational responses.
+    private func noteInformational() {
+        for head in responseBuffer.takeInformational() { turn.withHeads.append((self, head)) }
         turn.steps.ask(.reportHeads)
     }
 
@@ -721,6 +731,7 @@ extension Transfer {
                 return false
             }
             guard unsafe store.attach(to: context) else { return false }
+            if trust == nil || !isOwn { unsafe HiddenVerdicts.reveal(on: context) }
             if isOwn { unsafe AlertRecorder(countedOrigin, turn).attach(to: context) }
         } catch {
             responseBuffer.fail(with: error)

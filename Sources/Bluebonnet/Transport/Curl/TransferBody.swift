@@ -14,6 +14,15 @@ extension Transfer {
         noteProgress()
     }
 
+    /// The fraction of a coded body that was decoded, if its length is known.
+    var codedFraction: Double? {
+        guard responseBuffer.decoder != nil, let easy, let length = responseBuffer.head?.statedLength, length > 0 else {
+            return nil
+        }
+        let decoded = easy.offset(CURLINFO_SIZE_DOWNLOAD_T) - Int64(responseBuffer.rest.count)
+        return min(1, max(0, Double(decoded) / Double(length)))
+    }
+
     /// Receives coded bytes of the body; returns libcurl's next step.
     func receivedCodedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         responseBuffer.lastActivity = turn.now

@@ -62,7 +62,7 @@ extension TransferEngine {
 
     private func errorOfFlood(_ version: IdleConnections.Version?, _ transfer: Transfer) -> RequestError {
         let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
-        return error(kind, FloodGuard.message, of: transfer)
+        return error(kind, FloodGuard.message, of: transfer).afterTransportRetries
     }
 
     /// Takes the response that libcurl has not read; returns whether there is one.
@@ -185,17 +185,19 @@ extension TransferEngine {
         if let shortage = transfer.multi?.shortage(behind: code) {
             return error(.connection(.failed), shortage, of: transfer)
         }
-        if CurlErrorTable.mayHideAlert(code), transfer.responseBuffer.head == nil,
+        let hasHead = transfer.responseBuffer.head != nil
+        if CurlErrorTable.mayHideAlert(code, hasHead: hasHead),
             let alert = shared.alerts.last(from: transfer.countedOrigin, at: shared.now)
         {
-            return error(.trust(alert.reason), "the server sent the alert \(alert.name)", of: transfer)
+            let kind = alert.kind(wasSent: transfer.wasSent, hasHead: hasHead)
+            return error(kind, "the server sent the alert \(alert.name)", of: transfer)
         }
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let message = easy.errorMessage
         let context = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent, wasResent: transfer.resends.wasResent,
-            hasHead: transfer.responseBuffer.head != nil,
+            hasHead: hasHead,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var detail = CurlErrorTable.message(for: code, in: context) ?? CurlErrorText.redacted(context.message)
         if detail.isEmpty { detail = unsafe String(cString: curl_easy_strerror(code)) }

@@ -450,8 +450,13 @@ extension TransferEngine {
 
     private func reportHeads() {
         guard !shared.withHeads.isEmpty else { return }
-        for transfer in shared.withHeads {
-            if let head = transfer.headOfResponse { transfer.observer.exchangeDidReceiveHead(head) }
+        for (transfer, informational) in shared.withHeads {
+            if let informational {
+                let response = HTTPResponse(url: transfer.url, head: informational, keepsCoding: true)
+                transfer.observer.exchangeDidReceiveInformational(response)
+            } else if let head = transfer.headOfResponse {
+                transfer.observer.exchangeDidReceiveHead(head)
+            }
         }
         shared.withHeads.removeAll(keepingCapacity: true)
     }
@@ -490,7 +495,9 @@ extension TransferEngine {
         let state = transfer.responseBuffer.state
         if state.receivedBytes != transfer.reportedReceivedBytes {
             transfer.reportedReceivedBytes = state.receivedBytes
-            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.responseBuffer.expectedBytes)
+            transfer.observer.exchangeDidReceive(
+                state.receivedBytes, ofExpected: transfer.responseBuffer.expectedBytes,
+                fraction: transfer.codedFraction)
         }
     }
 

@@ -56,7 +56,11 @@ extension TransferOptions {
         easy.set(options.format, identity.format.rawValue)
         switch identity.certificate {
         case .file(let path): easy.set(options.file, path)
-        case .data(let data): easy.set(options.blob, bytes: data)
+        case .data(let data):
+            easy.set(options.blob, bytes: data)
+            // Libcurl 8.20.0 and later looks for TLS sessions by this name, and finds none without it. It reads the
+            // certificate from the memory nevertheless.
+            if Libcurl.version >= 0x08_14_00 { easy.set(options.file, "in memory") }
         }
         if let key = identity.key {
             easy.set(options.keyFormat, identity.format.rawValue)

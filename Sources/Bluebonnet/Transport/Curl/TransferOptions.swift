@@ -30,6 +30,7 @@ final class TransferOptions {
     /// The authorities that may have issued the servers' certificates.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
+    private let sessions = SharedTLSSessions()
     /// The mistake in the configuration for which every request fails; `nil` if there is none.
     private let issue: ConfigurationIssue?
 
@@ -107,6 +108,7 @@ final class TransferOptions {
         applyPriority(of: request, to: easy)
         if let server = configuration.dns.httpsServer, !isLookupServer {
             easy.set(CURLOPT_DOH_URL, server.absoluteString)
+            UnusedAuthorities.replace(on: easy)
         }
         if let error = applyProxy(of: transfer, to: easy) ?? http3Issue(of: transfer) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
@@ -148,6 +150,7 @@ final class TransferOptions {
         easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.minimumBufferSize))
         applyConnections(to: easy)
         applyTLS(to: easy)
+        if let sessions { easy.use(sessions) }
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {

@@ -15,6 +15,15 @@ struct PeerAlert: Equatable {
         }
     }
 
+    /// The kind of the error of a request whose connection has ended with the alert.
+    ///
+    /// With TLS 1.3, a server refuses the client's handshake only after the request was sent. Alerts about records, and
+    /// all alerts within a response, do not concern the handshake.
+    func kind(wasSent: Bool, hasHead: Bool) -> RequestError.Kind {
+        let concernsRecords = [10, 20, 21, 22, 50, 80].contains(number)
+        return hasHead || wasSent && concernsRecords ? .connection(.lost) : .trust(reason)
+    }
+
     /// Creates the alert; `nil` for alerts that are not errors: `close_notify`, `user_canceled` and
     /// `no_renegotiation`.
     init?(_ number: UInt8) {

@@ -62,6 +62,9 @@ struct IdleConnections {
         var share = ConnectionShare()
         /// Whether the server has answered a request.
         var hasAnswered = false
+        /// How long the server keeps the connection for another request, and the time at which it gives up doing so.
+        var reuseTime: ReuseTime?
+        fileprivate var keptUntil: Int64?
         /// The number of requests that were sent on the connection.
         fileprivate(set) var requestCount = 1
         /// Whether several requests were in progress at the same time.
@@ -180,12 +183,14 @@ struct IdleConnections {
     ///   - ends: The endpoints of the connection.
     ///   - origin: Returns the host and the port of the request's URL.
     ///   - version: Returns the protocol of a new connection.
+    ///   - now: The time, on the monotonic clock in nanoseconds.
     /// - Returns: The state of the connection.
-    mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
-        -> ConnectionChoice
-    {
+    mutating func requestBegins(
+        on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version, now: Int64
+    ) -> ConnectionChoice {
         if let connection = connection(at: ends) {
             guard !connection.isLost, !isSpent(connection) else { return .dead }
+            if let end = connection.keptUntil, end <= now { return .dead }
             // If libcurl does not treat the host as multiplexing, it has just ended the other request. The loop has not
             // checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .multiplexed
@@ -233,8 +238,9 @@ struct IdleConnections {
     }
 
     /// Called when a request no longer uses a connection; returns the socket if the connection is idle now.
-    mutating func ended(_ connection: Connection) -> Int32? {
+    mutating func ended(_ connection: Connection, now: Int64) -> Int32? {
         guard !connection.isClosed else { return nil }
+        connection.keptUntil = connection.reuseTime.map { now + $0.nanoseconds }
         connection.users -= 1
         guard connection.users == 0 else { return nil }
         idleCount += 1
@@ -296,7 +302,9 @@ extension Transfer {
         }
         var suspect: Int32?
         var isDead = false
-        switch multi.idleConnections.requestBegins(on: ends, to: { origin }, version: { version(of: easy) }) {
+        switch multi.idleConnections.requestBegins(
+            on: ends, to: { origin }, version: { version(of: easy) }, now: turn.now)
+        {
         case .unknown: break
         case .dead: isDead = true
         case .good(let chosen):
@@ -338,7 +346,7 @@ extension Transfer {
     func connectionIsLeft() {
         guard let connection else { return }
         self.connection = nil
-        multi?.connectionIsLeft(connection)
+        multi?.connectionIsLeft(connection, now: turn.now)
         receivingEnded(on: connection)
     }
 
