@@ -76,6 +76,24 @@ struct CookieJar {
     }
 
     mutating func set(_ cookie: Cookie, as receivedPair: [UInt8]? = nil, now: Date) {
+        if let site = store(cookie, as: receivedPair, now: now), quota.cookieSet(for: site) { enforceQuota(now) }
+    }
+
+    /// Stores many cookies, and counts all cookies only once.
+    private mutating func set(_ cookies: [Cookie], now: Date) {
+        var isDue = false
+        for cookie in cookies {
+            guard let site = store(cookie, now: now) else { continue }
+            if quota.cookieSet(for: site) { isDue = true }
+            // The search for a cookie to replace takes longer with each cookie of the site.
+            let count = sites[site]?.count ?? 0
+            if count > CookieQuota.site.most { removeOldest(count - CookieQuota.site.kept, of: site) }
+        }
+        if isDue { enforceQuota(now) }
+    }
+
+    /// Stores or removes a cookie; returns its site if it was stored.
+    private mutating func store(_ cookie: Cookie, as receivedPair: [UInt8]? = nil, now: Date) -> String? {
         let site = site(of: cookie.domain)
         // The cookies are removed from the dictionary during the change, so that they are not copied.
         var entries = sites.removeValue(forKey: site) ?? []
@@ -84,14 +102,15 @@ struct CookieJar {
         let entry = Entry(
             cookie: cookie, created: index.map { entries[$0].created } ?? latest, lastSet: latest,
             receivedPair: receivedPair)
-        switch (index, cookie.isExpired(at: now)) {
+        let isExpired = cookie.isExpired(at: now)
+        switch (index, isExpired) {
         case (let index?, true): entries.remove(at: index)
         case (let index?, false): entries[index] = entry
         case (nil, false): entries.append(entry)
         case (nil, true): break
         }
         if !entries.isEmpty { sites[site] = entries }
-        if !cookie.isExpired(at: now), quota.cookieSet(for: site) { enforceQuota(now) }
+        return isExpired ? nil : site
     }
 
     private mutating func site(of host: String) -> String {
@@ -115,7 +134,7 @@ struct CookieJar {
 
     mutating func change(_ change: CookieChange, now: Date) {
         switch change {
-        case .set(let cookies): for cookie in cookies { set(cookie, now: now) }
+        case .set(let cookies): set(cookies, now: now)
         case .delete(let cookies):
             for cookie in cookies { removeAll { $0.cookie.isReplaced(by: cookie) } }
         case .deleteDomain(let domain):
@@ -136,11 +155,13 @@ struct CookieJar {
     /// Removes the expired cookies, and the oldest cookies if there are still too many.
     private mutating func enforceQuota(_ now: Date) {
         removeAll { $0.cookie.isExpired(at: now) }
-        for (site, excess) in quota.counted(sites.mapValues(\.count)) {
-            let oldest = Set((sites[site] ?? []).map(\.lastSet).sorted().prefix(excess))
-            sites[site]?.removeAll { oldest.contains($0.lastSet) }
-            if sites[site]?.isEmpty == true { sites[site] = nil }
-        }
+        for (site, excess) in quota.counted(sites.mapValues(\.count)) { removeOldest(excess, of: site) }
+    }
+
+    private mutating func removeOldest(_ number: Int, of site: String) {
+        let oldest = Set((sites[site] ?? []).map(\.lastSet).sorted().prefix(number))
+        sites[site]?.removeAll { oldest.contains($0.lastSet) }
+        if sites[site]?.isEmpty == true { sites[site] = nil }
     }
 }
 

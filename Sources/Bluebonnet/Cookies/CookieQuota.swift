@@ -54,8 +54,9 @@ struct CookieQuota: Equatable {
         for (site, count) in counts where count > Self.site.most { left[site] = Self.site.kept }
         var total = left.values.reduce(0, +)
         if total > Self.jar.most {
-            let byAge = left.keys.sorted { lastSet($0) < lastSet($1) }
-            for site in byAge where total > Self.jar.kept {
+            // The ages are looked up once for each site, not for each comparison.
+            let byAge = left.keys.map { (age: lastSet($0), site: $0) }.sorted { $0.age < $1.age }
+            for (_, site) in byAge where total > Self.jar.kept {
                 let number = min(left[site] ?? 0, total - Self.jar.kept)
                 left[site]? -= number
                 total -= number

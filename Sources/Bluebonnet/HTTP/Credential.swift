@@ -69,6 +69,8 @@ package struct Challenge: Hashable, Sendable {
     package let scheme: String
     /// The text after the scheme if it is a single token68, as with NTLM and Negotiate.
     private(set) var token: String?
+    /// The number of the field that has the challenge.
+    private(set) var field = 0
     private(set) var parameters: [Parameter] = []
 
     /// Returns the value of the first parameter with a name in lower case.
@@ -79,7 +81,7 @@ package struct Challenge: Hashable, Sendable {
     /// Commas separate both challenges and parameters, so a token followed by `=` is a parameter.
     package static func parse(_ values: [String]) -> [Challenge] {
         var challenges: [Challenge] = []
-        for value in values {
+        for (field, value) in values.enumerated() {
             var rest = value.utf8[...]
             // A parameter at the beginning of a field does not belong to a challenge.
             var current: Challenge?
@@ -96,7 +98,7 @@ package struct Challenge: Hashable, Sendable {
                     continue
                 }
                 if let current { challenges.append(current) }
-                current = Challenge(scheme: name, token: takeToken68(from: &rest))
+                current = Challenge(scheme: name, token: takeToken68(from: &rest), field: field)
             }
             if let current { challenges.append(current) }
         }
@@ -129,9 +131,9 @@ package struct Challenge: Hashable, Sendable {
 /// Decides how the first challenge is handled.
 ///
 /// Libcurl responds to challenges with the strongest scheme that is offered and allowed. This type detects challenges
-/// to which libcurl would respond incorrectly, and selects another scheme for them. Libcurl 7.88 has three flaws. It
-/// uses only the first of several Digest challenges. It treats `SHA-512-256` as `SHA-256`. It does not protect the body
-/// with `auth-int`. All versions take a scheme's name within a quoted value for an offer of the scheme.
+/// to which libcurl would respond incorrectly, and selects another scheme for them. Libcurl has these flaws: It uses
+/// only the first of several Digest challenges, and mixes several in one field. It treats `SHA-512-256` as `SHA-256`
+/// (7.88). It does not protect the body with `auth-int`. It takes a scheme's name within a quoted value for an offer.
 enum ChallengeDecision: Equatable {
     /// No allowed scheme is offered, so the response is delivered like any other response.
     case deliver
@@ -139,6 +141,8 @@ enum ChallengeDecision: Equatable {
     case answer
     /// Libcurl may use only this scheme, or none, because its response with another one would be incorrect.
     case answerOnly(Credential.Schemes)
+    /// Bluebonnet responds to this Digest challenge, because libcurl would respond to another one (RFC 7616 §3.7).
+    case answerDigest(Challenge)
     /// No scheme leads to a correct response.
     case refuse(RequestError.AuthenticationReason)
 
@@ -161,10 +165,19 @@ enum ChallengeDecision: Equatable {
         }
         // Libcurl uses the first Digest challenge, which may be none.
         let isHidden = apparent.count { $0 == .digest } > offered.count { $0 == .digest }
-        guard strongest == .digest, let digest = challenges.first(where: { $0.scheme == "digest" }),
-            let reason = isHidden ? .unsupportedScheme("Digest") : Self.flaw(of: digest, hasBody: hasBody)
-        else {
+        let digests = challenges.filter { $0.scheme == "digest" }
+        guard strongest == .digest, let digest = digests.first else {
             self = isMistaken ? .answerOnly(strongest) : .answer
+            return
+        }
+        guard let reason = isHidden ? .unsupportedScheme("Digest") : Self.flaw(of: digest, hasBody: hasBody) else {
+            let isAlone = digests.count { $0.field == digest.field } == 1
+            self = !isAlone ? .answerDigest(digest) : isMistaken ? .answerOnly(strongest) : .answer
+            return
+        }
+        let understood = digests.first { Self.flaw(of: $0, hasBody: hasBody) == nil && $0.protectsOnlyHeads }
+        if let understood, !isHidden {
+            self = .answerDigest(understood)
             return
         }
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)

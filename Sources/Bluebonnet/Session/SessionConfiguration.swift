@@ -149,7 +149,8 @@ extension Session {
         /// part of the head, but they have a limit of the same size. Libcurl has its own limits, which this property
         /// cannot raise. Libcurl limits a field to 100 KiB. With HTTP/2, libcurl before 8.13.0 limits a head to 128
         /// KiB. Libcurl 8.3.0 and later, and Debian's 7.88.1, also limit all heads that arrive for one sent request to
-        /// 300 KiB in total. These heads include heads with a 1xx status code.
+        /// 300 KiB in total. These heads include heads with a 1xx status code. Libcurl 8.14.0 and later accept 5,000
+        /// fields. With more of them, the error is the same, and its detail names the number.
         public var maximumResponseHeadBytes = 256 * 1024
 
         /// The size of libcurl's receive buffer for each running request, in bytes; 64 KiB by default.

@@ -10,6 +10,9 @@ enum Digest {
     /// Returns the SHA-1 digest of data (FIPS 180-4), which is not secure.
     static func sha1(of data: Data) -> Data { unsafe digest(of: data, EVP_sha1(), length: 20) }
 
+    /// Returns the MD5 digest of data (RFC 1321), which is not secure.
+    static func md5(of data: Data) -> Data { unsafe digest(of: data, EVP_md5(), length: 16) }
+
     private static func digest(of data: Data, _ algorithm: OpaquePointer?, length: Int) -> Data {
         // The first use of OpenSSL decides whether it cleans up at exit while other threads use it (`ExitGate`).
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)

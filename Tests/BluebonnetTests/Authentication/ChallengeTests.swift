@@ -38,6 +38,8 @@ struct ChallengeTests {
 
     private typealias Reason = RequestError.AuthenticationReason
 
+    private static func second(of values: [String]) -> Challenge { Challenge.parse(values)[1] }
+
     @Test(
         arguments: [
             ([], [.basic, .digest], false, .deliver),
@@ -56,9 +58,26 @@ struct ChallengeTests {
             // Libcurl uses only the first Digest challenge.
             (
                 ["Digest algorithm=SHA-512-256", "Digest algorithm=MD5"], [.digest], false,
-                .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))
+                .answerDigest(second(of: ["Digest algorithm=SHA-512-256", "Digest algorithm=MD5"]))
+            ),
+            (
+                ["Digest algorithm=SHA-512-256, Digest algorithm=MD5"], [.digest], false,
+                .answerDigest(second(of: ["Digest algorithm=SHA-512-256, Digest algorithm=MD5"]))
+            ),
+            (
+                ["Digest qop=auth-int", "Digest qop=\"auth-int, auth\""], [.digest], true,
+                .answerDigest(second(of: ["Digest qop=auth-int", "Digest qop=\"auth-int, auth\""]))
+            ),
+            (
+                ["Digest algorithm=SHA-512", "Digest algorithm=SHA-512-256", "Basic"], [.digest], false,
+                .refuse(.unsupportedDigestAlgorithm("SHA-512"))
             ),
             (["Digest algorithm=MD5", "Digest algorithm=SHA-512-256"], [.digest], false, .answer),
+            // Libcurl mixes the parameters of challenges in one field.
+            (
+                ["Basic, Digest algorithm=MD5, Digest algorithm=SHA-512-256"], [.digest], false,
+                .answerDigest(second(of: ["Basic, Digest algorithm=MD5, Digest algorithm=SHA-512-256"]))
+            ),
             (["Digest algorithm=SHA-512-256", "Basic realm=a"], [.digest, .basic], false, .answerOnly(.basic)),
             (["Digest algorithm=SHA-512, Basic realm=a, NTLM"], [.digest, .basic, .ntlm], false, .answerOnly(.ntlm)),
             (

@@ -1,9 +1,10 @@
-import Bluebonnet
 import BluebonnetTesting
 import COpenSSL
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// Digest (RFC 7616) on the wire: the example of §3.9.1, and what libcurl has wrong.
 @Suite(.timeLimit(.minutes(10))) struct DigestTests {
@@ -31,6 +32,91 @@ import Testing
         unsafe EVP_Digest(
             bytes, bytes.count, &output, &count, algorithm == "MD5" ? EVP_md5() : EVP_sha256(), nil)
         return output.prefix(Int(count)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// RFC 7616 §3.9.1 and §3.9.2; RFC 2617 §3.5.
+    @Test(arguments: [
+        (
+            challenge("MD5"), "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", #"username="Mufasa""#,
+            "8ca523f5e9506fed4657c9700eebdbec"
+        ),
+        (
+            challenge("SHA-256"), "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", #"username="Mufasa""#,
+            "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"
+        ),
+        (
+            challenge("MD5") + ", userhash=true", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", "userhash=true",
+            "8ca523f5e9506fed4657c9700eebdbec"
+        ),
+        (#"Digest realm="http-auth@example.org", nonce="a""#, "", #"username="Mufasa""#, nil),
+        (challenge("MD5-sess"), "0a4f113b", "algorithm=MD5-sess", nil),
+    ])
+    func `Bluebonnet's own answer is that of the RFC`(
+        _ text: String, cnonce: String, part: String, response: String?
+    ) throws {
+        let challenge = try #require(Challenge.parse([text]).first)
+        let field = DigestAnswer(challenge: challenge, credential: Self.mufasa)
+            .fieldValue(method: .get, target: "/dir/index.html", nonce: cnonce)
+        #expect(field.hasPrefix("Digest ") && field.contains(part))
+        let sent = try #require(AuthorizationField(field))
+        if let response { #expect(sent["response"] == response && sent["cnonce"] == cnonce) }
+        #expect(sent["qop"] == (text.contains("qop") ? "auth" : nil))
+        if text.contains("sess") {
+            func hash(_ text: String) -> String { Self.digest(text, "MD5") }
+            let secret = hash(hash("Mufasa:\(Self.realm):Circle of Life") + ":\(Self.nonce):\(cnonce)")
+            let answer = "\(secret):\(Self.nonce):00000001:\(cnonce):auth:\(hash("GET:/dir/index.html"))"
+            #expect(sent["response"] == hash(answer))
+        }
+    }
+
+    /// Libcurl would take the first, or mix the parameters of both.
+    @Test(
+        arguments: [("MD5", true), ("SHA-256", true), ("MD5", false), ("SHA-256", false)], ChallengedKind.allCases)
+    func `the first Digest challenge that is understood is answered`(
+        _ row: (algorithm: String, isOneField: Bool), kind: ChallengedKind
+    ) async throws {
+        let (algorithm, isOneField) = row
+        let challenges = [#"Digest realm="other", nonce="x", algorithm=SHA-512-256"#, Self.challenge(algorithm)]
+        let server = try await LocalServer { router in
+            router.get("/dir/index.html") { request in
+                let field = request.headers["Authorization"].flatMap { AuthorizationField($0) }
+                if let field, field["response"] == Self.response(algorithm, cnonce: field["cnonce"] ?? "") {
+                    return .text("in")
+                }
+                let values = isOneField ? [challenges.joined(separator: ", ")] : challenges
+                let fields = values.map { HTTPHeader(name: "WWW-Authenticate", value: $0) }
+                return .status(401, headers: HTTPHeaders(fields))
+            }
+        }
+        let session = TestHarness.session()
+        let request = HTTPRequest(server.url("/dir/index.html"), credential: Self.mufasa)
+        let answer = await kind.answer(request, in: session)
+        #expect(answer.text == "in" && answer.status == 200 && answer.heads == [200])
+        #expect(server.requestCount == 2)
+        // A wrong password is asked for once.
+        let wrong = HTTPRequest(
+            server.url("/dir/index.html"), credential: Credential(username: "Mufasa", password: "wrong"))
+        #expect(await kind.answer(wrong, in: session).status == 401)
+        #expect(server.requestCount == 4)
+        try await TestHarness.end(session, server)
+    }
+
+    /// A server that sends more than the body of its challenge.
+    @Test(arguments: [10, 65_536, 300_000])
+    func `bytes after a challenge are not the response to the credential`(_ size: Int) async throws {
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nContent-Length: \(size)\r\n\r\n"
+        // Libcurl drops the bytes that it has read together with the body, and uses the connection again.
+        let right = LocalServer.Script.Step.text("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright")
+        let challenge = LocalServer.Script.Step.bytes(head + String(repeating: "x", count: size) + evil)
+        let server = try await LocalServer.scripted { number in
+            .init([.waitForRequest] + (number == 1 ? [challenge, .waitForRequest] : []) + [right, .waitForClose])
+        }
+        let session = TestHarness.session()
+        let request = HTTPRequest(server.url("/"), credential: Self.mufasa)
+        let answer = await ChallengedKind.data.answer(request, in: session)
+        #expect(answer.text == "right", "\(answer)")
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [
@@ -98,14 +184,17 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stale nonce is replaced`() async throws {
+    @Test(arguments: [true, false]) func `a stale nonce is replaced`(isOwn: Bool) async throws {
+        // Bluebonnet itself answers the second challenge.
+        let fresh = "Digest realm=a, nonce=new, qop=auth, stale=true"
+        let other = isOwn ? "Digest realm=b, nonce=b, algorithm=SHA-512-256, " : ""
         let server = try await LocalServer { router in
             router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
-                    return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=old, qop=auth"])
+                    return .status(401, headers: ["WWW-Authenticate": other + "Digest realm=a, nonce=old, qop=auth"])
                 }
                 guard field.contains("nonce=\"old\"") else { return .text("in") }
-                return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=new, qop=auth, stale=true"])
+                return .status(401, headers: ["WWW-Authenticate": other + fresh])
             }
         }
         let session = TestHarness.session()

@@ -1,12 +1,28 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Glibc
 import TestSupport
 import Testing
 
+@testable import Bluebonnet
+
 /// The cost of a jar does not grow, whatever servers set.
 @Suite(.timeLimit(.minutes(10))) struct CookieGrowthTests {
+    /// One change, beside as many changes.
+    @Test(arguments: [1, 5000]) func `thousands of cookies are counted once`(_ sites: Int) {
+        let cookies = (0..<5000).map { number in
+            Cookie(name: "c\(number)", value: "v", domain: "h\(number % sites).test", path: "/")
+        }
+        let (clock, now) = (ContinuousClock(), Date())
+        var (whole, single) = (Bluebonnet.CookieJar(), Bluebonnet.CookieJar())
+        let time = clock.measure { whole.change(.set(cookies), now: now) }
+        let control = clock.measure { for cookie in cookies { single.change(.set([cookie]), now: now) } }
+        // The cookies of one site are counted in both cases.
+        #expect(sites == 1 || time * 2 < control, "\(time), \(control)")
+        let kept = whole.cookies(at: now)
+        #expect(kept.count <= (sites == 1 ? 180 : 3300) && kept.contains { $0.name == "c4999" })
+    }
+
     /// The memory of one process, and the times of sessions with and without cookies in one run.
     @Test func `600 responses with 50 large cookies each need constant memory and time`()
         async throws

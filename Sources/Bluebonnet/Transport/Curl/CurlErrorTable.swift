@@ -93,13 +93,14 @@ enum CurlErrorTable {
         return switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
         case CURLE_HTTP2 where CurlErrorText.omitsCloseReason: "the connection was closed"
+        case CURLE_PARTIAL_FILE where !context.hasHead: "the connection was closed"
         default: nil
         }
     }
 
     /// Whether a code is that of a connection that the peer may have ended with an alert.
     ///
-    /// After the head, libcurl reports that the response is incomplete, or names the alert in OpenSSL's words.
+    /// After the head, libcurl reports that the response is incomplete, or has OpenSSL's message for the alert.
     static func mayHideAlert(_ code: CURLcode, hasHead: Bool) -> Bool {
         [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2].contains(code)
             || hasHead && [CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM].contains(code)

@@ -108,7 +108,7 @@ final class EasyHandle {
     func setURL(_ url: URL) {
         let text = url.absoluteString
         guard self.url != text else {
-            if urlParts == nil { useURLParts(of: url) }
+            if urlParts == nil, !Self.losesZone(of: text) { useURLParts(of: url) }
             return
         }
         if unsafe urlParts?.pointer != nil { unsafe set(CURLOPT_CURLU, pointer: nil) }
@@ -117,6 +117,12 @@ final class EasyHandle {
         let curlText = url.curlString
         hasPlainURL = curlText.utf8.allSatisfy { $0 < 0x80 }
         set(CURLOPT_URL, curlText)
+    }
+
+    /// Before 8.3.0, libcurl loses the zone of an IPv6 address (RFC 6874) when it copies a parsed URL.
+    private static func losesZone(of url: String) -> Bool {
+        guard Libcurl.version < 0x08_03_00, let end = url.firstIndex(of: "]") else { return false }
+        return url[..<end].contains("%")
     }
 
     private func useURLParts(of url: URL) {

@@ -115,6 +115,9 @@ struct ResendPolicy: Equatable {
     /// Whether a response is missing, and the server has not refused the request.
     var isUnanswered: Bool { phase == .sent(.unknown) || isUnopened }
 
+    /// Whether the request is about to be sent again because of a challenge.
+    var isChallenged: Bool { phase == .challenged }
+
     /// Whether a response has begun to arrive that is no challenge.
     var isAnswered: Bool { phase == .answered }
 

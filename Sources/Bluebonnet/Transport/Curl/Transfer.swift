@@ -694,7 +694,7 @@ extension Transfer {
         switch decision {
         case .deliver, .answer:
             return true
-        case .answerOnly:
+        case .answerOnly, .answerDigest:
             needsResend = true
             return false
         case .refuse(let reason):

@@ -155,6 +155,15 @@ struct AuthenticationChallenges {
     var credential: Credential?
     /// The only scheme that libcurl may use, if any, because it would answer other challenges incorrectly.
     private(set) var onlyScheme: Credential.Schemes?
+    /// The Digest challenge that Bluebonnet answers instead of libcurl.
+    private var digest: Challenge?
+    /// The answer to this challenge.
+    var answer: DigestAnswer? {
+        guard let digest, let credential else { return nil }
+        return DigestAnswer(challenge: digest, credential: credential)
+    }
+    /// Whether libcurl may answer a Digest challenge.
+    var mayDigest: Bool { digest == nil && credential?.schemes.contains(.digest) == true }
     /// The challenges in the first head that has them; `nil` before that head.
     private(set) var received: [Challenge]?
 
@@ -164,16 +173,22 @@ struct AuthenticationChallenges {
 
     /// Decides how to handle the challenges in the fields of a name in a head.
     ///
-    /// Only the first head with challenges is checked.
+    /// Only the first head with challenges is checked, and later ones if Bluebonnet answers them itself.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
-        guard let credential, received == nil else { return .deliver }
+        guard let credential, received == nil || digest != nil else { return .deliver }
         let values = head.headers.values(for: name)
         let challenges = Challenge.parse(values)
+        // The server has refused the answer, unless only its nonce is too old (RFC 7616 §3.3).
+        if digest != nil, !challenges.contains(where: \.isStale) { return .deliver }
         received = challenges
         let decision = ChallengeDecision(
             challenges, apparent: Challenge.apparentSchemes(in: values),
             schemes: credential.schemes.intersection(Libcurl.schemes), hasBody: hasBody)
-        if case .answerOnly(let scheme) = decision { onlyScheme = scheme }
+        switch decision {
+        case .answerOnly(let scheme): onlyScheme = scheme
+        case .answerDigest(let challenge): (onlyScheme, digest) = ([], challenge)
+        case .deliver, .answer, .refuse: break
+        }
         return decision
     }
 }

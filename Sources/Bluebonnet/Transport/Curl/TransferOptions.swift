@@ -97,7 +97,8 @@ final class TransferOptions {
         applyConstants(to: easy)
         easy.setURL(url)
         applyMethod(of: request, transfer.upload, to: easy)
-        applyFields(of: request, omitsExpectation: transfer.expectation == .omitted, to: easy)
+        applyFields(
+            of: request, answers: answers(of: transfer), omitsExpectation: transfer.expectation == .omitted, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
         if limitsConnections || mayBeListed(transfer) || !request.method.isIdempotent
             || !transfer.upload.isReplayable || SlowAddresses.areGuarded
@@ -198,11 +199,28 @@ final class TransferOptions {
         return isLong && configuration.continueTimeout != nil ? .ofLibcurl : .none
     }
 
-    private func applyFields(of request: HTTPRequest, omitsExpectation: Bool, to easy: EasyHandle) {
+    /// The fields with which Bluebonnet itself answers challenges.
+    private func answers(of transfer: Transfer) -> [String] {
+        let answers = [
+            ("Authorization", transfer.serverChallenges.answer),
+            ("Proxy-Authorization", transfer.proxyChallenges.answer),
+        ]
+        return answers.compactMap { name, answer in
+            guard let answer else { return nil }
+            let target = RequestTargets.target(of: transfer.url.curlString, .origin) ?? "/"
+            return "\(name): " + answer.fieldValue(method: transfer.request.method, target: target)
+        }
+    }
+
+    private func applyFields(
+        of request: HTTPRequest, answers: [String], omitsExpectation: Bool, to easy: EasyHandle
+    ) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
         let priority = request.priority?.fieldValue
-        let isOrdinary = request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
+        let isOrdinary =
+            request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
+            && answers.isEmpty
         guard !isOrdinary || priority != nil else { return easy.set(CURLOPT_HTTPHEADER, shared: sharedFields) }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
@@ -223,7 +241,7 @@ final class TransferOptions {
         } else if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
             lines.append("Expect:")
         }
-        easy.set(CURLOPT_HTTPHEADER, own: lines)
+        easy.set(CURLOPT_HTTPHEADER, own: lines + answers)
     }
 
     /// Makes libcurl open a connection for a transfer and send nothing on it.

@@ -68,6 +68,7 @@ enum CurlErrorText: Equatable {
             meaning: .hostMismatch, text: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_0f_00..<UInt32.max),
         MessagePattern(meaning: .tooManyHeads, text: "Too large response headers", codes: [CURLE_RECV_ERROR]),
+        // Since 8.14.0, also for more than 5,000 fields.
         MessagePattern(meaning: .tooManyHeads, text: "response headers", codes: [tooLarge]),
         // Libcurl refused a field. Later versions, which accept larger heads, also use -902 for other reasons.
         MessagePattern(

@@ -310,6 +310,9 @@ extension Transfer {
         case .good(let chosen):
             (connection, addresses) = (chosen, chosen.addresses)
             isDead = dependsOnRefusal && chosen.hasEnded
+            // The loop has not looked at the socket since the challenge. Bytes after its body are not the response to
+            // the request with the credential.
+            if resends.isChallenged, chosen.version != .multiplexed { suspect = chosen.socket }
             if QUICConnections.areHidden, let trust { chosen.policy = trust }
         case .suspect(let chosen): (connection, addresses, suspect) = (chosen, chosen.addresses, chosen.socket)
         case .taken:

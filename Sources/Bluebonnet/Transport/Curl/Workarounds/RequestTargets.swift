@@ -62,8 +62,7 @@ extension TransferOptions {
     /// Libcurl always computes this response for the target that it has changed (RFC 7616 §3.4.6), and a server refuses
     /// a response for another target. A proxy that opens a tunnel does not receive the target.
     private func usesDigest(_ transfer: Transfer, _ form: RequestTargets.Form) -> Bool {
-        let proxy = form == .absolute ? transfer.proxyChallenges.credential : nil
-        return [transfer.serverChallenges.credential, proxy].contains { $0?.schemes.contains(.digest) == true }
+        transfer.serverChallenges.mayDigest || form == .absolute && transfer.proxyChallenges.mayDigest
     }
 }
 
