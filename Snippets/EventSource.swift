@@ -41,7 +41,36 @@ enum News {
                 "    Last-Event-ID: \(request.headers["Last-Event-ID"] ?? "none")"
             )
         }
+        try await readBusy(session)
         await session.shutdown()
+    }
+
+    /// A server that is busy at first, and ends with an event of a last type.
+    static func readBusy(_ session: Session) async throws {
+        let server = try await LocalServer { router in
+            router.get("/answer") { request in
+                guard request.sequence > 1 else {
+                    return .status(429, headers: ["Retry-After": "1"])
+                }
+                return .text(
+                    ": thinking\ndata: hello\n\nevent: message_stop\ndata:\n\n",
+                    contentType: "text/event-stream")
+            }
+        }
+        let url = server.url("/answer")
+        // snippet.busy
+        var configuration = EventSource.Configuration()
+        configuration.reconnectingStatusCodes = [429, 503]
+        configuration.finalEvent = "message_stop"
+        let source = session.eventSource(url, configuration: configuration)
+        for try await entry in source.entries {
+            switch entry {
+            case .event(let event): print(event.event, event.data)
+            case .comment(let text): print("the server says:", text)
+            }
+        }
+        // snippet.end
+        await server.stop()
     }
 
     static func read(_ session: Session, _ url: String) async throws {

@@ -25,6 +25,7 @@ enum ResponseHeadFirst {
             print("\(path): \(try await look(session, server.url(path)))")
         }
         await limited(session, server)
+        try await hints(session)
         await session.shutdown()
     }
 
@@ -46,6 +47,31 @@ enum ResponseHeadFirst {
             return "\(count) bytes of \(response.mimeType ?? "something")"
         }
         // snippet.end
+    }
+
+    static func hints(_ session: Session) async throws {
+        let server = try await LocalServer { router in
+            router.get(
+                "/page",
+                .script(
+                    .text("HTTP/1.1 103 Early Hints\r\n"),
+                    .text("Link: </style.css>; rel=preload\r\n\r\n"),
+                    .text("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"),
+                    .text("a page\n")))
+        }
+        let url = server.url("/page")
+        // snippet.hints
+        let request = session.request(url)
+        let preloads = Task {
+            for await response in request.informationalResponses() {
+                print(response.statusCode, response.links.map(\.target.path))
+            }
+        }
+        let page = try await request.serializingString().value
+        // snippet.end
+        await preloads.value
+        print(page, terminator: "")
+        await server.stop()
     }
 
     static func limited(_ session: Session, _ server: LocalServer) async {

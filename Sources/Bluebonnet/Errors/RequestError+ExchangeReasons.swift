@@ -312,12 +312,12 @@ extension RequestError {
     /// The reason why a response is not a stream of server-sent events, or not a complete stream.
     @nonexhaustive
     public enum EventSourceReason: Hashable, Sendable, Described {
-        /// The status code is neither 200 nor 204.
+        /// The status code is neither 200 nor 204, nor one of ``EventSource/Configuration/reconnectingStatusCodes``.
         case unacceptableStatusCode(Int)
         /// The content type is not `text/event-stream`.
         case unacceptableContentType(String?)
-        /// The connection was closed before ``EventSource/Configuration/finalData`` arrived, and the source does not
-        /// reconnect.
+        /// The connection was closed before ``EventSource/Configuration/finalData`` or
+        /// ``EventSource/Configuration/finalEvent`` arrived, and the source does not reconnect.
         case missingFinalData
 
         /// The reason in a few words.

@@ -72,8 +72,8 @@ public struct EventSource: AsyncSequence, Sendable {
 
     /// A sequence of the events and comments that the server sends, in their order.
     ///
-    /// Each loop over the sequence has its own connection, as a loop over the source does, and ends like it. Use the
-    /// sequence if a comment means something to you, such as an answer to which the server keeps adding.
+    /// Each loop over the sequence has its own connection, as a loop over the source does, and ends like it. The
+    /// comments are also in the sequence ``comments``.
     ///
     /// ```swift
     /// for try await entry in session.eventSource(url).entries {
@@ -144,6 +144,7 @@ public struct EventSource: AsyncSequence, Sendable {
 extension EventSource {
     /// An event or a comment.
     public enum Entry: Hashable, Sendable {
+        /// An event, as in a loop over the source.
         case event(ServerSentEvent)
         /// The text of a comment, as in ``EventSource/comments``.
         case comment(String)
@@ -241,10 +242,11 @@ extension EventSource {
         ///
         /// The default is no status code, because a source must not reconnect after such a response unasked (WHATWG
         /// HTML §9.2.3). The response counts as a failed attempt to connect. If it has a `Retry-After` field (RFC 9110
-        /// §10.2.3), the source waits at least for this time, but at most 24 hours. The source does not reconnect if
+        /// §10.2.3), the source waits at least for this time, or for 24 hours if it is longer, and for a random part of
+        /// up to a quarter more. The source does not reconnect if
         /// ``reconnects`` is `false`, or if the method is not idempotent and ``repeatsNonIdempotentRequests`` is
         /// `false`.
-        public var reconnectingStatusCodes: Set<Int> = []
+        public var reconnectingStatusCodes: Set<Int>
 
         /// The maximum size in bytes of a line, and of the data of an event.
         ///
@@ -268,10 +270,12 @@ extension EventSource {
         ///   - maximumEventBytes: The maximum size in bytes of a line, and of the data of an event; 16 MiB by default.
         ///   - finalData: The data of an event that ends the sequence; `nil`, the default, if no event ends it.
         ///   - finalEvent: The type of an event that ends the sequence; `nil`, the default, if no event ends it.
+        ///   - reconnectingStatusCodes: The status codes after which the source reconnects; none by default.
         public init(
             initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
             maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,
-            maximumEventBytes: Int = 16 * 1024 * 1024, finalData: String? = nil, finalEvent: String? = nil
+            maximumEventBytes: Int = 16 * 1024 * 1024, finalData: String? = nil, finalEvent: String? = nil,
+            reconnectingStatusCodes: Set<Int> = []
         ) {
             self.initialLastEventID = initialLastEventID
             self.reconnectionTime = reconnectionTime
@@ -281,6 +285,7 @@ extension EventSource {
             self.maximumEventBytes = maximumEventBytes
             self.finalData = finalData
             self.finalEvent = finalEvent
+            self.reconnectingStatusCodes = reconnectingStatusCodes
         }
     }
 }

@@ -52,6 +52,15 @@ public struct Credential: Hashable, Sendable {
     }
 }
 
+extension Credential {
+    /// What a field must not contain, if the name or the password contains it.
+    var flaw: String? {
+        let bytes = Array(username.utf8) + Array(password.utf8)
+        if bytes.contains(0) { return "a NUL" }
+        return bytes.contains { $0 == 0x0a || $0 == 0x0d } ? "a line break" : nil
+    }
+}
+
 extension Credential: SecretKeeping {
     /// A fixed text that contains no secret.
     package var text: String { "Credential(…)" }
@@ -170,12 +179,16 @@ enum ChallengeDecision: Equatable {
             self = isMistaken ? .answerOnly(strongest) : .answer
             return
         }
+        let understood = digests.first { Self.flaw(of: $0, hasBody: hasBody) == nil && $0.protectsOnlyHeads }
         guard let reason = isHidden ? .unsupportedScheme("Digest") : Self.flaw(of: digest, hasBody: hasBody) else {
             let isAlone = digests.count { $0.field == digest.field } == 1
-            self = !isAlone ? .answerDigest(digest) : isMistaken ? .answerOnly(strongest) : .answer
+            if !isAlone, let understood {
+                self = .answerDigest(understood)
+            } else {
+                self = isMistaken ? .answerOnly(strongest) : .answer
+            }
             return
         }
-        let understood = digests.first { Self.flaw(of: $0, hasBody: hasBody) == nil && $0.protectsOnlyHeads }
         if let understood, !isHidden {
             self = .answerDigest(understood)
             return

@@ -4,6 +4,8 @@ import FoundationEssentials
 struct DigestAnswer {
     let challenge: Challenge
     let credential: Credential
+    /// The number of answers with the nonce of the challenge, including this one.
+    var count = 1
 
     /// Returns the value of the `Authorization` or `Proxy-Authorization` field.
     ///
@@ -16,6 +18,8 @@ struct DigestAnswer {
         let (realm, nonce) = (challenge.parameter("realm") ?? "", challenge.parameter("nonce") ?? "")
         var secret = hash("\(credential.username):\(realm):\(credential.password)")
         if algorithm.hasSuffix("-sess") { secret = hash("\(secret):\(nonce):\(own)") }
+        let digits = String(count, radix: 16)
+        let number = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
         let request = hash("\(method.rawValue):\(target)")
         let hidesName = challenge.parameter("userhash")?.lowercased() == "true"
         let name = hidesName ? hash("\(credential.username):\(realm)") : credential.username
@@ -23,8 +27,8 @@ struct DigestAnswer {
             "username=\(quoted(name))", "realm=\(quoted(realm))", "nonce=\(quoted(nonce))", "uri=\(quoted(target))",
         ]
         if challenge.parameter("qop") != nil {
-            let response = hash("\(secret):\(nonce):00000001:\(own):auth:\(request)")
-            parts += ["response=\"\(response)\"", "qop=auth", "nc=00000001", "cnonce=\"\(own)\""]
+            let response = hash("\(secret):\(nonce):\(number):\(own):auth:\(request)")
+            parts += ["response=\"\(response)\"", "qop=auth", "nc=\(number)", "cnonce=\"\(own)\""]
         } else {
             parts.append("response=\"\(hash("\(secret):\(nonce):\(request)"))\"")
             if algorithm.hasSuffix("-sess") { parts.append("cnonce=\"\(own)\"") }
@@ -46,7 +50,13 @@ struct DigestAnswer {
     }
 
     private func quoted(_ text: String) -> String {
-        "\"" + text.reduce(into: "") { $0 += $1 == "\"" || $1 == "\\" ? "\\\($1)" : String($1) } + "\""
+        // A quotation mark with a combining mark is another character, but the same byte.
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
     }
 
     private static func randomNonce() -> String {

@@ -63,7 +63,11 @@ struct HedgeState<Handle: Sendable>: Sendable {
     /// A try has an event; returns the tries to cancel, or `nil` if the event is dropped.
     mutating func received(_ event: ExchangeObserverEvent, from number: Int) -> [Handle]? {
         switch event {
-        case .sentBytes, .informational: return hasWon(number) ? [] : nil
+        case .sentBytes: return hasWon(number) ? [] : nil
+        // While there is only one try, its informational responses are those of the request.
+        case .informational:
+            if case .racing(let tries) = stage, tries.count == 1, tries.keys.contains(number) { return [] }
+            return hasWon(number) ? [] : nil
         case .head, .receivedBytes: return answered(number)
         case .outcome(let outcome):
             if outcome.error != nil, case .racing(var tries) = stage, tries.count > 1 {

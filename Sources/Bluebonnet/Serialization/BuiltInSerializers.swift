@@ -67,7 +67,7 @@ struct NothingSerializer: SynchronousResponseSerializer {
 /// 2. The encoding of a byte order mark at the start of the body. The text does not contain the mark.
 /// 3. The `charset` of the response's `Content-Type`.
 /// 4. UTF-8, if the body is well-formed UTF-8.
-/// 5. ISO-8859-1, if the body is not well-formed UTF-8.
+/// 5. windows-1252, if the body is not well-formed UTF-8.
 ///
 /// Bluebonnet decodes these charsets itself:
 /// - UTF-8

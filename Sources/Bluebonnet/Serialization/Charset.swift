@@ -118,7 +118,7 @@ extension Charset {
         case .utf16(let order): Self.decode(data, as: UTF16.self, order)
         case .utf32(let order): Self.decode(data, as: UTF32.self, order)
         case .latin1: Self.decodeLatin1(data)
-        case .looseASCII: Self.utf8.decode(data) ?? Self.decodeWindows1252(data)
+        case .looseASCII: TextDecoder.detect(data)
         case .windows1252: Self.decodeWindows1252(data)
         case .system(let charset):
             SystemTextDecoder(charset)?.decode(data, isLast: true, repairs: false)
@@ -160,7 +160,7 @@ extension Charset {
         decode(data) { Unicode.Scalar($0) }
     }
 
-    private static func decodeWindows1252(_ data: Data) -> String {
+    static func decodeWindows1252(_ data: Data) -> String {
         decode(data) { byte in
             byte < 0xA0 ? windows1252Scalars[Int(byte) - 0x80] : Unicode.Scalar(byte)
         }
@@ -232,6 +232,6 @@ enum TextDecoder {
 
     /// Decodes text without a declared charset.
     static func detect(_ data: Data) -> String {
-        Charset.utf8.decode(data) ?? Charset.decodeLatin1(data)
+        Charset.utf8.decode(data) ?? Charset.decodeWindows1252(data)
     }
 }

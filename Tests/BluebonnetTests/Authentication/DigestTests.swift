@@ -93,7 +93,11 @@ import Testing
         let answer = await kind.answer(request, in: session)
         #expect(answer.text == "in" && answer.status == 200 && answer.heads == [200])
         #expect(server.requestCount == 2)
-        // A wrong password is asked for once.
+        // A name cannot add a field, and a wrong password is asked for once.
+        let odd = Credential(username: "Mufasa\"\r\nX-Injected: 1", password: "Circle of Life")
+        let injected = HTTPRequest(server.url("/dir/index.html"), credential: odd)
+        let refused = RequestError.Kind.invalidRequest(.configuration("the credential holds a line break"))
+        #expect(await kind.answer(injected, in: session).error?.kind == refused)
         let wrong = HTTPRequest(
             server.url("/dir/index.html"), credential: Credential(username: "Mufasa", password: "wrong"))
         #expect(await kind.answer(wrong, in: session).status == 401)
@@ -108,9 +112,11 @@ import Testing
         let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nContent-Length: \(size)\r\n\r\n"
         // Libcurl drops the bytes that it has read together with the body, and uses the connection again.
         let right = LocalServer.Script.Step.text("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright")
+        let clean = LocalServer.Script.Step.bytes(
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nContent-Length: 0\r\n\r\n")
         let challenge = LocalServer.Script.Step.bytes(head + String(repeating: "x", count: size) + evil)
         let server = try await LocalServer.scripted { number in
-            .init([.waitForRequest] + (number == 1 ? [challenge, .waitForRequest] : []) + [right, .waitForClose])
+            .init([.waitForRequest, number == 1 ? challenge : clean, .waitForRequest, right, .waitForClose])
         }
         let session = TestHarness.session()
         let request = HTTPRequest(server.url("/"), credential: Self.mufasa)

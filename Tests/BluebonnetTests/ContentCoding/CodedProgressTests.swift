@@ -34,11 +34,9 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test(
-        arguments: [
-            ("Content-Encoding: gzip\r\n", nil), ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", nil),
-        ] as [(String, Double?)])
-    func `without a length, there is no fraction`(_ fields: String, expected: Double?) async throws {
+    @Test(arguments: ["", "Transfer-Encoding: chunked\r\n"])
+    func `without a length, there is no fraction`(_ field: String) async throws {
+        let fields = "Content-Encoding: gzip\r\n" + field
         let coded = ContentDecoderTests.deflated(Array("hello".utf8))
         let isChunked = fields.contains("chunked")
         let size = String(coded.count, radix: 16)
@@ -50,7 +48,7 @@ import Testing
         var received = Data()
         for try await bytes in task.bytes { received += bytes }
         #expect(received == Data("hello".utf8))
-        #expect(task.request.downloadProgress.fractionCompleted == expected)
+        #expect(task.request.downloadProgress.fractionCompleted == nil)
         try await TestHarness.end(session, server)
     }
 }

@@ -133,6 +133,9 @@ private enum Odd {
     ]
     static let challenges = [
         "WWW-Authenticate: Basic realm=\"x\"", "WWW-Authenticate: Digest realm=\"a\", nonce=\"b\", qop=\"auth\"",
+        "WWW-Authenticate: Digest algorithm=SHA-512-256\r\nWWW-Authenticate: Digest realm=\"a\\\"b\", nonce=\"\u{85}\\\\\"",
+        "WWW-Authenticate: Digest algorithm=x, Digest realm=, nonce=1, algorithm=MD5-sess, userhash=true, stale=true",
+        "Keep-Alive: timeout=0", "Keep-Alive: timeout=18446744073709551616, max=0", "Keep-Alive: timeout=,timeout==1",
         "WWW-Authenticate: Digest", "WWW-Authenticate: ", "Proxy-Authenticate: Basic realm=x",
         "WWW-Authenticate: NTLM TlRMTVNTUAACAAAA", "WWW-Authenticate: Negotiate YII=",
         "WWW-Authenticate: Digest realm=\"" + String(repeating: "r", count: 3000) + "\", nonce=\"\\\"\"",

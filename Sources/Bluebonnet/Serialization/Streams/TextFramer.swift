@@ -140,9 +140,9 @@ extension Charset {
 /// Chooses the charset of streamed text from the first bytes, the required encoding and the charset of the response.
 ///
 /// The order is the same as for ``StringResponseSerializer``: the encoding that the caller requires, the byte order
-/// mark, the charset of the response, and UTF-8. However, ISO-8859-1 is never the fallback, because this would require
-/// a check of the whole body. Streamed text without a charset is always decoded as UTF-8. Text that is declared as
-/// ASCII is also decoded as UTF-8.
+/// mark, the charset of the response, and UTF-8. However, windows-1252 is never the fallback, because this would
+/// require a check of the whole body. Streamed text without a charset is always decoded as UTF-8. Text that is declared
+/// as ASCII is also decoded as UTF-8.
 private struct StreamCharset {
     private let declared: Charset
     /// Whether the caller requires an encoding.

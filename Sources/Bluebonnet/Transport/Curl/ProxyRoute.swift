@@ -50,10 +50,7 @@ struct ProxyRoute: Equatable {
         }
         guard let credential else { return nil }
         guard !hasUserInfo(url) else { return "the proxy's URL has user info, and there is a credential beside it" }
-        guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
-            return "the proxy's credential holds a NUL"
-        }
-        return nil
+        return credential.flaw.map { "the proxy's credential holds \($0)" }
     }
 
     /// Whether the proxy at a URL uses SOCKS instead of HTTP.

@@ -179,7 +179,8 @@ struct ResponseBuffer {
             // After 101, the bytes are those of another protocol.
             if hasCoding, head.statusCode != 101 { decoder = ContentDecoder(of: head, removing: removedCodings) }
         case .dropInformationalHead:
-            if let head = ReceivedHead(bytes: lines) {
+            // A copy, because the buffer is larger.
+            if let head = unsafe ReceivedHead(bytes: lines.withUnsafeBytes { unsafe Array($0) }) {
                 informational.append(head)
                 latest.insert(.informational)
             }

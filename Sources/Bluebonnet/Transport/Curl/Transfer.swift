@@ -86,7 +86,7 @@ final class Transfer {
     }
 
     /// The challenges of the server and of an HTTP proxy.
-    private(set) var serverChallenges: AuthenticationChallenges
+    var serverChallenges: AuthenticationChallenges
     var proxyChallenges = AuthenticationChallenges()
     /// The requested version of HTTP.
     var httpVersion: HTTPVersionPreference
@@ -448,7 +448,10 @@ final class Transfer {
 
     /// Schedules the report of informational responses.
     private func noteInformational() {
-        for head in responseBuffer.takeInformational() { turn.withHeads.append((self, head)) }
+        // A server may send any number of them.
+        for head in responseBuffer.takeInformational() where turn.withHeads.count < LoopTurnState.maximumHeads {
+            turn.withHeads.append((self, head))
+        }
         turn.steps.ask(.reportHeads)
     }
 

@@ -138,6 +138,10 @@ extension TransferEngine {
             _ = receiver.receive(piece)
             reportProgress(of: transfer)
         }
+        // The end of a coding has no bytes that would be reported.
+        if error == nil, transfer.codedFraction != nil {
+            transfer.observer.exchangeDidReceive(transfer.reportedReceivedBytes, ofExpected: nil, fraction: 1)
+        }
         // In a closure for `map`, the runtime would check the isolation (350 instructions).
         let metrics =
             if let metrics = transfer.metricsAtEnd {

@@ -102,8 +102,8 @@ extension TransferOptions {
     /// challenge. A server without authentication would process this request.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         guard let credential = transfer.serverChallenges.credential else { return nil }
-        guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
-            return RequestError(.invalidRequest(.configuration("the credential holds a NUL")))
+        if let flaw = credential.flaw {
+            return RequestError(.invalidRequest(.configuration("the credential holds \(flaw)")))
         }
         return apply(transfer.serverChallenges, of: .server, to: easy)
     }
@@ -155,13 +155,18 @@ struct AuthenticationChallenges {
     var credential: Credential?
     /// The only scheme that libcurl may use, if any, because it would answer other challenges incorrectly.
     private(set) var onlyScheme: Credential.Schemes?
-    /// The Digest challenge that Bluebonnet answers instead of libcurl.
-    private var digest: Challenge?
-    /// The answer to this challenge.
-    var answer: DigestAnswer? {
-        guard let digest, let credential else { return nil }
-        return DigestAnswer(challenge: digest, credential: credential)
+    /// The Digest challenge that Bluebonnet answers instead of libcurl, and the number of its answers so far.
+    private var digest: (challenge: Challenge, answers: Int)?
+
+    /// Returns the value of the field that answers this challenge; `nil` if there is none.
+    mutating func nextAnswer(to method: HTTPMethod, _ url: URL) -> String? {
+        guard let challenge = digest?.challenge, let credential else { return nil }
+        digest?.answers += 1
+        let target = RequestTargets.target(of: url.curlString, .origin) ?? "/"
+        return DigestAnswer(challenge: challenge, credential: credential, count: digest?.answers ?? 1)
+            .fieldValue(method: method, target: target)
     }
+
     /// Whether libcurl may answer a Digest challenge.
     var mayDigest: Bool { digest == nil && credential?.schemes.contains(.digest) == true }
     /// The challenges in the first head that has them; `nil` before that head.
@@ -181,12 +186,16 @@ struct AuthenticationChallenges {
         // The server has refused the answer, unless only its nonce is too old (RFC 7616 §3.3).
         if digest != nil, !challenges.contains(where: \.isStale) { return .deliver }
         received = challenges
-        let decision = ChallengeDecision(
+        var decision = ChallengeDecision(
             challenges, apparent: Challenge.apparentSchemes(in: values),
             schemes: credential.schemes.intersection(Libcurl.schemes), hasBody: hasBody)
+        // Libcurl does not take over again.
+        if digest != nil, decision == .answer, let challenge = challenges.first(where: \.isStale) {
+            decision = .answerDigest(challenge)
+        }
         switch decision {
-        case .answerOnly(let scheme): onlyScheme = scheme
-        case .answerDigest(let challenge): (onlyScheme, digest) = ([], challenge)
+        case .answerOnly(let scheme): (onlyScheme, digest) = (scheme, nil)
+        case .answerDigest(let challenge): (onlyScheme, digest) = ([], (challenge, 0))
         case .deliver, .answer, .refuse: break
         }
         return decision

@@ -201,15 +201,17 @@ final class TransferOptions {
 
     /// The fields with which Bluebonnet itself answers challenges.
     private func answers(of transfer: Transfer) -> [String] {
-        let answers = [
-            ("Authorization", transfer.serverChallenges.answer),
-            ("Proxy-Authorization", transfer.proxyChallenges.answer),
-        ]
-        return answers.compactMap { name, answer in
-            guard let answer else { return nil }
-            let target = RequestTargets.target(of: transfer.url.curlString, .origin) ?? "/"
-            return "\(name): " + answer.fieldValue(method: transfer.request.method, target: target)
+        var fields: [String] = []
+        if let value = transfer.serverChallenges.nextAnswer(to: transfer.request.method, transfer.url) {
+            fields.append("Authorization: \(value)")
         }
+        // Through a tunnel, the server would receive the field.
+        if case .proxy = recipient(of: transfer),
+            let value = transfer.proxyChallenges.nextAnswer(to: transfer.request.method, transfer.url)
+        {
+            fields.append("Proxy-Authorization: \(value)")
+        }
+        return fields
     }
 
     private func applyFields(

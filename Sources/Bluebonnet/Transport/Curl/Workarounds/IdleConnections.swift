@@ -303,7 +303,9 @@ extension Transfer {
         var suspect: Int32?
         var isDead = false
         switch multi.idleConnections.requestBegins(
-            on: ends, to: { origin }, version: { version(of: easy) }, now: turn.now)
+            on: ends, to: { origin }, version: { version(of: easy) },
+            // Libcurl would forget the challenge on another connection.
+            now: resends.isChallenged ? .min : turn.now)
         {
         case .unknown: break
         case .dead: isDead = true
@@ -312,7 +314,9 @@ extension Transfer {
             isDead = dependsOnRefusal && chosen.hasEnded
             // The loop has not looked at the socket since the challenge. Bytes after its body are not the response to
             // the request with the credential.
-            if resends.isChallenged, chosen.version != .multiplexed { suspect = chosen.socket }
+            if resends.isChallenged, chosen.version != .multiplexed, chosen.requestCount > 1 {
+                suspect = chosen.socket
+            }
             if QUICConnections.areHidden, let trust { chosen.policy = trust }
         case .suspect(let chosen): (connection, addresses, suspect) = (chosen, chosen.addresses, chosen.socket)
         case .taken:
