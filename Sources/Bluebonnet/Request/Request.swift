@@ -242,7 +242,8 @@ extension Request {
     /// Returns a sequence of the informational responses that a server may send before the response (RFC 9110 §15.2).
     ///
     /// An example is 103 (Early Hints), whose ``HTTPResponse/links`` name what the response will refer to (RFC 8297).
-    /// Others are 100 (Continue) and 102 (Processing). The sequence also contains those of redirects and retries.
+    /// Others are 100 (Continue) and 102 (Processing). The sequence also contains those of redirects and retries. It
+    /// contains at most the first 1,000 of each HTTP request.
     ///
     /// The sequence begins with the latest informational response, if there is one, and ends when the request has
     /// finished. A loop over the sequence does not start the request.

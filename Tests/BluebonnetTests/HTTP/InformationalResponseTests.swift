@@ -106,9 +106,10 @@ import Testing
             .waitForRequest, .text(String(repeating: Self.hints, count: 2000)), .text(Self.ok))
         let session = TestHarness.session()
         let request = session.request(server.url)
-        let sequence = request.informationalResponses()
+        let (few, all) = (request.informationalResponses(), request.informationalResponses(bufferingPolicy: .unbounded))
         #expect(try await request.serializingString().value == "ok")
-        #expect(await Self.codes(sequence).count == 16)
+        #expect(await Self.codes(few).count == 16)
+        #expect(await Self.codes(all).count == 1000)
         try await TestHarness.end(session, server)
     }
 }

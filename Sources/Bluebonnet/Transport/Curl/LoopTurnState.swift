@@ -24,8 +24,6 @@ final class LoopTurnState {
         @safe @exclusivity(unchecked)
     #endif
     var readyUpgrades: [(Transfer, Readiness)] = []
-    /// The number of heads in a turn above which further informational ones are dropped.
-    static let maximumHeads = 1024
     /// The transfers whose heads must be reported to their observers: informational ones, or `nil` for the final head.
     #if !DEBUG
         @safe @exclusivity(unchecked)

@@ -94,8 +94,11 @@ struct ResponseBuffer {
         return (latest.contains(.end) ? .complete(head) : .trailers, latest)
     }
 
-    /// The heads of informational responses that were not reported.
+    /// The heads of informational responses that were not reported, and the number of all of them.
     private var informational: [ReceivedHead] = []
+    private var informationalCount = 0
+    /// The number of informational responses that are reported; a server may send any number.
+    private static let maximumInformational = 1000
 
     /// Removes and returns the heads of the informational responses since the last call.
     mutating func takeInformational() -> [ReceivedHead] { exchange(&informational, with: []) }
@@ -145,7 +148,7 @@ struct ResponseBuffer {
         let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
         let isStatusLine = StatusLine.isBegun(by: span)
         if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
-        if FieldSyntax.isField(span, named: "keep-alive") { reuseTime = ReuseTime(field: span) }
+        if FieldSyntax.isField(span, named: "keep-alive") { reuseTime = ReuseTime(field: span) ?? reuseTime }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
             if statusCode == 100 { wasContinued = true }
@@ -179,8 +182,11 @@ struct ResponseBuffer {
             // After 101, the bytes are those of another protocol.
             if hasCoding, head.statusCode != 101 { decoder = ContentDecoder(of: head, removing: removedCodings) }
         case .dropInformationalHead:
+            informationalCount += 1
             // A copy, because the buffer is larger.
-            if let head = unsafe ReceivedHead(bytes: lines.withUnsafeBytes { unsafe Array($0) }) {
+            if informationalCount <= Self.maximumInformational,
+                let head = unsafe ReceivedHead(bytes: lines.withUnsafeBytes { unsafe Array($0) })
+            {
                 informational.append(head)
                 latest.insert(.informational)
             }

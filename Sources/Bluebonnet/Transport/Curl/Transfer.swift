@@ -448,10 +448,7 @@ final class Transfer {
 
     /// Schedules the report of informational responses.
     private func noteInformational() {
-        // A server may send any number of them.
-        for head in responseBuffer.takeInformational() where turn.withHeads.count < LoopTurnState.maximumHeads {
-            turn.withHeads.append((self, head))
-        }
+        for head in responseBuffer.takeInformational() { turn.withHeads.append((self, head)) }
         turn.steps.ask(.reportHeads)
     }
 
