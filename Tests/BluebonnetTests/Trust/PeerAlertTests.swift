@@ -34,16 +34,20 @@ import Testing
         #expect(try #require(PeerAlert(number)).kind(wasSent: wasSent, hasHead: hasHead) == kind)
     }
 
+    private static func session(_ files: TestCertificates, _ policy: RetryPolicy? = nil) -> Session {
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.tls.caFile = files.authority
+        return Session(configuration: configuration, interceptor: policy)
+    }
+
     @Test(.timeLimit(.minutes(5)), arguments: ["/within", "/before"])
     func `an alert after the handshake is a lost connection`(_ path: String) async throws {
         let files = try TestCertificates()
         let program = try Python.start("servers/alert.py", [files.server, files.serverKey])
         defer { program.send(SIGKILL) }
         var lines = program.lines.makeAsyncIterator()
-        var configuration = Session.Configuration()
-        configuration.proxy = .none
-        configuration.tls.caFile = files.authority
-        let session = Session(configuration: configuration)
+        let session = Self.session(files)
         for version in ["1.2", "1.3"] {
             let port = try #require(await lines.next())
             // A request that is not sent again.
@@ -71,10 +75,7 @@ import Testing
         let program = try Python.start("servers/alert.py", [file.path, files.serverKey])
         defer { program.send(SIGKILL) }
         var lines = program.lines.makeAsyncIterator()
-        var configuration = Session.Configuration()
-        configuration.proxy = .none
-        configuration.tls.caFile = files.authority
-        let session = Session(configuration: configuration, interceptor: RetryPolicy())
+        let session = Self.session(files, RetryPolicy())
         for _ in 1...2 {
             let port = try #require(await lines.next())
             let request = session.request("https://127.0.0.1:\(port)/")

@@ -158,7 +158,7 @@ struct AuthenticationChallenges {
     /// The Digest challenge that Bluebonnet answers instead of libcurl, and the number of its answers so far.
     private var digest: (challenge: Challenge, answers: Int)?
 
-    /// Returns the value of the field that answers this challenge; `nil` if there is none.
+    /// Returns the value of the field that answers this challenge, unless libcurl answers.
     mutating func nextAnswer(to method: HTTPMethod, _ url: URL) -> String? {
         guard let challenge = digest?.challenge, let credential else { return nil }
         digest?.answers += 1
