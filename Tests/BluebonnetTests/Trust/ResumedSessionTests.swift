@@ -67,8 +67,8 @@ import Testing
 
     /// Without ``SharedTLSSessions``, only one is resumed before 8.12.
     ///
-    /// A ticket of TLS 1.3 is used once (RFC 8446 §C.4).
-    @Test(arguments: [(Version.v1_2, 8), (.v1_3, 2)])
+    /// A ticket of TLS 1.3 is used once (RFC 8446 §C.4), and how many have arrived when the burst begins is chance.
+    @Test(arguments: [(Version.v1_2, 8), (.v1_3, 1)])
     func `connections that are opened at once resume sessions`(_ version: Version, minimum: Int) async throws {
         let scene = try FixtureSession(version)
         try scene.trust(TestCertificates().authority)
