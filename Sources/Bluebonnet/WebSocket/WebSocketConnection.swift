@@ -12,10 +12,6 @@ final class WebSocketConnection: Sendable {
     private let state: Locked<WebSocketQueues>
     /// Makes the frames of messages; `nil` until the connection is open.
     private let writer = Locked(WebSocketFrameWriter?.none)
-    private let handshake = Locked<WebSocketHandshake?>(nil)
-    private let agreement = Locked<WebSocketAgreement?>(nil)
-    private let keepAlive = Locked<Task<Void, Never>?>(nil)
-    private let closeLimit = Locked<Task<Void, Never>?>(nil)
     private let opened = Atomic(false)
 
     init(_ configuration: WebSocketRequest.Configuration, _ context: SessionContext) {
@@ -31,10 +27,13 @@ final class WebSocketConnection: Sendable {
     /// The settings of the exchange.
     var upgrade: ExchangeOptions.Upgrade { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
 
-    var isOpen: Bool { state.withLock { $0.exchange != nil && $0.phase.isOpen && !$0.hasExchangeEnded } }
+    var isOpen: Bool { state.withLock { $0.stage.isConnected && $0.phase.isOpen } }
     /// Whether the connection has been opened; unlike ``isOpen``, this needs no lock (150 instructions for an echo).
     var hasOpened: Bool { opened.load(ordering: .acquiring) }
-    var negotiatedProtocol: String? { agreement.withLock { $0?.negotiatedProtocol } }
+    var negotiatedProtocol: String? { agreement?.negotiatedProtocol }
+    private var agreement: WebSocketAgreement? {
+        if case .agreed(let agreement) = state.withLock({ $0.negotiation }) { agreement } else { nil }
+    }
     var isCloseRequested: Bool { state.withLock { $0.isCloseRequested } }
     var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
 
@@ -45,7 +44,7 @@ final class WebSocketConnection: Sendable {
         do throws(WebSocketHandshakeFailure) {
             let offer = configuration.compressesMessages ? WebSocketDeflateParameters() : nil
             let begun = try WebSocketHandshake(protocols: protocols, offer: offer)
-            handshake.withLock { $0 = begun }
+            state.withLock { $0.negotiation = .begun(begun) }
             return begun.fields
         } catch {
             throw RequestError(.webSocket(.handshake(error)))
@@ -54,10 +53,10 @@ final class WebSocketConnection: Sendable {
 
     /// Returns the error for a response that does not accept the handshake.
     func refusal(of response: HTTPResponse) -> RequestError? {
-        guard let begun = handshake.withLock({ $0 }) else { return RequestError(.internal) }
+        guard case .begun(let begun) = state.withLock({ $0.negotiation }) else { return RequestError(.internal) }
         do throws(WebSocketHandshakeFailure) {
             let agreed = try begun.agreement(statusCode: response.statusCode, headers: response.headers)
-            agreement.withLock { $0 = agreed }
+            state.withLock { $0.negotiation = .agreed(agreed) }
             return nil
         } catch {
             return RequestError(.webSocket(.handshake(error)))
@@ -66,21 +65,20 @@ final class WebSocketConnection: Sendable {
 
     /// Moves messages until the connection ends; returns the outcome, with the error that the end stands for.
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
-        let deflate = agreement.withLock { $0?.deflate }
+        let deflate = agreement?.deflate
         let fragmentSize = max(1, configuration.maximumFrameBytes)
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
         let (exchange, request, attempts) = core.machine.withLock {
             ($0.exchange, $0.record.requests.last, $0.record.attempts)
         }
         let handshake = request.map { ($0, attempts) }
-        guard state.withLock({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: handshake) }) else {
+        guard change({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: handshake) }) else {
             // The task that has closed the connection cancels the request as well, perhaps later.
             core.cancel()
             return await core.nextOutcome()
         }
         opened.store(true, ordering: .releasing)
         startKeepAlive(of: core)
-        if state.withLock({ $0.isShuttingDown }) { sessionShutsDown() }
         core.accept(response)?.receiveBody(with: self)
         let outcome = await core.nextOutcome()
         // If the exchange had ended before it could be accepted, its outcome contains the bytes.
@@ -97,8 +95,6 @@ final class WebSocketConnection: Sendable {
 
     /// Ends all waits, because the request has ended.
     func finish(with error: RequestError?) {
-        keepAlive.withLock { exchange(&$0, with: nil) }?.cancel()
-        closeLimit.withLock { exchange(&$0, with: nil) }?.cancel()
         change { $0.finished(with: error) }
     }
 
@@ -112,7 +108,7 @@ final class WebSocketConnection: Sendable {
                 connection.change { $0.keepAliveElapsed(isSuspended: isSuspended) }
             }
         }
-        keepAlive.withLock { $0 = task }
+        change { $0.keep(task) }
     }
 
     private func limitClose() {
@@ -121,7 +117,7 @@ final class WebSocketConnection: Sendable {
             try? await sleep(limit)
             self?.change { $0.closeTimeElapsed() }
         }
-        closeLimit.withLock { $0 = task }
+        change { $0.keep(task) }
     }
 
     // MARK: Effects
@@ -150,6 +146,7 @@ final class WebSocketConnection: Sendable {
             case .parseLater: Task { change { $0.parseMore() } }
             case .limitClose: limitClose()
             case .answerPing(let ping, let time): ping.resume(returning: time)
+            case .cancel(let timer): timer.cancel()
             case .release: break  // Released together with the effects.
             }
         }

@@ -53,13 +53,13 @@ struct CachingExchangeStateTests {
         #expect(Self.tells(lookingAction))
         let did4 = looking.found(Self.outcome)
         #expect(!did4)
-        let answer6 = looking.willFetch()
+        let answer6 = looking.willFetch(CachingExchangeState.Fetch())
         #expect(answer6 == nil)
     }
 
     @Test func `cancelling the exchange interrupts or prevents storing`() {
         var state = CachingExchangeState(isSuspended: false)
-        _ = state.willFetch()
+        _ = state.willFetch(CachingExchangeState.Fetch())
         let did5 = state.willWork()
         #expect(did5)
         let isInterrupted = state.workBegan {}
@@ -72,7 +72,7 @@ struct CachingExchangeStateTests {
         let did6 = state.ended()
         #expect(!did6)
         var starting = CachingExchangeState(isSuspended: false)
-        _ = starting.willFetch()
+        _ = starting.willFetch(CachingExchangeState.Fetch())
         let startingAction = starting.stopped(with: RequestError(.cancelled))
         #expect(!Self.tells(startingAction))
         let did7 = starting.willWork()
@@ -83,7 +83,7 @@ struct CachingExchangeStateTests {
 
     @Test func `events before the exchange is known wait, and are delivered one at a time`() throws {
         var state = CachingExchangeState(isSuspended: false)
-        _ = state.willFetch()
+        _ = state.willFetch(CachingExchangeState.Fetch())
         let did10 = state.received(.head(try CacheFixtures.response([:])))
         #expect(!did10)
         let did11 = state.received(.outcome(ExchangeOutcome(response: nil)))
@@ -135,7 +135,7 @@ struct CachingExchangeStateTests {
     @Test(arguments: [RequestError.Kind.cancelled, .timedOut(.total), .sessionShutDown])
     func `the reason of a stop is kept while the inner exchange ends`(kind: RequestError.Kind) {
         var state = CachingExchangeState(isSuspended: false)
-        _ = state.willFetch()
+        _ = state.willFetch(CachingExchangeState.Fetch())
         _ = state.stopped(with: RequestError(kind))
         _ = state.stopped(with: RequestError(.cancelled))
         #expect(state.stopError?.kind == kind)

@@ -335,7 +335,7 @@ import Testing
         }
         #expect(started == 10)
         #expect(gates.map(\.waitingCount) == [5, 5])
-        for id: TransferID in 1...10 { gates[id % 2].left(id, to: Self.host, wasSent: false, on: nil) }
+        for id: TransferID in 1...10 { gates[id % 2].left(id, to: Self.host, from: .running) }
         #expect(budget.hasRoom)
     }
 }

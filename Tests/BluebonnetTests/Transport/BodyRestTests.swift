@@ -7,7 +7,8 @@ import Testing
     /// A state in a body, of which bytes are left.
     private func state(isHeld: Bool) -> TransferState {
         var state = TransferState(hasStreamedBody: false, isSuspended: false, headLimit: 100, bodyLimit: nil)
-        #expect(state.started() == .add)
+        #expect(state.life.started() == .admit)
+        #expect(state.life.admitted(opensBody: false) == .add(continues: false))
         #expect(state.bytesArrived(1, room: 9) == .refuse, "there is no head")
         _ = state.headLineReceived(bytes: 17, isStatusLine: true, isEmpty: false, statusCode: 200)
         #expect(state.headLineReceived(bytes: 2, isStatusLine: false, isEmpty: true, statusCode: 200) == .completeHead)
@@ -51,7 +52,7 @@ import Testing
     @Test func `a transfer that is suspended and resumed takes the rest before it receives`() {
         var state = state(isHeld: false)
         #expect(state.bytesArrived(1, room: 0) == .pause)
-        #expect(state.suspended() == .pause)
+        #expect(state.life.suspended(wasSent: true) == .pause)
         #expect(state.turnEndsWithRest() == .nothing, "suspending has paused libcurl")
         #expect(!state.takesBody)
         #expect(state.resumed() == .unpause)
@@ -61,7 +62,7 @@ import Testing
 
     @Test func `a resumed transfer whose rest waits for its reader receives no more`() {
         var state = state(isHeld: true)
-        #expect(state.suspended() == .pause && !state.isReceivingPaused)
+        #expect(state.life.suspended(wasSent: true) == .pause && !state.isReceivingPaused)
         #expect(state.resumed() == .unpause && state.isReceivingPaused)
         #expect(state.bodyReleased() == .nothing)
         #expect(state.restTaken() == .unpause && !state.isReceivingPaused)
@@ -74,7 +75,7 @@ import Testing
         #expect(state.restTaken() == .nothing)
         switch reason {
         case "held", "limited": state.bodyHeld()
-        case "suspended": #expect(state.suspended() == .pause)
+        case "suspended": #expect(state.life.suspended(wasSent: true) == .pause)
         case "turn": #expect(state.turnEnded() == true)
         case "speed": state.speedExceeded()
         default: break

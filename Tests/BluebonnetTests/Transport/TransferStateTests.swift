@@ -95,7 +95,7 @@ import Testing
     private func withHead(bodyLimit: Int64? = 10, suspended: Bool = false) -> TransferState {
         var state = state(bodyLimit: bodyLimit)
         feed([("HTTP/1.1 200 OK\r\n", 200, .beginHead), ("\r\n", 200, .completeHead)], into: &state)
-        if suspended { _ = state.suspended() }
+        if suspended { _ = state.life.suspended(wasSent: true) }
         return state
     }
 
@@ -118,35 +118,16 @@ import Testing
         var state = withHead(suspended: true)
         #expect(state.bodyBytesReceived(4) == .pause)
         var resumed = withHead()
-        _ = resumed.started()
-        #expect(resumed.suspended() == .pause)
+        Self.add(&resumed)
+        #expect(resumed.life.suspended(wasSent: true) == .pause)
         #expect(resumed.bodyBytesReceived(4) == .pause)
         #expect(resumed.resumed() == .unpause)
         #expect(resumed.bodyBytesReceived(4) == .accept)
     }
 
-    @Test func `A control action is performed once, and a suspended transfer is added when it is resumed`() {
-        var running = state()
-        #expect(running.started() == .add)
-        #expect(running.started() == .nothing)
-        #expect(running.resumed() == .nothing)
-        #expect(running.suspended() == .pause)
-        #expect(running.suspended() == .nothing)
-        #expect(running.resumed() == .unpause)
-        var waiting = state(suspended: true)
-        #expect(waiting.started() == .nothing)
-        #expect(waiting.suspended() == .nothing)
-        #expect(waiting.resumed() == .add)
-        #expect(waiting.resumed() == .nothing)
-    }
-
-    @Test func `A removed transfer is added again when it is resumed`() {
-        var state = state()
-        _ = state.started()
-        #expect(state.suspended() == .pause)
-        state.withdrawn()
-        #expect(state.resumed() == .add)
-        #expect(state.suspended() == .pause)
+    private static func add(_ state: inout TransferState) {
+        _ = state.life.started()
+        _ = state.life.admitted(opensBody: false)
     }
 
     @Test func `An upload counts the sent bytes, ends with no bytes, and can be rewound`() {
@@ -166,7 +147,7 @@ import Testing
 
     @Test func `A refused body stops, whether libcurl waits for more bytes or not`() {
         var idle = state(streamed: true)
-        _ = idle.started()
+        Self.add(&idle)
         idle.bodyBytesMissing()
         idle.bodyRefused()
         #expect(idle.upload == .refused)

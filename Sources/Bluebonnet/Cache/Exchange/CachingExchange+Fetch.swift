@@ -30,21 +30,17 @@ extension CachingExchange: ExchangeObserver {
     ///
     /// The body is held back if the request needs this, or if the response is a redirect.
     func received(_ response: HTTPResponse) {
-        guard let inner = state.withLock({ $0.inner }) else { return }
-        let fetch = fetch.withLock { $0 }
+        guard case (let inner?, let fetch?) = state.withLock({ ($0.inner, $0.fetch) }) else { return }
         if answersCondition(response, fetch) { return inner.receiveBody(with: nil) }
         if let entry = fetch.validated, response.isServerFailure, isCurrent(fetch),
             entry.mayServeStale(for: cacheRequest, at: cache.now())
         {
-            self.fetch.withLock { $0.servesStale = true }
+            change { $0.responseReplaced() }
             return inner.cancel()
         }
         let isStorable = Storability.allows(
             statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
-        self.fetch.withLock { fetch in
-            fetch.isForwarded = true
-            if isStorable { fetch.storableHead = response }
-        }
+        change { $0.headForwarded(storable: isStorable ? response : nil) }
         observer.exchangeDidReceiveHead(response)
     }
 
@@ -68,7 +64,7 @@ extension CachingExchange: ExchangeObserver {
 
     /// Handles the end of the inner exchange.
     func completed(_ outcome: ExchangeOutcome) {
-        let fetch = fetch.withLock { $0 }
+        guard let fetch = state.withLock({ $0.fetch }) else { return finish(outcome) }
         let now = cache.now()
         var status = CacheStatus(forward: fetch.reason, status: outcome.response?.statusCode)
         if outcome.error == nil, let head = outcome.response {
@@ -77,7 +73,7 @@ extension CachingExchange: ExchangeObserver {
         }
         let outcome = outcome.with(status)
         let verdict =
-            if fetch.servesStale, let entry = fetch.validated {
+            if fetch.isReplaced, let entry = fetch.validated {
                 CacheVerdict.serveStale(entry)
             } else {
                 CacheVerdict(
@@ -87,7 +83,7 @@ extension CachingExchange: ExchangeObserver {
         switch verdict {
         case .pass: pass(outcome, fetch)
         case .serveStale(let entry):
-            guard !fetch.isForwarded, fetch.servesStale || isCurrent(fetch), change({ $0.willWork() }) else {
+            guard !fetch.isForwarded, fetch.isReplaced || isCurrent(fetch), change({ $0.willWork() }) else {
                 return pass(outcome, fetch)
             }
             cache.count { $0.staleResponses += 1 }

@@ -5,65 +5,15 @@ import FoundationEssentials
 /// The exchange runs on the caller's thread. File access and handlers may take time, so they run in a task on the
 /// global executor. The method that starts the exchange never calls the observer.
 final class CachingExchange: Exchange {
+    typealias Fetch = CachingExchangeState.Fetch
+    typealias Storing = CachingExchangeState.Storing
+
     let request: HTTPRequest
     let cacheRequest: CacheRequest
     let options: ExchangeOptions
     let observer: any ExchangeObserver
     let owner: CachingTransport
     let state: Locked<CachingExchangeState>
-    /// The state of the exchange with the server.
-    let fetch = Locked<Fetch>(Fetch())
-    /// The wait for the leader of a group.
-    private let wait = Locked<Wait?>(nil)
-
-    /// The data of a running exchange with the server.
-    struct Fetch: Sendable {
-        var validated: StoredResponse?
-        var isConditional = false
-        /// The reason why the request is sent.
-        var reason = CacheStatus.Forward.miss
-        /// Whether the stored response has already been delivered (RFC 5861 §3).
-        var isBackground = false
-        var began = Date.distantPast
-        /// Whether the observer has received the head, and receives the body itself.
-        var isForwarded = false
-        /// Whether the body of a forwarded response was requested.
-        var isBodyRequested = false
-        /// Whether the outcome contains the body of a forwarded response.
-        var isCollected = false
-        /// Whether the server failed, and the stored response replaces the response that is being cancelled.
-        var servesStale = false
-        /// The head of a response that may be stored while the observer's receiver reads its body.
-        var storableHead: HTTPResponse?
-        var storing: Storing?
-        /// The epoch of the cache key when the fetch began.
-        ///
-        /// If the epoch has changed since then, the response is not stored.
-        var epoch: UInt64 = 0
-    }
-
-    /// A body that is written while it is read.
-    struct Storing: Sendable {
-        let writer: ResponseWriter
-        let receiver: StoringReceiver
-
-        /// Waits until the body is written; returns the body and its file, or `nil` if the body cannot be stored.
-        func end() async -> (body: StoredBody, file: PartialEntry?)? {
-            guard await receiver.end() else {
-                writer.abandon()
-                return nil
-            }
-            return writer.end()
-        }
-    }
-
-    private struct Wait: Sendable {
-        let reason: CacheStatus.Forward
-        /// The beginning of the wait by the cache's clock.
-        let time: Date
-        let began = ContinuousClock.now
-        var timer: Task<Void, Never>?
-    }
 
     init(
         _ request: HTTPRequest, _ cacheRequest: CacheRequest, options: ExchangeOptions, observer: any ExchangeObserver,
@@ -99,9 +49,10 @@ final class CachingExchange: Exchange {
         let decision = decision(cache.inMemory(cacheRequest))
         guard let reason = decision.forward, sharesFetch else { return lookUp(decision) }
         // The leader looks up again, because the earlier leader may have stored a response meanwhile.
-        wait.withLock { $0 = Wait(reason: reason, time: cache.now()) }
+        let time = cache.now()
+        change { $0.wait = CachingExchangeState.Wait(reason: reason, time: time) }
         if owner.join(self, .request(EqualRequest(request, key: cacheRequest.key))) {
-            wait.withLock { $0 = nil }
+            change { $0.wait = nil }
             lookUp(self.decision(cache.inMemory(cacheRequest)))
         } else {
             startTimer()
@@ -113,7 +64,7 @@ final class CachingExchange: Exchange {
     ///
     /// - Parameter leads: Whether this exchange is the leader now.
     func carryOn(leads: Bool) {
-        wait.withLock { $0?.timer }?.cancel()
+        state.withLock { $0.wait?.timer }?.cancel()
         if leads, state.withLock({ $0.isSuspended }) { owner.leave(self, handsOn: true) }
         lookUp(decision(cache.inMemory(cacheRequest)))
     }
@@ -135,7 +86,7 @@ final class CachingExchange: Exchange {
             try? await ContinuousClock().sleep(for: limit)
             if owner.follows(self) { stop(with: RequestError(.timedOut(.total))) }
         }
-        wait.withLock { $0?.timer = timer }
+        state.withLock { $0.wait?.timer = timer }
         if !owner.follows(self) { timer.cancel() }
     }
 
@@ -186,7 +137,7 @@ final class CachingExchange: Exchange {
     /// Delivers a stored response.
     private func answer(with entry: StoredResponse, _ inTask: Bool) {
         // A response that was stored before the wait is an ordinary hit: the leader has found it in a file.
-        let (now, waited) = (cache.now(), wait.withLock { $0 })
+        let (now, waited) = (cache.now(), state.withLock { $0.wait })
         let reason = waited.flatMap { entry.responseTime >= $0.time ? $0.reason : nil }
         cache.count { $0.hits += 1 }
         let status = CacheStatus(forward: reason, ttl: entry.ttl(at: now), isCollapsed: reason != nil)
@@ -256,17 +207,16 @@ final class CachingExchange: Exchange {
         because reason: CacheStatus.Forward, validating entry: StoredResponse? = nil, with fields: HTTPHeaders = [:],
         isConditional: Bool = false, isBackground: Bool = false
     ) {
-        guard let isSuspended = change({ $0.willFetch() }) else { return owner.leave(self, handsOn: true) }
         let fetch = Fetch(
             validated: entry, isConditional: isConditional, reason: reason, isBackground: isBackground,
             began: cache.now(), epoch: cache.epoch(of: cacheRequest.key))
-        _ = self.fetch.withLock { Swift.exchange(&$0, with: fetch) }
+        guard let isSuspended = change({ $0.willFetch(fetch) }) else { return owner.leave(self, handsOn: true) }
         var request = request
         for field in fields { request.headers.update(field) }
         if let directive = cacheRequest.policyDirective {
             request.headers.update(name: "Cache-Control", value: directive)
         }
-        if let wait = wait.withLock({ $0 }), let limit = owner.totalLimit(of: request) {
+        if let wait = state.withLock({ $0.wait }), let limit = owner.totalLimit(of: request) {
             request.timeouts.total = max(limit - (.now - wait.began), .milliseconds(1))
         }
         var options = options
@@ -314,7 +264,7 @@ final class CachingExchange: Exchange {
 
     /// Delivers the outcome; the state ensures that this happens only once.
     private func complete(_ outcome: ExchangeOutcome) {
-        wait.withLock { $0?.timer }?.cancel()
+        state.withLock { $0.wait?.timer }?.cancel()
         owner.ended(self)
         // After a failure, the followers continue together, because one after the other would take too long. A response
         // that arrives after the cancellation is not stored, and says nothing about the next one.
@@ -357,34 +307,34 @@ final class CachingExchange: Exchange {
     }
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
-        if let inner = state.withLock({ $0.inner }) {
+        let (inner, storableHead) = state.withLock { ($0.inner, $0.fetch?.storableHead) }
+        if let inner {
             // Until the last moment, an outcome that arrives has an empty body.
-            let stored = receiver.map { storing($0) }
-            fetch.withLock { ($0.isBodyRequested, $0.isCollected) = (true, receiver == nil) }
-            return inner.receiveBody(with: stored)
+            let storing = storableHead.flatMap { head in receiver.flatMap { self.storing(head, $0) } }
+            change { $0.bodyRequested(receiver == nil ? .collected : .read(storing)) }
+            return inner.receiveBody(with: storing?.receiver ?? receiver)
         }
         let reader = receiver.map(CachingExchangeState.Reader.receiver) ?? .collecting
         if change({ $0.resumesDelivery { $0.reader = reader } }) { Task { runDelivery() } }
     }
 
-    /// Returns a receiver that also stores the body, if the response may be stored.
-    private func storing(_ receiver: any BodyReceiver) -> any BodyReceiver {
-        guard let head = fetch.withLock({ $0.storableHead }),
-            let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength)
-        else { return receiver }
-        let storing = Storing(
+    /// Returns a receiver that also stores the body; `nil` if the body cannot be stored.
+    private func storing(_ head: HTTPResponse, _ receiver: any BodyReceiver) -> Storing? {
+        guard let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength) else {
+            return nil
+        }
+        return Storing(
             writer: writer,
             receiver: StoringReceiver(receiver, writer: writer) { [weak self] in
                 // The inner exchange may hold this exchange, which holds the receiver.
                 self?.state.withLock { $0.inner }?.receiveMore()
             })
-        fetch.withLock { $0.storing = storing }
-        return storing.receiver
     }
 
     func receiveMore() {
-        if let inner = state.withLock({ $0.inner }) {
-            if fetch.withLock({ $0.storing })?.receiver.readerContinues() ?? true { inner.receiveMore() }
+        let (inner, storing) = state.withLock { ($0.inner, $0.fetch?.storing) }
+        if let inner {
+            if storing?.receiver.readerContinues() ?? true { inner.receiveMore() }
         } else if change({ $0.resumesDelivery { ($0.isPaused, $0.wantsMore) = (false, true) } }) {
             Task { runDelivery() }
         }

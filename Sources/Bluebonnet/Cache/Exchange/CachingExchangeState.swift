@@ -24,10 +24,85 @@ struct CachingExchangeState {
         /// The response is available, but has not been delivered.
         case held(HeldResponse)
         /// The inner exchange is running. The value is `nil` until the inner exchange is recorded.
-        case fetching((any Exchange)?)
+        case fetching(Fetch, (any Exchange)?)
         /// The head has been delivered, and the body is delivered when the caller wants it.
         case delivering(Delivery)
         case ended
+    }
+
+    /// An exchange with the server.
+    struct Fetch: Sendable {
+        /// The stored response that is validated or completed.
+        var validated: StoredResponse?
+        /// Whether the validators of the stored response were added to the request.
+        var isConditional = false
+        /// The reason why the request is sent.
+        var reason = CacheStatus.Forward.miss
+        /// Whether the stored response has already been delivered (RFC 5861 §3).
+        var isBackground = false
+        var began = Date.distantPast
+        /// The epoch of the cache key when the fetch began.
+        ///
+        /// If the epoch has changed since then, the response is not stored.
+        var epoch: UInt64 = 0
+        fileprivate(set) var response = Response.held
+
+        /// What happens with the server's response.
+        enum Response: Sendable {
+            /// The observer has received nothing of it.
+            case held
+            /// It is being cancelled, because the server has failed, and the stored response replaces it.
+            case replaced
+            /// The observer has received the head, which is `storable` if the body may be stored while it is read.
+            case forwarded(storable: HTTPResponse?)
+            /// The body becomes a part of the outcome.
+            case collected
+            /// The observer's receiver reads the body, which is perhaps stored meanwhile.
+            case read(Storing?)
+        }
+
+        var isReplaced: Bool { if case .replaced = response { true } else { false } }
+        var isCollected: Bool { if case .collected = response { true } else { false } }
+        /// Whether the observer has received the head, and receives the body itself.
+        var isForwarded: Bool {
+            switch response {
+            case .held, .replaced: false
+            case .forwarded, .collected, .read: true
+            }
+        }
+        /// Whether the body of the response was requested.
+        var isBodyRequested: Bool {
+            switch response {
+            case .held, .replaced, .forwarded: false
+            case .collected, .read: true
+            }
+        }
+        var storableHead: HTTPResponse? { if case .forwarded(let head) = response { head } else { nil } }
+        var storing: Storing? { if case .read(let storing) = response { storing } else { nil } }
+    }
+
+    /// A body that is written while it is read.
+    struct Storing: Sendable {
+        let writer: ResponseWriter
+        let receiver: StoringReceiver
+
+        /// Waits until the body is written; returns the body and its file, or `nil` if the body cannot be stored.
+        func end() async -> (body: StoredBody, file: PartialEntry?)? {
+            guard await receiver.end() else {
+                writer.abandon()
+                return nil
+            }
+            return writer.end()
+        }
+    }
+
+    /// A wait for the response to an equal request.
+    struct Wait: Sendable {
+        let reason: CacheStatus.Forward
+        /// The beginning of the wait by the cache's clock.
+        let time: Date
+        let began = ContinuousClock.now
+        var timer: Task<Void, Never>?
     }
 
     /// The delivery of a body.
@@ -85,6 +160,8 @@ struct CachingExchangeState {
     }
 
     private(set) var stage = Stage.working(nil)
+    /// The wait that has preceded the later stages, or is going on; `nil` if there was none.
+    var wait: Wait?
     /// Whether an available response must wait.
     var isSuspended: Bool
     /// The reason of a cancellation or a shutdown.
@@ -99,7 +176,8 @@ struct CachingExchangeState {
 
     var isEnded: Bool { if case .ended = stage { true } else { false } }
 
-    var inner: (any Exchange)? { if case .fetching(let exchange) = stage { exchange } else { nil } }
+    var inner: (any Exchange)? { if case .fetching(_, let exchange) = stage { exchange } else { nil } }
+    var fetch: Fetch? { if case .fetching(let fetch, _) = stage { fetch } else { nil } }
 
     // MARK: Delivering
 
@@ -169,18 +247,39 @@ struct CachingExchangeState {
     // MARK: Fetching
 
     /// Starts the fetch; returns whether the inner exchange starts suspended, or `nil` if it must not start.
-    mutating func willFetch() -> Bool? {
+    mutating func willFetch(_ fetch: Fetch) -> Bool? {
         guard case .working = stage else { return nil }
-        stage = .fetching(nil)
+        stage = .fetching(fetch, nil)
         isHandlingEvents = true
         return isSuspended
     }
 
     /// Records the inner exchange; returns whether to cancel it.
     mutating func exchangeStarted(_ exchange: any Exchange) -> Bool {
-        guard case .fetching = stage else { return false }
-        stage = .fetching(exchange)
+        guard case .fetching(let fetch, _) = stage else { return false }
+        stage = .fetching(fetch, exchange)
         return stopError != nil
+    }
+
+    /// Called when a head is forwarded to the observer.
+    mutating func headForwarded(storable: HTTPResponse?) {
+        guard case .fetching(var fetch, let exchange) = stage, case .held = fetch.response else { return }
+        fetch.response = .forwarded(storable: storable)
+        stage = .fetching(fetch, exchange)
+    }
+
+    /// Called when the stored response replaces that of a server that has failed.
+    mutating func responseReplaced() {
+        guard case .fetching(var fetch, let exchange) = stage, case .held = fetch.response else { return }
+        fetch.response = .replaced
+        stage = .fetching(fetch, exchange)
+    }
+
+    /// Called when the observer requests the body of a forwarded response.
+    mutating func bodyRequested(_ response: Fetch.Response) {
+        guard case .fetching(var fetch, let exchange) = stage, !fetch.isReplaced else { return }
+        fetch.response = response
+        stage = .fetching(fetch, exchange)
     }
 
     /// Adds an event of the inner exchange; returns whether the caller must handle the events.
@@ -230,7 +329,7 @@ struct CachingExchangeState {
         var interruption: (@Sendable () -> Void)?
         switch stage {
         case .ended: return .nothing
-        case .fetching(let exchange): return exchange.map(Action.cancel) ?? .nothing
+        case .fetching(_, let exchange): return exchange.map(Action.cancel) ?? .nothing
         case .delivering(var delivery) where delivery.isRunning:
             delivery.error = delivery.error ?? error
             stage = .delivering(delivery)

@@ -80,10 +80,9 @@ struct ConnectionGate {
     }
 
     /// Called when a running or waiting exchange has ended.
-    mutating func left(
-        _ id: TransferID, to host: Origin, wasSent: Bool, on connection: IdleConnections.Connection?
-    ) {
-        let use = wasSent ? connection?.share.ended() ?? .alone : nil
+    mutating func left(_ id: TransferID, to host: Origin, from place: Admission.ConnectionPlace) {
+        let use: RequestQueue.ConnectionUse? =
+            if case .sent(let connection) = place { connection?.share.ended() ?? .alone } else { nil }
         change { $0.left(id, to: host, use) }
     }
 
@@ -103,45 +102,69 @@ struct ConnectionGate {
     }
 }
 
+/// The places of an exchange among those that the limits count.
+struct Admission {
+    /// The place among the exchanges that ``Session/Configuration/requestLimits`` count.
+    enum RequestPlace { case outside, waiting, running }
+
+    /// The place among the exchanges that pass through a ``ConnectionGate``.
+    enum ConnectionPlace {
+        case outside, waiting, running
+        /// The request was sent on a connection; `nil` if Bluebonnet does not know the connection.
+        case sent(IdleConnections.Connection?)
+    }
+
+    fileprivate(set) var request = RequestPlace.outside
+    fileprivate(set) var connection = ConnectionPlace.outside
+
+    /// Whether the gate counts the exchange.
+    var isCounted: Bool {
+        switch connection {
+        case .outside, .waiting: false
+        case .running, .sent: true
+        }
+    }
+}
+
 extension TransferEngine {
     /// Whether the next exchange may have to wait for a connection; known on any thread.
     nonisolated var countsExchanges: Bool { limitsConnections || !ConnectionBudget.shared.isRelaxed }
 
     /// Returns whether an exchange may use a connection; otherwise, it waits until other exchanges have ended.
     func mayConnect(_ transfer: Transfer) -> Bool {
-        guard transfer.connectionPlace == .outside else { return transfer.connectionPlace != .waiting }
+        guard case .outside = transfer.admission.connection else { return transfer.admission.isCounted }
         guard countsExchanges || gate.waitingCount > 0 else { return true }
         let urgency = transfer.request.priority?.urgency ?? 3
         if gate.enters(transfer.id, to: transfer.countedOrigin, urgency: urgency, now: shared.now) {
-            transfer.connectionPlace = .running
+            transfer.admission.connection = .running
             return true
         }
-        transfer.connectionPlace = .waiting
+        transfer.admission.connection = .waiting
         transfer.limits.waits(at: shared.now)
         return false
     }
 
     /// Called when an exchange has ended, or is suspended while it waits.
     func leaveGate(_ transfer: Transfer) {
-        let place = exchange(&transfer.connectionPlace, with: .outside)
-        guard place != .outside else { return }
+        let place = exchange(&transfer.admission.connection, with: .outside)
+        if case .outside = place { return }
         transfer.limits.leftGate(at: shared.now)
-        let connection = exchange(&transfer.countedConnection, with: nil)
-        gate.left(transfer.id, to: transfer.countedOrigin, wasSent: place == .sent, on: connection)
+        gate.left(transfer.id, to: transfer.countedOrigin, from: place)
     }
 
     /// Tells the gate what has happened in this turn on the connections of the exchanges that it counts.
     func noteConnections() {
         for (transfer, event) in exchange(&shared.connectionEvents, with: []) {
-            let (host, isSent) = (transfer.countedOrigin, transfer.connectionPlace == .sent)
+            let host = transfer.countedOrigin
             switch event {
             case .isNeeded: leaveConnection(transfer)
             case .isUsed(let connection, let isFirst):
-                guard transfer.connectionPlace == .running || isSent && transfer.countedConnection !== connection else {
-                    continue
+                switch transfer.admission.connection {
+                case .outside, .waiting: continue
+                case .sent(let counted) where counted === connection: continue
+                case .sent, .running: leaveConnection(transfer)
                 }
-                leaveConnection(transfer)
-                (transfer.connectionPlace, transfer.countedConnection) = (.sent, connection)
+                transfer.admission.connection = .sent(connection)
                 gate.sent(to: host, on: connection, isFirst: isFirst)
             case .hasAnswered(let connection): gate.answered(on: connection, of: host)
             }
@@ -149,9 +172,9 @@ extension TransferEngine {
     }
 
     private func leaveConnection(_ transfer: Transfer) {
-        guard transfer.connectionPlace == .sent else { return }
-        transfer.connectionPlace = .running
-        gate.left(exchange(&transfer.countedConnection, with: nil), of: transfer.countedOrigin)
+        guard case .sent(let connection) = transfer.admission.connection else { return }
+        transfer.admission.connection = .running
+        gate.left(connection, of: transfer.countedOrigin)
     }
 
     /// When an exchange that needs the same connections as this one was last active; `nil` if this one does not wait.
@@ -180,7 +203,7 @@ extension TransferEngine {
         }
         while let id = gate.next(now: shared.now, for: self) {
             guard let transfer = transfers[id] else { continue }
-            transfer.connectionPlace = .running
+            transfer.admission.connection = .running
             begin(transfer)
         }
     }
@@ -190,15 +213,15 @@ extension TransferEngine {
 extension TransferEngine {
     /// Returns whether an exchange may run; otherwise, it waits until other exchanges have ended.
     func mayRun(_ transfer: Transfer) -> Bool {
-        guard limitsRequests, transfer.place != .running else { return mayConnect(transfer) }
-        guard transfer.place == .outside else { return false }
+        guard limitsRequests, transfer.admission.request != .running else { return mayConnect(transfer) }
+        guard transfer.admission.request == .outside else { return false }
         let host = transfer.countedOrigin
         let urgency = transfer.request.priority?.urgency ?? 3
         if group.queue?.withLock({ $0.enters(transfer.id, to: host, urgency: urgency) }) == true {
-            transfer.place = .running
+            transfer.admission.request = .running
             return mayConnect(transfer)
         }
-        transfer.place = .waiting
+        transfer.admission.request = .waiting
         transfer.limits.queued(at: shared.now)
         return false
     }
@@ -207,46 +230,40 @@ extension TransferEngine {
     ///
     /// The exchange may have ended, or may wait again, since another loop has granted it.
     func granted(_ id: TransferID) {
-        guard let transfer = transfers[id], transfer.place == .waiting,
+        guard let transfer = transfers[id], transfer.admission.request == .waiting,
             group.queue?.withLock({ $0.isWaiting(id) }) == false
         else { return }
-        transfer.place = .running
+        transfer.admission.request = .running
         transfer.limits.leftQueue(at: shared.now)
         if mayConnect(transfer) { begin(transfer) } else { checkLimits(of: transfer) }
     }
 
     private func begin(_ transfer: Transfer) {
         transfer.responseBuffer.lastActivity = shared.now
-        addWhenOpen(transfer)
-        if transfers[transfer.id] != nil { checkLimits(of: transfer) }
+        perform(transfer.life.admitted(opensBody: transfer.upload.isUnopened), on: transfer)
+        if !transfer.hasEnded { checkLimits(of: transfer) }
     }
 
-    /// Opens the body of an exchange that may run, and then adds the exchange to libcurl.
-    func addWhenOpen(_ transfer: Transfer) {
-        guard case .unopened(let open) = transfer.upload else { return add(transfer) }
-        transfer.upload = .opening
+    /// Opens the body of an exchange that may run.
+    func openBody(of transfer: Transfer) {
+        guard let open = transfer.upload.opens() else { return }
         let id = transfer.id
         Task.detached { self.accept(.opened(id, Result { () throws(RequestError) in try open() })) }
     }
 
     func opened(_ transfer: Transfer, _ upload: Result<UploadBody, RequestError>) {
         do throws(RequestError) {
-            transfer.upload = try upload.get()
+            transfer.upload.opened(try upload.get())
         } catch {
             return finish(transfer, with: error)
         }
-        guard transfer.responseBuffer.state.isSuspended else {
-            add(transfer)
-            if !transfer.hasEnded { checkLimits(of: transfer) }
-            return
-        }
-        leaveQueues(transfer)
-        transfer.responseBuffer.state.withdrawn()
+        perform(transfer.life.bodyOpened(), on: transfer)
+        if !transfer.hasEnded { checkLimits(of: transfer) }
     }
 
     /// Ends the exchanges that wait, because the session is shut down.
     func refuseWaiting() {
-        for transfer in transfers.values where transfer.place == .waiting || transfer.connectionPlace == .waiting {
+        for transfer in transfers.values where transfer.life.isQueued {
             finish(transfer, with: RequestError(.sessionShutDown))
         }
     }
@@ -254,8 +271,8 @@ extension TransferEngine {
     /// Called when an exchange has ended, or is suspended while it waits.
     func leaveQueues(_ transfer: Transfer) {
         leaveGate(transfer)
-        guard transfer.place != .outside else { return }
-        transfer.place = .outside
+        guard transfer.admission.request != .outside else { return }
+        transfer.admission.request = .outside
         transfer.limits.leftQueue(at: shared.now)
         group.queue?.withLock { $0.left(transfer.id, to: transfer.countedOrigin) }
     }

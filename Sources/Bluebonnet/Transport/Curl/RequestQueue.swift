@@ -52,15 +52,6 @@ struct RequestQueue {
         }
     }
 
-    /// The place of an exchange, which is stored in its transfer.
-    enum Place {
-        case outside
-        case waiting
-        case running
-        /// The exchange runs, and its request was sent; only for limits of connections.
-        case sent
-    }
-
     /// Whether there is room for one more share in the process.
     struct Room {
         var isFree = true

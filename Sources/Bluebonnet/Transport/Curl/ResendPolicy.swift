@@ -69,6 +69,15 @@ struct ResendPolicy: Equatable {
         case endless
     }
 
+    /// Why Bluebonnet has stopped libcurl.
+    enum Stop: Equatable {
+        case none
+        /// The request is sent again from its first byte.
+        case toSendAgain
+        /// Whether the server has refused the request is learned first.
+        case toAsk
+    }
+
     /// The progress of the latest sending.
     private enum Phase: Equatable {
         /// The request was not sent yet, or may be sent again.
@@ -89,14 +98,18 @@ struct ResendPolicy: Equatable {
     /// The number of times that the request was sent.
     private(set) var sends = 0
     /// The number of times that libcurl was stopped so that the request can be sent.
-    private(set) var restarts = 0
+    private var restarts = 0
     /// Whether the request was ready to be sent on a connection since it was added to libcurl.
     private(set) var hasBegun = false
     /// The number of times that the request was sent again after it had been alone on its connection.
     private var resendsAlone = 0
     /// The number of times that the request was sent again after a shared connection or an old connection had ended.
     private var resendsAmongOthers = 0
-    private var requiredHTTP1 = false
+    /// Whether the server requires HTTP/1.1.
+    private(set) var requiresHTTP1 = false
+    /// Whether the request must not be sent on an existing connection.
+    private(set) var needsOwnConnection = false
+    private(set) var stop = Stop.none
     private var wasMisdirected = false
     /// Whether the request was sent again although the server may have processed it.
     private var isRepetition = false
@@ -107,10 +120,13 @@ struct ResendPolicy: Equatable {
     init(isIdempotent: Bool) { self.isIdempotent = isIdempotent }
 
     /// Whether the request was sent again without an answer that libcurl itself acts on.
-    var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiredHTTP1 || wasMisdirected }
+    var wasResent: Bool { resendsAlone + resendsAmongOthers > 0 || requiresHTTP1 || wasMisdirected }
 
     /// Whether nothing is known that prevents the sending of the request.
     var isReady: Bool { phase == .ready && sends < Self.maximumSends }
+
+    /// Whether libcurl was stopped, and must not send the request.
+    var isStopped: Bool { stop != .none }
 
     /// Whether a response is missing, and the server has not refused the request.
     var isUnanswered: Bool { phase == .sent(.unknown) || isUnopened }
@@ -145,7 +161,7 @@ struct ResendPolicy: Equatable {
     /// requests each.
     static let maximumSends = 20
     /// The number of restarts after which a new connection is opened.
-    static let restartsOnKeptConnections = 3
+    private static let restartsOnKeptConnections = 3
     /// The maximum number of resends after the request was alone on its connection.
     private static let limitAlone = 1
     /// The number of resends among other requests, after which the request gets its own connection.
@@ -156,9 +172,34 @@ struct ResendPolicy: Equatable {
     /// Called when the transfer was added to libcurl, which counts its connections from then on.
     mutating func added() { (connections, hasBegun) = (0, false) }
 
-    /// Called when libcurl was stopped so that the request can be sent; returns whether this may happen once more.
+    /// Called when libcurl is stopped, because the request must be sent again, perhaps on a connection of its own.
+    mutating func stops(needsOwnConnection: Bool = false) {
+        stop = .toSendAgain
+        if needsOwnConnection { self.needsOwnConnection = true }
+    }
+
+    /// Called when libcurl is stopped, because it must be learned whether the server has refused the request.
+    mutating func stopsToAsk() { stop = .toAsk }
+
+    /// Called when the connection that libcurl has chosen will end.
+    mutating func connectionEnds() { needsOwnConnection = true }
+
+    /// Called when the transfer will use another handle, which cannot tell what the server has refused.
+    mutating func handleIsLeft() { if stop == .toAsk { stop = .none } }
+
+    /// Called when libcurl has ended, or continues although it was to be stopped; returns whether the request was to be
+    /// sent again.
+    mutating func takeStop() -> Bool {
+        guard stop == .toSendAgain else { return false }
+        stop = .none
+        return true
+    }
+
+    /// Called when the request is sent again after libcurl was stopped; returns whether this may happen once more.
     mutating func restarted() -> Bool {
         restarts += 1
+        // The next connections that libcurl keeps may be unusable, too.
+        if restarts > Self.restartsOnKeptConnections { needsOwnConnection = true }
         return restarts <= Self.maximumSends
     }
 
@@ -232,7 +273,7 @@ struct ResendPolicy: Equatable {
     /// Returns whether to send the request again, on its own connection.
     mutating func misdirected() -> Bool {
         guard !wasMisdirected else { return false }
-        wasMisdirected = true
+        (wasMisdirected, needsOwnConnection) = (true, true)
         phase = .ready
         return true
     }
@@ -243,8 +284,8 @@ struct ResendPolicy: Equatable {
         if !isRefused { isRepetition = true }
         let way: Way
         if knowledge == .requiresHTTP1 {
-            guard !requiredHTTP1 else { return stop(.exhausted(sends: sends, isRefused: isRefused)) }
-            requiredHTTP1 = true
+            guard !requiresHTTP1 else { return stop(.exhausted(sends: sends, isRefused: isRefused)) }
+            requiresHTTP1 = true
             way = .withHTTP1
         } else if knowledge == .unconnected {
             guard resendsAmongOthers <= Self.limitAmongOthers else {
@@ -265,6 +306,7 @@ struct ResendPolicy: Equatable {
             way = .onAnyConnection
             resendsAlone += 1
         }
+        if way == .onOwnConnection { needsOwnConnection = true }
         phase = .ready
         return .restart(way)
     }

@@ -53,37 +53,27 @@ final class Transfer {
     var easy: EasyHandle?
     var multi: MultiHandle?
 
-    /// The numbers of bytes that libcurl had sent and received at the last check, before decoding.
-    var lastSentBytes: Int64 = 0
-    var lastReceivedBytes: Int64 = 0
+    var progress = ProgressReport()
     /// Whether the handle's information is that of an earlier transfer, because libcurl has not run since.
     var isFresh = true
-    /// Whether bytes were sent or received that have not been reported to the observer yet.
-    var hasUnreportedProgress = false
-    /// Whether bytes of the body arrived since the last check.
-    private var hasNewBytes = false
-    /// The numbers of sent and received body bytes that were reported to the observer.
-    var reportedSentBytes: Int64 = 0
-    var reportedReceivedBytes: Int64 = 0
-    /// Whether the head must be reported to the observer before the body arrives.
-    private(set) var reportsHead: Bool
+    private var headReport: HeadReport
     /// Whether the head of a redirect must be reported.
     private let announcesRedirects: Bool
-    private(set) var hasReportedHead = false
+
+    /// Whether the head is reported to the observer before the body arrives.
+    private enum HeadReport { case none, wanted, made }
+    var hasReportedHead: Bool { headReport == .made }
     /// The receiver of the body; `nil` if the body is collected.
     var receiver: (any BodyReceiver)?
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
     var waitsToTakeRest = false
-    /// Whether the transfer has ended; a look-up in the engine's dictionary would take 170 instructions.
-    var hasEnded = false
-    /// How libcurl has ended the transfer, while bytes that it has delivered are not part of the body yet.
-    var end: End?
-
-    enum End {
-        case complete
-        case failed(RequestError)
+    var life: TransferLife {
+        _read { yield responseBuffer.state.life }
+        _modify { yield &responseBuffer.state.life }
     }
+    /// Whether the transfer has ended; a look-up in the engine's dictionary would take 170 instructions.
+    var hasEnded: Bool { responseBuffer.state.life.hasEnded }
 
     /// The challenges of the server and of an HTTP proxy.
     var serverChallenges: AuthenticationChallenges
@@ -93,52 +83,20 @@ final class Transfer {
     /// Whether the request may use a proxy.
     var isProxied = false
     let speed: SpeedState?
-    var place = RequestQueue.Place.outside
-    var connectionPlace = RequestQueue.Place.outside
-    /// The connection on which the gate has counted the exchange.
-    var countedConnection: IdleConnections.Connection?
+    var admission = Admission()
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
     lazy var countedOrigin = turn.recentOrigin.origin(of: url)
     var waitingMembership = WaitingTransfers.Membership.none
-    /// Whether libcurl was stopped so that the request can be sent again.
-    var needsResend = false
-    private var authorities: AuthorityStore?
-    /// The number of handshakes started for the transfer's connection, with a proxy or with the server.
-    private(set) var handshakes = 0
-    /// The policy for the servers of the transfer's connection; `nil` if only libcurl checks them.
-    private(set) var trust: TrustPolicy?
-    private var trustCache: TrustCache?
-    /// The verifiers of the handshakes for the connection that was opened for this transfer.
-    private(set) var verifiers: [HandshakeVerifier] = []
-    /// The verdict that the transfer awaits before its connection is opened again.
-    var awaitedVerdict: TrustCache.Key?
-    var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
-    var verdicts = 0
-    /// Whether the request must not be sent on an existing connection.
-    var needsFreshConnection = false
-    /// Whether a connection was opened because another one was not evaluated.
-    private var triedOwnConnection = false
+    var trust = TrustAttempt()
     /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
-    /// Whether libcurl traces the sending, and whether a line of the trace has arrived since the request was sent.
-    var isTraced = false
-    var hasTrace = false
-    /// The stream of the latest sending, where libcurl reports it, and whether libcurl still uses it.
-    var stream: (id: Int, isCurrent: Bool)?
-    /// Whether libcurl has reported that the connection has failed; only before 8.3.0.
-    var isLost = false
+    var trace = SendingTrace()
     /// What is known about the mark for refused streams of libcurl's handle.
     var refusalMark = RefusalMark.clear
-    /// Whether libcurl was stopped so that the mark can be read.
-    private(set) var needsMark = false
     /// Returns the metrics of an exchange whose handle was then used to read the mark.
     var metricsAtEnd: (() -> TransferMetrics)?
-    /// Whether libcurl has reported that the server has ended the stream without an error.
-    var isStreamClosed = false
-    /// Whether HTTP/1.1 is used because the server requires it.
-    private(set) var requiresHTTP1 = false
     /// Whose `Expect` field is sent (RFC 9110 §10.1.1).
     var expectation = Expectation.none
 
@@ -163,9 +121,7 @@ final class Transfer {
     /// not sent.
     var wasSent: Bool { resends.hasBegun }
 
-    var upload: UploadBody
-    var uploadOffset = 0
-    private var uploadPart = UploadPartSize()
+    var upload: TransferUpload
     var upgrade: UpgradableConnection?
     let turn: LoopTurnState
     private let counts: ReceiveCounts
@@ -182,13 +138,13 @@ final class Transfer {
         url = request.url
         usesCookies = turn.cookies?.areUsed(by: request) ?? false
         self.observer = observer
-        self.upload = upload
+        self.upload = TransferUpload(upload)
         self.httpVersion = httpVersion
         serverChallenges = AuthenticationChallenges(credential: credential)
         self.speed = speed
         self.turn = turn
         counts = turn.counts
-        reportsHead = state.isBodyHeld
+        headReport = state.isBodyHeld ? .wanted : .none
         self.announcesRedirects = announcesRedirects
         resends = ResendPolicy(isIdempotent: request.method.isIdempotent)
         responseBuffer = ResponseBuffer(state: state, now: turn.now)
@@ -236,7 +192,7 @@ final class Transfer {
 
     /// Called each time libcurl is about to send the request on a connection; returns whether it may send it.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
-        guard maySend(isAtStart: uploadOffset == 0), mayUseConnection(ends), connectionIsChosen(ends) else {
+        guard maySend(isAtStart: upload.offset == 0), mayUseConnection(ends), connectionIsChosen(ends) else {
             return false
         }
         limits.requestBegan()
@@ -244,7 +200,6 @@ final class Transfer {
         easy?.decodeTransferCodings(true)
         counts.add(Self.headEstimate)
         applyCookies()
-        (isStreamClosed, hasTrace) = (false, false)
         responseBuffer.wasContinued = false
         refusalMark.sendingBegins()
         traceSending()
@@ -256,17 +211,14 @@ final class Transfer {
 
     private func noteConnection() {
         if let connection { multi?.settled(connection.socket) }
-        guard isCounted else { return }
-        note(.isUsed(connection, isFirst: connection?.requestCount == 1 && !needsFreshConnection))
+        guard admission.isCounted else { return }
+        note(.isUsed(connection, isFirst: connection?.requestCount == 1 && !resends.needsOwnConnection))
     }
 
     private func answered(on connection: IdleConnections.Connection) {
         connection.hasAnswered = true
         if connection.share.exchanges > 1 { note(.hasAnswered(connection)) }
     }
-
-    /// Whether the gate counts the exchange.
-    private var isCounted: Bool { connectionPlace == .running || connectionPlace == .sent }
 
     /// Notes an event for the gate.
     private func note(_ event: ConnectionEvent) {
@@ -285,9 +237,9 @@ final class Transfer {
     /// whether to continue.
     func connectionBegins() -> Bool {
         guard maySend(isAtStart: true) else { return false }
-        if isTraced { endTrace() }
+        if trace.isOn { endTrace() }
         turn.waitingChanges(&waitingMembership) { $0?.connectionBegins(&$1) }
-        if isCounted { note(.isNeeded) }
+        if admission.isCounted { note(.isNeeded) }
         guard let check = limits.connectionBegan(at: turn.now) else { return true }
         turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
         turn.steps.ask(.checkLimits)
@@ -302,7 +254,7 @@ final class Transfer {
             resends.opened()
         } else {
             resends.answered()
-            if isTraced { endTraceOfSending() }
+            if trace.isOn { endTraceOfSending() }
         }
         if lines.contains(.multiplexing) { multiplexingIsClaimed() }
         if lines.contains(.informational) { noteInformational() }
@@ -354,10 +306,10 @@ final class Transfer {
         if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
             // The body may be unwanted and very long.
-            reportsHead = true
+            if headReport == .none { headReport = .wanted }
             responseBuffer.state.bodyHeld()
         }
-        if reportsHead, !isAnswered { noteHead() }
+        if !isAnswered { noteHead() }
         guard checkChallenge(head) else { return false }
         // After a refusal, libcurl stops sending, but still waits for bytes that it has already requested.
         if head.statusCode >= 300, responseBuffer.state.isSendingPaused { refusalMayBeComplete() }
@@ -371,7 +323,7 @@ final class Transfer {
         // Small pieces have large frames, and their number is limited.
         counts.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
-        if reportsHead { noteHead() }
+        noteHead()
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() {
             turn.receiveBudget.append(self)
             turn.steps.ask(.resumePieces)
@@ -402,7 +354,7 @@ final class Transfer {
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         let action = unsafe responseBuffer.receivedBody(bytes, now: turn.now)
         if action == .accept {
-            hasNewBytes = true
+            progress.bytesArrived()
             noteProgress()
             noteRefusal()
         }
@@ -434,14 +386,13 @@ final class Transfer {
     /// 64 KiB, so small pieces wait for more bytes. A slow body is not delayed. Its bytes are delivered in the next
     /// turn, if that turn brings no new bytes.
     func isPieceGrowing() -> Bool {
-        defer { hasNewBytes = false }
-        return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall && upgrade == nil
+        progress.takeNewBytes() && receiver != nil && responseBuffer.isPieceSmall && upgrade == nil
     }
 
     /// Schedules the report of the head to the observer at the end of the turn, at most once.
     func noteHead() {
-        guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
-        hasReportedHead = true
+        guard headReport == .wanted, responseBuffer.head != nil else { return }
+        headReport = .made
         turn.withHeads.append((self, nil))
         turn.steps.ask(.reportHeads)
     }
@@ -453,8 +404,7 @@ final class Transfer {
     }
 
     func noteProgress() {
-        guard !hasUnreportedProgress else { return }
-        hasUnreportedProgress = true
+        guard progress.begins() else { return }
         turn.progressed.append(self)
         turn.steps.ask(.reportProgress)
     }
@@ -467,41 +417,27 @@ final class Transfer {
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
-        let part = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(uploadPart.next(now: turn.now)))
-        var count = 0
-        switch upload {
-        case .copied:
-            break
-        case .unopened, .opening: return bb_curl_readfunc_abort
-        case .data(let data):
-            count = min(part.count, data.count - uploadOffset)
-            guard count > 0 else { break }
-            unsafe data.copy(count, from: uploadOffset, to: part)
-        case .channel(let channel):
-            switch unsafe channel.take(into: part) {
-            case .took(let number, _): count = number
-            case .end:
-                let mayEnd = turn.uploadEnds.bodyEnded(of: self)
-                if !turn.uploadEnds.isEmpty { turn.steps.ask(.endUploads) }
-                guard mayEnd else {
-                    responseBuffer.state.bodyBytesMissing()
-                    return bb_curl_readfunc_pause
-                }
-            case .wait:
-                responseBuffer.state.bodyBytesMissing()
-                return bb_curl_readfunc_pause
-            case .fail:
-                return bb_curl_readfunc_abort
-            }
-        }
-        counts.add(count)
-        uploadOffset += count
-        responseBuffer.state.bodyBytesSent(count)
-        if count > 0 {
-            uploadPart.passed(now: turn.now)
+        switch unsafe upload.provide(into: buffer, now: turn.now) {
+        case .bytes(let count):
+            counts.add(count)
+            responseBuffer.state.bodyBytesSent(count)
             noteProgress()
+            return count
+        case .end where bodyMayEnd:
+            responseBuffer.state.bodyBytesSent(0)
+            return 0
+        case .end, .missing:
+            responseBuffer.state.bodyBytesMissing()
+            return bb_curl_readfunc_pause
+        case .failure: return bb_curl_readfunc_abort
         }
-        return count
+    }
+
+    /// Whether the end of the body may be sent immediately; otherwise, a later step does it.
+    private var bodyMayEnd: Bool {
+        let mayEnd = turn.uploadEnds.bodyEnded(of: self)
+        if !turn.uploadEnds.isEmpty { turn.steps.ask(.endUploads) }
+        return mayEnd
     }
 }
 
@@ -511,7 +447,7 @@ extension Transfer {
     ///
     /// Libcurl also asks when it sends a request again by itself.
     private func maySend(isAtStart: Bool) -> Bool {
-        guard !needsResend, !needsMark else { return false }
+        guard !resends.isStopped else { return false }
         if resends.isReady, isAtStart { return true }
         judgeKnowledge()
         if resends.isUnanswered, let connection {
@@ -522,9 +458,9 @@ extension Transfer {
         case .send:
             guard refusalMark.isReadable, dependsOnRefusal else { return true }
             // A second refusal could not be read from the mark of this handle.
-            needsResend = true
-        case .ask: needsMark = true
-        case .restart(let way): needsResend = use(way)
+            resends.stops()
+        case .ask: resends.stopsToAsk()
+        case .restart(let way): if mayUse(way) { resends.stops() }
         case .stop(let reason): responseBuffer.fail(with: error(for: reason))
         }
         return false
@@ -532,11 +468,14 @@ extension Transfer {
 
     /// Called when libcurl has failed, and may have done so because the server refused the request.
     func mayBeRefused() {
-        if resends.isUnanswered, canReadMark { needsMark = true }
+        if resends.isUnanswered, canReadMark { resends.stopsToAsk() }
     }
 
     /// Called when the transfer will use another handle, which has no mark.
-    func handleIsLeft() { (needsMark, refusalMark, metricsAtEnd) = (false, .clear, nil) }
+    func handleIsLeft() {
+        resends.handleIsLeft()
+        (refusalMark, metricsAtEnd) = (.clear, nil)
+    }
 
     /// Called when libcurl needs the body from an offset on, which is always its first byte.
     ///
@@ -553,14 +492,14 @@ extension Transfer {
     ///   - isLost: Whether the connection has ended without a response.
     /// - Returns: Whether the transfer was prepared to be sent again.
     func takeResend(after connection: ResendPolicy.Connection, isLost: Bool) -> Bool {
-        guard responseBuffer.failure == nil, upload.failure == nil else { return false }
+        guard responseBuffer.failure == nil, upload.body.failure == nil else { return false }
         guard let decision = resends.failed(on: connection, isLost: isLost) else { return false }
         switch decision {
-        case .restart(let way): return use(way) && rewindBody()
+        case .restart(let way): return mayUse(way) && rewindBody()
         case .stop(let reason):
             // Otherwise, libcurl's error says more.
             let isRefused = if case .exhausted(_, isRefused: true) = reason { true } else { false }
-            if isRefused || needsMark { responseBuffer.fail(with: error(for: reason)) }
+            if isRefused || resends.stop == .toAsk { responseBuffer.fail(with: error(for: reason)) }
         case .send, .ask: break
         }
         return false
@@ -580,38 +519,30 @@ extension Transfer {
         case .none, .omitted: return false
         case .own: break
         case .ofLibcurl:
-            let isWhole = upload.length.map { Int64(uploadOffset) >= $0 } ?? (responseBuffer.state.upload == .sent)
+            let isWhole = upload.isWhole ?? (responseBuffer.state.upload == .sent)
             guard !head.httpVersion.isMultiplexed, request.method.isIdempotent || !isWhole else { return false }
         }
         guard !responseBuffer.wasContinued else { return false }
         store(head)
         expectation = .omitted
         resends.challenged()
-        needsResend = true
+        resends.stops()
         return true
     }
 
     /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.
     private func restartMisdirected() -> Bool {
-        guard upgrade == nil, upload.isReplayable || uploadOffset == 0, resends.misdirected() else { return false }
-        needsResend = use(.onOwnConnection)
+        guard upgrade == nil, !upload.isConsumed, resends.misdirected() else { return false }
+        resends.stops()
         return true
     }
 
-    /// Prepares a second sending; fails the transfer if its version of HTTP does not permit it.
-    private func use(_ way: ResendPolicy.Way) -> Bool {
-        switch way {
-        case .onAnyConnection: break
-        case .onOwnConnection: needsFreshConnection = true
-        case .withHTTP1:
-            guard httpVersion == .automatic || httpVersion == .http3 else {
-                let kind = RequestError.Kind.connection(httpVersion == .http3Only ? .http3 : .http2)
-                responseBuffer.fail(with: RequestError(kind, detail: "the server requires HTTP/1.1"))
-                return false
-            }
-            requiresHTTP1 = true
-        }
-        return true
+    /// Whether the transfer's version of HTTP permits a second sending; otherwise, the transfer fails.
+    private func mayUse(_ way: ResendPolicy.Way) -> Bool {
+        guard way == .withHTTP1, httpVersion != .automatic, httpVersion != .http3 else { return true }
+        let kind = RequestError.Kind.connection(httpVersion == .http3Only ? .http3 : .http2)
+        responseBuffer.fail(with: RequestError(kind, detail: "the server requires HTTP/1.1"))
+        return false
     }
 
     /// The connection on which the request was sent last.
@@ -638,30 +569,22 @@ extension Transfer {
 
     /// Rewinds the body if libcurl was stopped so that the request can be sent again; returns whether it was stopped.
     func takeRestart() -> Bool {
-        guard needsResend else { return false }
-        needsResend = false
+        guard resends.takeStop() else { return false }
         guard resends.restarted() else {
             let message = "no connection could be used in \(ResendPolicy.maximumSends) attempts"
             responseBuffer.fail(with: RequestError(.connection(.failed), detail: message))
             return false
         }
-        // The next connections that libcurl keeps may be unusable, too.
-        if resends.restarts > ResendPolicy.restartsOnKeptConnections { needsFreshConnection = true }
         return rewindBody()
     }
 
     /// Rewinds the request's body to its first byte; fails the transfer if this is impossible.
     private func rewindBody() -> Bool {
-        if case .channel(let channel) = upload, uploadOffset > 0 {
-            guard let replayed = channel.replayed() else {
-                let lost = RequestError(.connection(.lost), detail: "the body can be read only once")
-                responseBuffer.fail(with: resends.mayBeProcessed ? lost : RequestError(.requestBody(.notReplayable)))
-                return false
-            }
-            channel.abandon()
-            upload = .channel(replayed)
+        guard upload.rewind() else {
+            let lost = RequestError(.connection(.lost), detail: "the body can be read only once")
+            responseBuffer.fail(with: resends.mayBeProcessed ? lost : RequestError(.requestBody(.notReplayable)))
+            return false
         }
-        uploadOffset = 0
         responseBuffer.state.bodyRewound(to: 0)
         return true
     }
@@ -695,7 +618,7 @@ extension Transfer {
         case .deliver, .answer:
             return true
         case .answerOnly, .answerDigest:
-            needsResend = true
+            resends.stops()
             return false
         case .refuse(let reason):
             responseBuffer.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
@@ -704,73 +627,35 @@ extension Transfer {
     }
 }
 
-/// Manages the verifiers of the servers of the transfer's connection.
+/// Lets the servers of the transfer's connection be checked.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
-    /// Called when a connection will be opened for the transfer, unless an open connection can be reused.
-    func willConnect(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
-        verifiers.removeAll()
-        handshakes = 0
-        self.authorities = authorities
-        trust = policy
-        trustCache = cache
-    }
-
-    /// Makes a context trust the session's authorities and evaluate servers; returns whether it can.
-    ///
-    /// Libcurl has its own handles for DNS over HTTPS; they do not use the policy.
+    /// Prepares the context of a handshake; returns whether libcurl may continue.
     func prepare(_ context: OpaquePointer, of handle: UnsafeMutableRawPointer?) -> Bool {
-        guard let authorities, let easy else { return false }
+        guard let easy else { return false }
         let isOwn = unsafe handle == UnsafeMutableRawPointer(easy.pointer)
-        if isOwn { handshakes += 1 }
-        do throws(RequestError) {
-            let store = try authorities.store(with: easy.identity?.identity)
-            guard easy.authorities == authorities.generation else {
-                // Libcurl began with the settings of earlier files, and perhaps with a TLS session from them.
-                needsResend = true
-                return false
-            }
-            guard unsafe store.attach(to: context) else { return false }
-            if trust == nil || !isOwn { unsafe HiddenVerdicts.reveal(on: context) }
+        switch unsafe trust.prepare(context, of: easy, isOwn: isOwn) {
+        case .ready:
             if isOwn { unsafe AlertRecorder(countedOrigin, turn).attach(to: context) }
-        } catch {
-            responseBuffer.fail(with: error)
-            return false
+            return true
+        case .outdated: resends.stops()
+        case .refused(let error): responseBuffer.fail(with: error)
+        case .failed: break
         }
-        guard let trust, isOwn, let cache = trustCache else { return trust == nil || !isOwn }
-        let verifier = HandshakeVerifier(policy: trust, cache: cache)
-        verifiers.append(verifier)
-        return unsafe verifier.attach(to: context)
-    }
-
-    /// Whether the transfer's own policy has evaluated the server of the connection that libcurl chose.
-    ///
-    /// Otherwise, libcurl is stopped, and starts again once with a new connection for the transfer.
-    private func mayUseConnection(_ ends: ConnectionEndpoints?) -> Bool {
-        guard let trust, trust.evaluatesHost, isSecure else { return true }
-        if isConnectionEvaluated(ends, by: trust) { return true }
-        guard triedOwnConnection else {
-            (triedOwnConnection, needsFreshConnection) = (true, true)
-            needsResend = true
-            // No other transfer can use the connection any more.
-            easy?.set(CURLOPT_FORBID_REUSE, 1)
-            return false
-        }
-        responseBuffer.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not evaluated"))
         return false
     }
 
-    /// The reason why a verifier aborted the handshake; `nil` if no verifier aborted it.
-    var refusal: RequestError? {
-        for verifier in verifiers { if case .refused(let error) = verifier.outcome { return error } }
-        return nil
-    }
-
-    /// The server and its asynchronous evaluator, if the handshake was aborted for the evaluation.
-    var undecided: (ServerTrust, any ServerTrustEvaluating)? {
-        for verifier in verifiers {
-            if case .undecided(let trust, let evaluator) = verifier.outcome { return (trust, evaluator) }
+    /// Whether the request may be sent on the connection that libcurl chose; otherwise, libcurl is stopped.
+    private func mayUseConnection(_ ends: ConnectionEndpoints?) -> Bool {
+        guard let policy = trust.policy, policy.evaluatesHost, isSecure else { return true }
+        switch trust.permission(isEvaluated: isConnectionEvaluated(ends, by: policy)) {
+        case .granted: return true
+        case .needsOwnConnection:
+            resends.stops(needsOwnConnection: true)
+            // No other transfer can use the connection any more.
+            easy?.set(CURLOPT_FORBID_REUSE, 1)
+        case .refused(let error): responseBuffer.fail(with: error)
         }
-        return nil
+        return false
     }
 }

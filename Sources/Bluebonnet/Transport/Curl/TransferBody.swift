@@ -114,8 +114,10 @@ extension TransferEngine {
         case .refuse:
             finish(transfer, with: nil)
         case .accept:
-            switch transfer.end {
-            case nil: perform(transfer.responseBuffer.state.restTaken(), on: transfer)
+            guard case .draining(let end) = transfer.life.place else {
+                return perform(transfer.responseBuffer.state.restTaken(), on: transfer)
+            }
+            switch end {
             case .complete: finish(transfer, with: transfer.responseBuffer.endError)
             case .failed(let error): finish(transfer, with: error)
             }

@@ -1,78 +1,107 @@
 import CCurl
 
 /// Ends transfers.
+///
+/// When libcurl has ended a transfer, the transfer itself often continues: it tries another address, is sent again,
+/// delivers the bytes that were received earlier, or waits until its server is evaluated.
 // Safety: libcurl's texts are constants.
 extension TransferEngine {
-    /// Ends a transfer that libcurl has completed or failed.
+    /// A transfer that libcurl has ended.
+    private struct LibcurlEnd {
+        /// Libcurl's code, or `CURLE_OK` if the response is complete nevertheless.
+        let code: CURLcode
+        let multi: MultiHandle
+        let connection: IdleConnections.Connection?
+        let lastConnection: ResendPolicy.Connection
+        /// Whether the response is an interim one, after which libcurl accepts the end of a connection.
+        let hasInterim: Bool
+        /// Whether the flood guard has ended the connection.
+        let isCutOff: Bool
+        /// Whether the connection has ended without a response.
+        let isLost: Bool
+    }
+
+    /// Ends a transfer that libcurl has completed or failed, or continues it.
     func finish(_ transfer: Transfer, with reported: CURLcode, of multi: MultiHandle) {
+        let end = end(of: transfer, with: reported, in: multi)
+        if reported != CURLE_OK, let connection = end.connection, !transfer.resends.isRefused {
+            multi.idleConnections.requestFailed(on: connection, with: reported)
+        }
+        leaveMulti(transfer)
+        if waitsForAddresses(transfer, end.code, multi) { return }
+        if reported != CURLE_OK { transfer.noteEnd(of: end.connection, end.code) }
+        if end.code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
+        readMark(of: transfer, in: multi)
+        // After 100 (Continue), the server reads the body, and may refuse it.
+        if end.hasInterim, endsWithUnreadResponse(transfer, end) { return }
+        if sendsAgain(transfer, end) || drains(transfer, end) || awaitsVerdict(transfer, end) { return }
+        if !end.hasInterim, !end.isCutOff, endsWithUnreadResponse(transfer, end) { return }
+        finish(transfer, with: error(of: end, transfer))
+    }
+
+    /// Collects what is known, and tells it to the policy that decides whether to send the request again.
+    private func end(of transfer: Transfer, with reported: CURLcode, in multi: MultiHandle) -> LibcurlEnd {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
-        let (connection, lastConnection) = (transfer.connection, transfer.lastConnection)
-        let version = connection?.version
+        let lastConnection = transfer.lastConnection
         if reported != CURLE_OK { transfer.noteFailure(reported) }
         if transfer.isUnconnected(code) { transfer.resends.learned(.unconnected) }
-        // Libcurl accepts a connection that ended within the head of an interim response.
         let hasInterim = transfer.responseBuffer.isInformational
         let codeOfLoss = code == CURLE_OK && hasInterim ? CURLE_GOT_NOTHING : code
-        let isLost = isCutOff || (codeOfLoss != CURLE_OK && isLost(codeOfLoss, transfer))
-        if reported != CURLE_OK, let connection, !transfer.resends.isRefused {
-            multi.idleConnections.requestFailed(on: connection, with: reported)
+        return LibcurlEnd(
+            code: code, multi: multi, connection: transfer.connection, lastConnection: lastConnection,
+            hasInterim: hasInterim, isCutOff: isCutOff,
+            isLost: isCutOff || (codeOfLoss != CURLE_OK && isLost(codeOfLoss, transfer)))
+    }
+
+    private func error(of end: LibcurlEnd, _ transfer: Transfer) -> RequestError? {
+        let isMultiplexed = end.connection.map { $0.version == .multiplexed }
+        if end.isCutOff {
+            let kind = isMultiplexed == true ? RequestError.Kind.connection(.http2) : .connection(.lost)
+            return error(kind, FloodGuard.message, of: transfer).afterTransportRetries
         }
-        leaveMulti(transfer)
-        if waitsForAddresses(transfer, code, multi) { return }
-        if reported != CURLE_OK { transfer.noteEnd(of: connection, code) }
-        if code == CURLE_OK, let upgrade = transfer.upgrade, !upgrade.isOpen { return opened(transfer, upgrade) }
-        readMark(of: transfer, in: multi)
-        // After 100 (Continue), the server reads the body, and may refuse it.
-        if hasInterim, takesUnreadResponse(transfer, code, version, multi) {
-            return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
-        }
-        if let easy = transfer.easy,
-            transfer.takeRestart() || transfer.takeResend(after: lastConnection, isLost: isLost || transfer.needsMark)
-        {
-            return sendAgain(transfer, easy, multi)
-        }
-        if transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil {
-            // Bytes that were received earlier are delivered first, as fast as their receiver takes them.
-            transfer.end =
-                code == CURLE_OK
-                ? .complete : .failed(isCutOff ? errorOfFlood(version, transfer) : error(for: code, of: transfer))
-            return leaveGate(transfer)
-        }
-        if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
-            multi.remove(easy)
-            upgrades.opening[transfer.id] = nil
-            return awaitVerdict(on: trust, by: evaluator, for: transfer)
-        }
-        if isCutOff { return finish(transfer, with: errorOfFlood(version, transfer)) }
-        if !hasInterim, takesUnreadResponse(transfer, code, version, multi) {
-            return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
-        }
-        if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
-            version.map({ $0 == .multiplexed }) ?? (transfer.httpVersion != .http1_1),
-            multi.unreadResponses.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
+        if end.code == CURLE_OK { return transfer.responseBuffer.endError }
+        if end.code == CURLE_GOT_NOTHING, let easy = transfer.easy, isMultiplexed ?? (transfer.httpVersion != .http1_1),
+            end.multi.unreadResponses.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
         {
             let message = "the server broke the rules of HTTP/2, and the connection was closed"
-            return finish(transfer, with: error(.connection(.http2), message, of: transfer))
+            return error(.connection(.http2), message, of: transfer)
         }
-        finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
+        return error(for: end.code, of: transfer)
     }
 
-    private func errorOfFlood(_ version: IdleConnections.Version?, _ transfer: Transfer) -> RequestError {
-        let kind = version == .multiplexed ? RequestError.Kind.connection(.http2) : .connection(.lost)
-        return error(kind, FloodGuard.message, of: transfer).afterTransportRetries
-    }
-
-    /// Takes the response that libcurl has not read; returns whether there is one.
-    private func takesUnreadResponse(
-        _ transfer: Transfer, _ code: CURLcode, _ version: IdleConnections.Version?, _ multi: MultiHandle
-    ) -> Bool {
-        guard code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayUseUnreadResponse(from: version),
-            let data = multi.unreadResponses.data(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT))
+    /// Ends the transfer with the response that libcurl has not read; returns whether there is one.
+    private func endsWithUnreadResponse(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+        guard end.code == CURLE_SEND_ERROR, let easy = transfer.easy,
+            transfer.mayUseUnreadResponse(from: end.connection?.version),
+            let data = end.multi.unreadResponses.data(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
+            transfer.responseBuffer.receivedUnreadResponse(data, now: shared.now)
         else { return false }
-        return transfer.responseBuffer.receivedUnreadResponse(data, now: shared.now)
+        finish(transfer, with: transfer.responseBuffer.unreadResponseError)
+        return true
+    }
+
+    /// Keeps a transfer whose last bytes are not delivered yet; returns whether there are such bytes.
+    ///
+    /// They are delivered as fast as their receiver takes them.
+    private func drains(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+        guard transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil else { return false }
+        let error = end.code == CURLE_OK ? nil : error(of: end, transfer)
+        perform(transfer.life.drains(error.map { .failed($0) } ?? .complete), on: transfer)
+        return true
+    }
+
+    /// Evaluates the server if the handshake was ended for this purpose; returns whether it was.
+    private func awaitsVerdict(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+        guard end.code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.trust.undecided else {
+            return false
+        }
+        end.multi.remove(easy)
+        upgrades.opening[transfer.id] = nil
+        awaitVerdict(on: trust, by: evaluator, for: transfer)
+        return true
     }
 
     /// Whether a code means that a connection has ended without a response, and not that the server refuses to respond.
@@ -94,9 +123,14 @@ extension TransferEngine {
         }
     }
 
-    /// Sends a request again, immediately or when it is no longer suspended.
-    private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
-        multi.remove(easy)
+    /// Sends a request again, immediately or when it is no longer suspended; returns whether it is sent again.
+    private func sendsAgain(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+        guard let easy = transfer.easy,
+            transfer.takeRestart()
+                || transfer.takeResend(
+                    after: end.lastConnection, isLost: end.isLost || transfer.resends.stop == .toAsk)
+        else { return false }
+        end.multi.remove(easy)
         transfer.responseBuffer.sentAgain()
         // The bytes would be delivered before the bytes of the next response.
         if transfer.mayHoldBytes { easy.freePausedBytes() }
@@ -105,31 +139,42 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.handleIsLeft()
         }
-        guard !transfer.responseBuffer.state.isSuspended else {
-            leaveGate(transfer)
-            return transfer.responseBuffer.state.withdrawn()
-        }
-        add(transfer)
+        perform(transfer.life.sendsAgain(), on: transfer)
+        return true
     }
 
+    /// Ends a transfer with its response or with an error.
     func finish(_ transfer: Transfer, with error: RequestError?) {
-        guard !transfer.hasEnded else { return }
-        transfer.hasEnded = true
+        guard let place = transfer.life.ends() else { return }
         transfers[transfer.id] = nil
         if transfer.wasSent, error != nil, transfer.mayBeStream { shared.counts.streamCancelled() }
+        leave(transfer, place)
+        let error = transfer.responseBuffer.failure ?? transfer.upload.body.failure ?? error
+        reportEnd(of: transfer, error)
+        let outcome = outcome(of: transfer, error)
+        if let easy = transfer.easy { release(easy, of: transfer, after: error) }
+        ConnectionBudget.shared.exchangeEnded()
+        group.ended(transfer.id, outcome.response?.httpVersion)
+        ended.append((transfer.observer, outcome))
+    }
+
+    /// Removes a transfer from all lists and limits.
+    private func leave(_ transfer: Transfer, _ place: TransferLife.Place) {
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.slowAddresses != nil { endAttempts(of: transfer) }
-        if transfer.isAwaitingVerdict { trust?.forget(transfer) }
+        if case .judged(let key) = place { trust?.forget(transfer.id, key) }
         leaveQueues(transfer)
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
-        if case .copied(let data) = transfer.upload, transfer.wasSent {
+    }
+
+    /// Reports what was not reported yet.
+    private func reportEnd(of transfer: Transfer, _ error: RequestError?) {
+        if case .copied(let data) = transfer.upload.body, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)
         } else {
-            reportSent(Int64(transfer.uploadOffset), by: transfer)
+            reportSent(Int64(transfer.upload.offset), by: transfer)
         }
-        let error = transfer.responseBuffer.failure ?? transfer.upload.failure ?? error
-        let isUnprocessed = !transfer.resends.mayBeProcessed
         // A challenge is the response only if it is complete; otherwise, the request failed before the challenge was
         // answered.
         if error == nil || !transfer.isChallenged { transfer.noteHead() }
@@ -140,8 +185,11 @@ extension TransferEngine {
         }
         // The end of a coding has no bytes that would be reported.
         if error == nil, transfer.codedFraction != nil {
-            transfer.observer.exchangeDidReceive(transfer.reportedReceivedBytes, ofExpected: nil, fraction: 1)
+            transfer.observer.exchangeDidReceive(transfer.progress.received, ofExpected: nil, fraction: 1)
         }
+    }
+
+    private func outcome(of transfer: Transfer, _ error: RequestError?) -> ExchangeOutcome {
         // In a closure for `map`, the runtime would check the isolation (350 instructions).
         let metrics =
             if let metrics = transfer.metricsAtEnd {
@@ -151,41 +199,36 @@ extension TransferEngine {
             } else {
                 TransferMetrics(ofQueued: transfer, now: shared.now)
             }
-        let outcome = ExchangeOutcome(
+        return ExchangeOutcome(
             response: transfer.response, body: transfer.responseBuffer.body,
-            error: isUnprocessed ? error?.safeToRetry(true) : error, metrics: metrics)
-        if let easy = transfer.easy {
-            transfer.multi?.remove(easy)
-            if transfer.isTraced { transfer.endTrace() }
-            if transfer.mayHoldBytes { easy.freePausedBytes() }
-            transfer.easy = nil
-            transfer.multi = nil
-            easy.transfer = nil
-            // Libcurl has sent the request again. It counts the attempts until the handle is reset, and fails after
-            // five attempts.
-            // Before 8.9.0, a lookup over HTTPS continues after its transfer, until the handle is reset.
-            if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && options.looksUpOverHTTPS {
-                easy.profile = nil
-            }
-            // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange. After a
-            // 417, versions since 8.14.1 no longer send an `Expect` field.
-            if pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil,
-                !transfer.mayHaveStaleMark(after: error), transfer.expectation != .omitted
-            {
-                // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
-                // reused.
-                if easy.profile == nil { easy.reset() }
-                pool.append(easy)
-            }
+            error: transfer.resends.mayBeProcessed ? error : error?.safeToRetry(true), metrics: metrics)
+    }
+
+    /// Keeps a transfer's handle for the next transfer, if nothing of this one could remain in it.
+    private func release(_ easy: EasyHandle, of transfer: Transfer, after error: RequestError?) {
+        transfer.multi?.remove(easy)
+        if transfer.trace.isOn { transfer.endTrace() }
+        if transfer.mayHoldBytes { easy.freePausedBytes() }
+        (transfer.easy, transfer.multi, easy.transfer) = (nil, nil, nil)
+        // Libcurl has sent the request again. It counts the attempts until the handle is reset, and fails after five
+        // attempts.
+        // Before 8.9.0, a lookup over HTTPS continues after its transfer, until the handle is reset.
+        if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && options.looksUpOverHTTPS {
+            easy.profile = nil
         }
-        ConnectionBudget.shared.exchangeEnded()
-        group.ended(transfer.id, outcome.response?.httpVersion)
-        ended.append((transfer.observer, outcome))
+        // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange. After a 417,
+        // versions since 8.14.1 no longer send an `Expect` field.
+        guard pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil,
+            !transfer.mayHaveStaleMark(after: error), transfer.expectation != .omitted
+        else { return }
+        // Header fields and bodies may be secret or large, and must not stay in memory until the handle is reused.
+        if easy.profile == nil { easy.reset() }
+        pool.append(easy)
     }
 
     func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
         guard let easy = transfer.easy else { return RequestError(.internal) }
-        if let refusal = transfer.refusal { return refusal }
+        if let refusal = transfer.trust.refusal { return refusal }
         if let shortage = transfer.multi?.shortage(behind: code) {
             return error(.connection(.failed), shortage, of: transfer)
         }
@@ -233,7 +276,7 @@ extension TransferEngine {
         }
         let tls = options.configuration.tls
         let isProxied = transfer.isProxied && !options.secureProxyHosts(for: transfer.request).isEmpty
-        if let identity = tls.proxyClientIdentity, isProxied, transfer.handshakes == 0 {
+        if let identity = tls.proxyClientIdentity, isProxied, transfer.trust.handshakes == 0 {
             return ("tls.proxyClientIdentity", identity)
         }
         return transfer.easy?.identity.map { ($0.option, $0.identity) }

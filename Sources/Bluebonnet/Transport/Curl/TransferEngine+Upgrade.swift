@@ -139,7 +139,7 @@ extension TransferEngine {
 
     private func sendUpgraded(_ transfer: Transfer) {
         guard let upgrade = transfer.upgrade, upgrade.isOpen, let easy = transfer.easy,
-            !transfer.responseBuffer.state.isSuspended, !upgrade.isOutputClosed
+            !transfer.life.isSuspended, !upgrade.isOutputClosed
         else { return }
         let isUsable = unsafe upgrade.output.send { bytes in
             let (code, count) = unsafe easy.send(bytes)
@@ -147,7 +147,7 @@ extension TransferEngine {
             let sent = upgrade.sent(count)
             if count > 0 { transfer.responseBuffer.lastActivity = shared.now }
             if sent > 0 {
-                transfer.uploadOffset += sent
+                transfer.upload.sent(sent)
                 transfer.noteProgress()
             }
             return count
@@ -223,7 +223,7 @@ extension TransferEngine {
         let kept = exchange(&upgrade.unread, with: Data())
         if !kept.isEmpty { received(kept, on: transfer, upgrade) }
         var budget = Self.turnLimit
-        while upgrade.isOpen, upgrade.unread.isEmpty, !upgrade.isWaiting, !transfer.responseBuffer.state.isSuspended {
+        while upgrade.isOpen, upgrade.unread.isEmpty, !upgrade.isWaiting, !transfer.life.isSuspended {
             // A message of 64 KiB fills most of the first buffer, so it is not copied. If there is more, larger pieces
             // take less time.
             let pool = budget == Self.turnLimit ? RecycledBuffers.frames : shared.buffers
@@ -288,7 +288,7 @@ extension TransferEngine {
                 // Of a challenge, libcurl would be stopped before it answers with a scheme that it does not implement.
                 let isAccepted =
                     unsafe rest.prefix(count).withUnsafeBytes { unsafe transfer.receivedHead($0) }
-                    || exchange(&transfer.needsResend, with: false)
+                    || transfer.resends.takeStop()
                 upgrade.framing.consumed(part, of: rest.span)
                 upgrade.headBytes += count
                 let limit = options.configuration.maximumResponseHeadBytes
@@ -375,7 +375,7 @@ extension TransferEngine {
         leave(transfer, upgrade)
         upgrade.authorization = field.value
         if let easy = transfer.easy { transfer.multi?.remove(easy) }
-        add(transfer)
+        perform(transfer.life.sendsAgain(), on: transfer)
         return false
     }
 
@@ -383,7 +383,7 @@ extension TransferEngine {
     private func align(_ transfer: Transfer, _ upgrade: UpgradableConnection) {
         guard let socket = upgrade.socket, loop.isWatching(socket, for: ObjectIdentifier(upgrade)) else { return }
         var interest: Interest = []
-        if !transfer.responseBuffer.state.isSuspended {
+        if !transfer.life.isSuspended {
             if upgrade.unread.isEmpty, !upgrade.isWaiting { interest.insert(.readable) }
             if !upgrade.output.isEmpty, !upgrade.isOutputClosed { interest.insert(.writable) }
         }

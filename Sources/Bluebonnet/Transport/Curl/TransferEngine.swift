@@ -121,14 +121,14 @@ actor TransferEngine: EventLoopClient {
             if let transfer = transfers[id] { finish(transfer, with: RequestError(.cancelled)) }
         case .suspend(let id):
             guard let transfer = transfers[id] else { break }
-            perform(transfer.responseBuffer.state.suspended(), on: transfer)
+            perform(transfer.life.suspended(wasSent: transfer.wasSent), on: transfer)
             if transfer.speed != nil { leaveSpeedQueues(transfer) }
         case .resume(let id):
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.resumed(), on: transfer)
             transfer.noteRest()
-            if transfers[id] != nil { checkLimits(of: transfer) }
+            if !transfer.hasEnded { checkLimits(of: transfer) }
         case .receiveBody(let id, let receiver):
             guard let transfer = transfers[id] else { break }
             transfer.receiver = receiver
@@ -187,7 +187,7 @@ actor TransferEngine: EventLoopClient {
             return notifyObservers()
         }
         attach()
-        perform(transfer.responseBuffer.state.started(), on: transfer)
+        perform(transfer.life.started(), on: transfer)
         checkLimits(of: transfer)
     }
 
@@ -223,13 +223,18 @@ actor TransferEngine: EventLoopClient {
         loop.add(self)
     }
 
-    func perform(_ action: TransferState.ControlAction, on transfer: Transfer) {
+    func perform(_ action: TransferLife.Action, on transfer: Transfer) {
         switch action {
         case .nothing: break
-        case .add:
-            // A transfer that is suspended and resumed during an evaluation of its server continues to wait.
-            if transfer.isAwaitingVerdict { return transfer.limits.resumed(at: shared.now) }
-            if transfer.upgrade != nil || mayRun(transfer) { addWhenOpen(transfer) }
+        case .admit:
+            guard transfer.upgrade != nil || mayRun(transfer) else { break }
+            perform(transfer.life.admitted(opensBody: transfer.upload.isUnopened), on: transfer)
+        case .open: openBody(of: transfer)
+        case .add(let continues): add(transfer, continues: continues)
+        case .withdraw: withdraw(transfer)
+        case .leaveQueues: leaveQueues(transfer)
+        case .leaveGate: leaveGate(transfer)
+        case .restartLimit: transfer.limits.resumed(at: shared.now)
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.responseBuffer.state
@@ -243,22 +248,17 @@ actor TransferEngine: EventLoopClient {
         }
     }
 
+    /// Removes a transfer from libcurl, which has not sent its request.
+    private func withdraw(_ transfer: Transfer) {
+        leaveMulti(transfer)
+        if let easy = transfer.easy { transfer.multi?.remove(easy) }
+        upgrades.opening[transfer.id] = nil
+        if transfer.slowAddresses != nil { endAttempts(of: transfer) }
+        leaveGate(transfer)
+    }
+
     private func pause(_ transfer: Transfer, _ directions: Int32) {
-        if transfer.place == .waiting || transfer.connectionPlace == .waiting {
-            leaveQueues(transfer)
-            return transfer.responseBuffer.state.withdrawn()
-        }
         guard let easy = transfer.easy else { return }
-        if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
-            // Libcurl can pause a transfer, but not its connection setup, after which it would send the request. The
-            // transfer is therefore removed.
-            leaveMulti(transfer)
-            transfer.multi?.remove(easy)
-            upgrades.opening[transfer.id] = nil
-            if transfer.slowAddresses != nil { endAttempts(of: transfer) }
-            leaveGate(transfer)
-            return transfer.responseBuffer.state.withdrawn()
-        }
         if transfer.upgrade?.isOpen == true { return continueUpgraded(transfer) }
         transfer.receivingChanged(isPaused: directions & bb_curl_pause_recv != 0)
         let code = unsafe curl_easy_pause(easy.pointer, directions)
@@ -272,7 +272,7 @@ actor TransferEngine: EventLoopClient {
         // The HTTP version that is known for the host may have changed in the meantime.
         transfer.url = shared.hsts?.secured(transfer.request.url) ?? transfer.request.url
         transfer.httpVersion =
-            transfer.upgrade == nil && !transfer.requiresHTTP1
+            transfer.upgrade == nil && !transfer.resends.requiresHTTP1
             ? options.version(of: transfer.request, sentTo: transfer.url) : .http1_1
         guard Libcurl.isReady,
             let easy = transfer.easy ?? (transfer.upgrade == nil ? pool.popLast() : nil) ?? EasyHandle(),
@@ -284,7 +284,7 @@ actor TransferEngine: EventLoopClient {
         transfer.multi = multi
         do throws(RequestError) {
             let policy = try trust?.policy(for: transfer, options)
-            transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.verdicts.cache)
+            transfer.trust.begins(trusting: options.authorities, evaluatedBy: policy, trust?.verdicts.cache)
         } catch {
             return finish(transfer, with: error)
         }
@@ -477,12 +477,12 @@ extension TransferEngine {
                 growing += 1
                 continue
             }
-            transfer.hasUnreportedProgress = false
+            transfer.progress.leavesList()
             // The bytes are delivered first, because a reader that starts after the progress report would otherwise
             // miss them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
-            if !transfer.request.hasBody, transfer.upgrade == nil, transfer.end == nil {
+            if !transfer.request.hasBody, transfer.upgrade == nil {
                 perform(transfer.responseBuffer.state.turnEndsWithRest(), on: transfer)
             }
         }
@@ -491,19 +491,15 @@ extension TransferEngine {
     }
 
     func reportProgress(of transfer: Transfer) {
-        reportSent(Int64(transfer.uploadOffset), by: transfer)
-        let state = transfer.responseBuffer.state
-        if state.receivedBytes != transfer.reportedReceivedBytes {
-            transfer.reportedReceivedBytes = state.receivedBytes
-            transfer.observer.exchangeDidReceive(
-                state.receivedBytes, ofExpected: transfer.responseBuffer.expectedBytes,
-                fraction: transfer.codedFraction)
-        }
+        reportSent(Int64(transfer.upload.offset), by: transfer)
+        let received = transfer.responseBuffer.state.receivedBytes
+        guard transfer.progress.reports(received: received) else { return }
+        transfer.observer.exchangeDidReceive(
+            received, ofExpected: transfer.responseBuffer.expectedBytes, fraction: transfer.codedFraction)
     }
 
     func reportSent(_ sent: Int64, by transfer: Transfer) {
-        guard sent != transfer.reportedSentBytes else { return }
-        transfer.reportedSentBytes = sent
+        guard transfer.progress.reports(sent: sent) else { return }
         transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
@@ -542,7 +538,7 @@ extension TransferEngine {
         if let easy = transfer.easy, !transfer.isFresh {
             // These bytes pass through no callback: they are sent from libcurl's buffers, or are not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
-            if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
+            if transfer.progress.hasMoved(sent: sent, received: received) || !transfer.wasSent {
                 transfer.responseBuffer.lastActivity = shared.now
             }
             // Libcurl reads the body of a challenge completely before it sends the request again, and does not deliver
@@ -552,8 +548,6 @@ extension TransferEngine {
             {
                 return finish(transfer, with: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))))
             }
-            transfer.lastSentBytes = sent
-            transfer.lastReceivedBytes = received
         }
         // The idle timeout applies to the network, not to the readers and writers of the bodies.
         let isSuspended = transfer.responseBuffer.state.isPaused

@@ -32,7 +32,7 @@ extension TransferMetrics {
         if let upgrade = transfer.upgrade {
             (bytesSent, bytesReceived) = (upgrade.sentBytes, upgrade.receivedBytes)
             (requestBodyBytes, responseBodyBytes) = (
-                Int64(transfer.uploadOffset), transfer.responseBuffer.state.receivedBytes
+                Int64(transfer.upload.offset), transfer.responseBuffer.state.receivedBytes
             )
         }
         if let received = transfer.serverChallenges.received { challenges = received }

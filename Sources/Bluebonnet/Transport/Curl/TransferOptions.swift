@@ -83,11 +83,11 @@ final class TransferOptions {
         let changesTarget = !isSameURL && RequestTargets.changes(url.curlString)
         if request.hasBody, transfer.expectation == .none { transfer.expectation = expectation(of: transfer) }
         let profile =
-            transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection && !changesTarget
+            transfer.proxyChallenges.onlyScheme == nil && !transfer.resends.needsOwnConnection && !changesTarget
                 && !transfer.resends.wasResent && transfer.expectation != .omitted
                 && (isSecure || transfer.httpVersion != .http3Only) && !isLookupServer
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
-        if let profile, easy.profile == profile, easy.trust === transfer.trust, easy.identity === identity,
+        if let profile, easy.profile == profile, easy.trust === transfer.trust.policy, easy.identity === identity,
             easy.authorities == authorities.generation
         {
             easy.reuse(for: url, isSameURL: isSameURL)
@@ -96,7 +96,7 @@ final class TransferOptions {
         easy.reset()
         applyConstants(to: easy)
         easy.setURL(url)
-        applyMethod(of: request, transfer.upload, to: easy)
+        applyMethod(of: request, transfer.upload.body, to: easy)
         applyFields(
             of: request, answers: answers(of: transfer), omitsExpectation: transfer.expectation == .omitted, to: easy)
         applyVersion(of: transfer, isSecure: isSecure, to: easy)
@@ -117,7 +117,7 @@ final class TransferOptions {
         apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy)
-        transfer.isTraced = false
+        transfer.trace.isOn = false
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile
             return nil
@@ -500,9 +500,9 @@ extension Session.Configuration.DNS {
 extension TransferOptions {
     /// If there is a policy, makes it evaluate servers instead of libcurl.
     private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
-        easy.trust = transfer.trust
-        if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        guard let policy = transfer.trust else { return }
+        easy.trust = transfer.trust.policy
+        if transfer.resends.needsOwnConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
+        guard let policy = transfer.trust.policy else { return }
         // A resumed TLS session transmits no certificate, so no evaluator would run.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         // Libcurl compares the host name after the handshake, regardless of the evaluator's decision.

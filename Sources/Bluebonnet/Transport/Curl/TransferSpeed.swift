@@ -110,7 +110,7 @@ extension Transfer {
         guard let speed, speed.upload != nil, responseBuffer.state.upload != .refused else {
             return unsafe provideBody(into: buffer)
         }
-        let rest = upload.length.map { Int(clamping: $0 - Int64(uploadOffset)) } ?? .max
+        let rest = upload.length.map { Int(clamping: $0 - Int64(upload.offset)) } ?? .max
         guard rest > 0 else { return unsafe provideBody(into: buffer) }
         let (size, now) = (min(buffer.count, rest), MonotonicClock.now())
         guard let limit = speed.upload?.sendable(size, of: id, in: &turn.uploads, now: now) else {
@@ -159,7 +159,7 @@ extension TransferEngine {
 
     private func leave(
         _ queue: inout SpeedQueue, _ speed: inout TransferSpeed?, of transfer: Transfer,
-        continuing: (inout TransferState) -> TransferState.ControlAction
+        continuing: (inout TransferState) -> TransferLife.Action
     ) {
         guard let claim = speed?.abandoned() else { return }
         queue.giveBack(claim.granted)

@@ -1,10 +1,10 @@
-/// Tracks the parts of an exchange's messages that are in progress.
+/// Tracks where a transfer is, and the parts of its messages that are in progress.
 ///
 /// This is a value type without I/O and without a clock.
 ///
 /// Libcurl's callbacks report the progress. Upload and download are independent, because a server may send its whole
 /// response while the body is still being sent.
-struct TransferState: Equatable {
+struct TransferState {
     /// The progress of the request's body.
     enum Upload: Equatable {
         /// There is no body, or libcurl holds all of it.
@@ -62,19 +62,10 @@ struct TransferState: Equatable {
         case refuse
     }
 
-    /// The effect of a call by the exchange's owner.
-    enum ControlAction: Equatable {
-        case nothing
-        case add
-        case pause
-        /// Let libcurl continue in the directions that are not paused, or pause the others; see ``isReceivingPaused``
-        /// and ``isSendingPaused``.
-        case unpause
-    }
-
+    /// Where the transfer is.
+    var life: TransferLife
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
-    private(set) var isSuspended: Bool
     /// Whether the body cannot be delivered, because its destination is not known yet or is full.
     private(set) var isBodyHeld: Bool
     /// Whether libcurl does not deliver bytes because of a pause.
@@ -89,8 +80,6 @@ struct TransferState: Equatable {
     private(set) var hasRest = false
     /// Whether libcurl was paused because no bytes are available to send yet.
     private(set) var isSendingPaused = false
-    /// Whether the transfer has been added to libcurl.
-    private(set) var isAdded = false
 
     /// The number of trailer bytes that have arrived (RFC 9112 §7.1.2).
     private var trailerBytes = 0
@@ -99,7 +88,7 @@ struct TransferState: Equatable {
 
     init(hasStreamedBody: Bool, isSuspended: Bool, pausesBody: Bool = false, headLimit: Int, bodyLimit: Int64?) {
         upload = hasStreamedBody ? .sending(sent: 0) : .nothingToSend
-        self.isSuspended = isSuspended
+        life = TransferLife(isSuspended: isSuspended)
         isBodyHeld = pausesBody
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
@@ -177,7 +166,7 @@ struct TransferState: Equatable {
     }
 
     /// Whether more bytes of the body can be delivered.
-    var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn && !isOverSpeed }
+    var takesBody: Bool { !life.isSuspended && !isBodyHeld && !isWaitingForTurn && !isOverSpeed }
 
     /// Whether libcurl can deliver more bytes of the body.
     var acceptsBytes: Bool { takesBody && !hasRest }
@@ -190,7 +179,7 @@ struct TransferState: Equatable {
     }
 
     /// Called when the next turn begins.
-    mutating func turnBegins() -> ControlAction {
+    mutating func turnBegins() -> TransferLife.Action {
         guard isWaitingForTurn else { return .nothing }
         isWaitingForTurn = false
         return resumeReceiving()
@@ -202,17 +191,17 @@ struct TransferState: Equatable {
     }
 
     /// Called when the speed limits allow more of the body.
-    mutating func speedAllowed() -> ControlAction {
+    mutating func speedAllowed() -> TransferLife.Action {
         isOverSpeed = false
         return resumeReceiving()
     }
 
     /// Resumes the bytes that libcurl keeps because of a pause, if there is no other reason to wait.
-    private mutating func resumeReceiving() -> ControlAction {
+    private mutating func resumeReceiving() -> TransferLife.Action {
         // Bytes that libcurl has already delivered are first.
         guard isReceivingPaused, acceptsBytes else { return .nothing }
         (isReceivingPaused, hasBytesInLibcurl) = (false, false)
-        return isAdded ? .unpause : .nothing
+        return life.isAdded ? .unpause : .nothing
     }
 
     /// Called when some bytes are left, because of a lack of room or time.
@@ -221,14 +210,14 @@ struct TransferState: Equatable {
     }
 
     /// Called when no bytes are left.
-    mutating func restTaken() -> ControlAction {
+    mutating func restTaken() -> TransferLife.Action {
         hasRest = false
         return resumeReceiving()
     }
 
     /// Called at the end of a turn: libcurl must not deliver more bytes to a body that cannot be delivered.
-    mutating func turnEndsWithRest() -> ControlAction {
-        guard hasRest, isBodyHeld, !isSuspended, !isReceivingPaused, isAdded else { return .nothing }
+    mutating func turnEndsWithRest() -> TransferLife.Action {
+        guard hasRest, isBodyHeld, !life.isSuspended, !isReceivingPaused, life.isAdded else { return .nothing }
         isReceivingPaused = true
         return .unpause
     }
@@ -252,10 +241,10 @@ struct TransferState: Equatable {
     }
 
     /// Called when bytes are available that libcurl has requested.
-    mutating func bodyBytesArrived() -> ControlAction {
+    mutating func bodyBytesArrived() -> TransferLife.Action {
         guard isSendingPaused else { return .nothing }
         isSendingPaused = false
-        return isAdded && !isSuspended ? .unpause : .nothing
+        return life.isAdded && !life.isSuspended ? .unpause : .nothing
     }
 
     /// Called when the server has refused the rest of the body.
@@ -274,20 +263,9 @@ struct TransferState: Equatable {
 
     // MARK: Control
 
-    mutating func started() -> ControlAction {
-        guard !isSuspended, !isAdded else { return .nothing }
-        isAdded = true
-        return .add
-    }
-
     /// Whether the transfer waits for Bluebonnet or its user, and not for the network.
     var isPaused: Bool {
-        isSuspended || ((isReceivingPaused || hasRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused
-    }
-
-    /// Called when the transfer was removed from libcurl because it was suspended before its connection was ready.
-    mutating func withdrawn() {
-        isAdded = false
+        life.isSuspended || ((isReceivingPaused || hasRest) && (isBodyHeld || isOverSpeed)) || isSendingPaused
     }
 
     /// Called when the body's destination is full.
@@ -296,22 +274,16 @@ struct TransferState: Equatable {
     }
 
     /// Called when the body's destination is known, or has room again.
-    mutating func bodyReleased() -> ControlAction {
+    mutating func bodyReleased() -> TransferLife.Action {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false
         return resumeReceiving()
     }
 
-    mutating func suspended() -> ControlAction {
-        guard !isSuspended else { return .nothing }
-        isSuspended = true
-        return isAdded ? .pause : .nothing
-    }
-
-    mutating func resumed() -> ControlAction {
-        guard isSuspended else { return .nothing }
-        isSuspended = false
-        guard isAdded else { return started() }
+    /// Called when the caller resumes the transfer.
+    mutating func resumed() -> TransferLife.Action {
+        let action = life.resumed()
+        guard action == .unpause else { return action }
         if acceptsBytes {
             (isReceivingPaused, hasBytesInLibcurl) = (false, false)
         } else if hasRest {

@@ -4,8 +4,6 @@ import FoundationEssentials
 ///
 /// An instance belongs to the engine and never leaves the loop's thread.
 final class TrustCoordinator {
-    /// The maximum number of results for which a single transfer may wait.
-    private static let verdictLimit = 8
     /// The maximum number of hosts with stored policies.
     private static let policyLimit = 1024
 
@@ -69,7 +67,7 @@ final class TrustCoordinator {
 
     /// The result for a transfer whose handshake was aborted for an evaluation.
     enum HandshakeAdmission {
-        case waits
+        case waits(TrustCache.Key)
         /// The server has been accepted in the meantime.
         case isAccepted
         /// The transfer has waited too often.
@@ -78,13 +76,11 @@ final class TrustCoordinator {
 
     /// Makes a transfer wait for a result, unless the server has already been accepted.
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
-        guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
-        transfer.verdicts += 1
+        guard transfer.trust.mayAwaitVerdict() else { return .isRefused }
         guard !verdicts.cache.hasAccepted(trust) else { return .isAccepted }
         let key = TrustCache.Key(trust)
-        transfer.awaitedVerdict = key
         waiting[key, default: []].insert(transfer.id)
-        return .waits
+        return .waits(key)
     }
 
     /// Starts an evaluation unless it is already running; the closure receives its number.
@@ -107,10 +103,8 @@ final class TrustCoordinator {
 
     /// Called when a transfer no longer waits; if it is the last transfer that waits, the evaluator's task is
     /// cancelled.
-    func forget(_ transfer: Transfer) {
-        guard let key = transfer.awaitedVerdict else { return }
-        transfer.awaitedVerdict = nil
-        waiting[key]?.remove(transfer.id)
+    func forget(_ id: TransferID, _ key: TrustCache.Key) {
+        waiting[key]?.remove(id)
         guard waiting[key]?.isEmpty == true else { return }
         waiting[key] = nil
         evaluations.removeValue(forKey: key)?.task.cancel()
@@ -238,7 +232,7 @@ extension TransferEngine {
     ) {
         guard let coordinator = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
         switch coordinator.await(trust, for: transfer) {
-        case .waits: break
+        case .waits(let key): transfer.life.awaitsVerdict(key)
         case .isAccepted: return add(transfer, continues: true)
         case .isRefused:
             return finish(
@@ -255,14 +249,10 @@ extension TransferEngine {
     private func received(_ error: RequestError?, from number: Int, on trust: ServerTrust) {
         guard !isShutDown, let coordinator = self.trust else { return }
         shared.now = MonotonicClock.now()
+        let key = TrustCache.Key(trust)
         for id in coordinator.decided(number, trust) {
-            guard let transfer = transfers[id], transfer.awaitedVerdict == TrustCache.Key(trust) else { continue }
-            transfer.awaitedVerdict = nil
-            if let error {
-                finish(transfer, with: error)
-            } else if !transfer.responseBuffer.state.isSuspended {
-                add(transfer, continues: true)
-            }
+            guard let transfer = transfers[id], case .judged(key) = transfer.life.place else { continue }
+            if let error { finish(transfer, with: error) } else { perform(transfer.life.accepted(), on: transfer) }
         }
         notifyObservers()
     }

@@ -15,14 +15,14 @@ extension Transfer {
         else { return false }
         // Libcurl counts the bytes that it keeps during a pause.
         guard !responseBuffer.state.hasBytesInLibcurl, request.method != .head else { return false }
-        guard let expected = responseBuffer.expectedBytes else { return isStreamClosed }
+        guard let expected = responseBuffer.expectedBytes else { return trace.isStreamClosed }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }
 
     /// Whether a code may mean that a connection has ended, or a stream whose body is being sent.
     private func mayFollowResponse(_ code: CURLcode) -> Bool {
         if IdleConnections.codesOfLoss.contains(code) { return true }
-        let isSending = request.hasBody && upload.length.map { Int64(uploadOffset) < $0 } ?? true
+        let isSending = request.hasBody && upload.isWhole != true
         return code == CURLE_HTTP2_STREAM && isSending
     }
 }

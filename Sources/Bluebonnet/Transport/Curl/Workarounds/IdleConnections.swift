@@ -317,18 +317,17 @@ extension Transfer {
             if resends.isChallenged, chosen.version != .multiplexed, chosen.requestCount > 1 {
                 suspect = chosen.socket
             }
-            if QUICConnections.areHidden, let trust { chosen.policy = trust }
+            if QUICConnections.areHidden, let policy = trust.policy { chosen.policy = policy }
         case .suspect(let chosen): (connection, addresses, suspect) = (chosen, chosen.addresses, chosen.socket)
         case .taken:
-            needsFreshConnection = true
-            needsResend = true
+            resends.stops(needsOwnConnection: true)
             return false
         }
         receivingChanged(isPaused: false)
         // Otherwise, libcurl may choose the connection again while other requests use it.
-        if isDead { needsFreshConnection = true }
+        if isDead { resends.connectionEnds() }
         guard isDead || hasUnsolicitedBytes(of: easy, on: suspect) else { return true }
-        needsResend = true
+        resends.stops()
         forbidReuse()
         return false
     }

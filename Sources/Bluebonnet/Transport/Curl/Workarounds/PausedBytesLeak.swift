@@ -11,7 +11,7 @@ enum PausedBytesLeak {
 
 extension Transfer {
     /// Whether libcurl may hold bytes of the response because of a pause.
-    var mayHoldBytes: Bool { wasSent && (responseBuffer.state.isSuspended || responseBuffer.state.isReceivingPaused) }
+    var mayHoldBytes: Bool { wasSent && (life.isSuspended || responseBuffer.state.isReceivingPaused) }
 }
 
 // Safety: only its owner uses the handle, which is in no multi handle.

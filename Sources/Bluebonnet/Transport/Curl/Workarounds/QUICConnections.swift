@@ -88,7 +88,7 @@ extension Transfer {
     private func isQUICEvaluated(_ ends: ConnectionEndpoints?, by policy: TrustPolicy) -> Bool {
         guard QUICConnections.areHidden, let ends, let multi else { return false }
         if let connection = multi.idleConnections.connection(at: ends) { return connection.policy === policy }
-        return verifiers.contains { $0.hasAccepted(for: policy) }
+        return trust.verifiers.contains { $0.hasAccepted(for: policy) }
             && multi.idleConnections.freshSocket(at: ends).map(QUICConnections.isHidden) == true
     }
 }

@@ -98,8 +98,8 @@ extension Transfer {
     /// Whether the handle can tell, once libcurl was stopped, whether the server has refused the request, and whether
     /// this matters.
     var canReadMark: Bool {
-        refusalMark.isReadable && !isLost && connection?.version == .multiplexed
-            && (!request.method.isIdempotent || !upload.isReplayable && uploadOffset > 0)
+        refusalMark.isReadable && !trace.isLost && connection?.version == .multiplexed
+            && (!request.method.isIdempotent || upload.isConsumed)
     }
 
     /// Whether libcurl's handle may be marked as one with a refused stream, so that it must not be used again.
@@ -111,7 +111,7 @@ extension Transfer {
 extension TransferEngine {
     /// Learns from libcurl's handle whether the server has refused the request, if nothing else can tell.
     func readMark(of transfer: Transfer, in multi: MultiHandle) {
-        guard transfer.needsMark, let easy = transfer.easy else { return }
+        guard transfer.resends.stop == .toAsk, let easy = transfer.easy else { return }
         multi.remove(easy)
         // Afterwards, the handle has the metrics of another request.
         let metrics = TransferMetrics(of: transfer, easy, now: shared.now)

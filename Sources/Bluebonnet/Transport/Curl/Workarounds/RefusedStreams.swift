@@ -125,6 +125,71 @@ enum RefusedStreams {
     }
 }
 
+/// What libcurl's trace has told about the latest sending.
+///
+/// This is a value type without I/O and without a clock.
+// Safety: libcurl's text is used within the callback that provides it.
+struct SendingTrace {
+    /// What a line of the trace means for the transfer.
+    enum Effect {
+        case nothing
+        case streamOpened
+        case learned(ResendPolicy.Knowledge)
+        /// The server has announced the end of the connection, and no stream was opened.
+        case connectionIsClosing
+        case goAway(RefusedStreams.GoAway)
+        /// Libcurl sends the request again, and has removed its mark.
+        case markIsRemoved
+    }
+
+    /// Whether libcurl traces the sending.
+    var isOn = false
+    /// Whether a line has arrived since the request was sent.
+    private(set) var hasLines = false
+    /// Whether the server has ended the stream without an error.
+    private(set) var isStreamClosed = false
+    /// The stream, where libcurl reports it, and whether libcurl still uses it.
+    private(set) var stream: (id: Int, isCurrent: Bool)?
+    /// Whether the connection has failed; only before 8.3.0.
+    private(set) var isLost = false
+
+    /// Called when the request is about to be sent.
+    mutating func sendingBegins() { (hasLines, isStreamClosed, stream, isLost) = (false, false, nil, false) }
+
+    /// Called with each line of libcurl's trace.
+    mutating func received(_ line: UnsafeRawBufferPointer) -> Effect {
+        hasLines = true
+        guard RefusedStreams.areTraced else { return received(unsafe RefusedStreams.earlyEvent(in: line)) }
+        switch unsafe RefusedStreams.event(in: line) {
+        case nil: return .nothing
+        case .opened: return .streamOpened
+        case .unopened: return .connectionIsClosing
+        case .reset(let knowledge): return .learned(knowledge)
+        case .closed:
+            isStreamClosed = true
+            return .nothing
+        }
+    }
+
+    private mutating func received(_ event: RefusedStreams.EarlyEvent?) -> Effect {
+        switch event {
+        case nil: return .nothing
+        case .opened(let id):
+            stream = (id, isCurrent: true)
+            return .streamOpened
+        // From now on, the frames may be those of a connection that libcurl considers for the request.
+        case .sendsAgain(let removesMark):
+            stream?.isCurrent = false
+            return removesMark ? .markIsRemoved : .nothing
+        case .lost:
+            isLost = true
+            return .nothing
+        case .requiresHTTP1: return .learned(.requiresHTTP1)
+        case .goAway(let frame): return stream?.isCurrent == true ? .goAway(frame) : .nothing
+        }
+    }
+}
+
 extension Transfer {
     /// Makes libcurl trace the request if a refusal may be the only reason for which it is sent again, or the reason
     /// for which it fails.
@@ -133,8 +198,7 @@ extension Transfer {
     ///
     /// Libcurl's own lookups over HTTPS would be traced, too, so the trace begins after them.
     func traceSending() {
-        stream = nil
-        isLost = false
+        trace.sendingBegins()
         guard isSecure || httpVersion == .http2PriorKnowledge else { return }
         if dependsOnRefusal || resends.wasResent { beginTrace() }
         // Libcurl reports a GOAWAY frame to any request on its connection.
@@ -148,13 +212,13 @@ extension Transfer {
     var dependsOnRefusal: Bool { !request.method.isIdempotent || !upload.isReplayable }
 
     private func beginTrace() {
-        isTraced = true
+        trace.isOn = true
         easy?.set(CURLOPT_VERBOSE, 1)
     }
 
     /// Ends the trace; the next request on the handle must not be traced.
     func endTrace() {
-        isTraced = false
+        trace.isOn = false
         easy?.set(CURLOPT_VERBOSE, 0)
     }
 
@@ -170,45 +234,25 @@ extension Transfer {
 
     /// Called with each line of libcurl's trace.
     func traced(_ line: UnsafeRawBufferPointer) {
-        hasTrace = true
-        guard RefusedStreams.areTraced else { return unsafe tracedEarly(RefusedStreams.earlyEvent(in: line)) }
-        switch unsafe RefusedStreams.event(in: line) {
-        case nil: break
-        case .opened: streamOpened()
-        case .unopened:
+        switch unsafe trace.received(line) {
+        case .nothing: break
+        case .streamOpened:
+            turn.reportsOpening = true
+            resends.opened()
+        case .learned(let knowledge): resends.learned(knowledge)
+        case .connectionIsClosing:
             resends.learned(.unconnected)
             if let connection { multi?.idleConnections.connectionIsLost(connection) }
-        case .closed: isStreamClosed = true
-        case .reset(let knowledge): resends.learned(knowledge)
+        case .goAway(let frame): connection?.goAway = frame
+        case .markIsRemoved: if refusalMark.wasRemoved() { resends.learned(.refused) }
         }
-    }
-
-    private func tracedEarly(_ event: RefusedStreams.EarlyEvent?) {
-        switch event {
-        case nil: break
-        case .opened(let stream):
-            self.stream = (stream, isCurrent: true)
-            streamOpened()
-        // From now on, the frames may be those of a connection that libcurl considers for the request.
-        case .sendsAgain(let removesMark):
-            stream?.isCurrent = false
-            if removesMark, refusalMark.wasRemoved() { resends.learned(.refused) }
-        case .lost: isLost = true
-        case .requiresHTTP1: resends.learned(.requiresHTTP1)
-        case .goAway(let frame): if stream?.isCurrent == true { connection?.goAway = frame }
-        }
-    }
-
-    private func streamOpened() {
-        turn.reportsOpening = true
-        resends.opened()
     }
 
     /// Called before a decision about a second sending, when all that libcurl reveals has been received.
     func judgeKnowledge() {
-        if resends.isUnopened, !hasTrace { resends.opened() }
+        if resends.isUnopened, !trace.hasLines { resends.opened() }
         guard !RefusedStreams.areTraced, resends.isUnanswered else { return }
-        if let stream, let knowledge = connection?.goAway?.knowledge(of: stream.id) {
+        if let stream = trace.stream, let knowledge = connection?.goAway?.knowledge(of: stream.id) {
             resends.learned(knowledge)
         }
         refusalMark.sendingEnded()
@@ -225,12 +269,12 @@ extension Transfer {
 
     /// Whether libcurl has chosen a connection whose tunnel was not open, and so has sent nothing.
     func isUnconnected(_ code: CURLcode) -> Bool {
-        code == CURLE_FAILED_INIT && stream == nil
+        code == CURLE_FAILED_INIT && trace.stream == nil
             && CurlErrorText(of: code, saying: easy?.errorMessage ?? "") == .unconnected
     }
 
     /// Whether libcurl reports when it opens a stream for the request.
     ///
     /// This is only assumed if libcurl has already done it.
-    var reportsOpening: Bool { turn.reportsOpening && isTraced && connection?.version == .multiplexed }
+    var reportsOpening: Bool { turn.reportsOpening && trace.isOn && connection?.version == .multiplexed }
 }

@@ -187,6 +187,7 @@ extension TransferEngine {
         else { return false }
         multi.remove(easy)
         upgrades.opening[transfer.id] = nil
+        transfer.life.awaitsAddress()
         return true
     }
 
@@ -206,7 +207,7 @@ extension TransferEngine {
             if isReplaced { transfer?.multi?.check(attempt.socket) }
         case .restart:
             transfer?.slowAddresses?.restarts(with: socket)
-            if let transfer { add(transfer) }
+            if let transfer { perform(transfer.life.addressFound(), on: transfer) }
         case .fail:
             close(socket)
             if let transfer, let failure = transfer.slowAddresses?.failure { finish(transfer, with: failure) }
