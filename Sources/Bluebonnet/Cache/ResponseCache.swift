@@ -136,7 +136,7 @@ public final class ResponseCache: Sendable {
     /// - Returns: The stored response, or `nil` if there is none.
     @concurrent
     public func cachedResponse(for request: HTTPRequest) async -> CachedResponse? {
-        let request = CacheRequest(request, settings: CachingTransport.Settings())
+        let request = CacheRequest(request, settings: CacheSettings())
         let entry =
             CacheDecision.newest(inMemory(request), for: request)
             ?? CacheDecision.newest(onDisk(request), for: request)

@@ -70,7 +70,7 @@ struct CookieTarget {
         guard let (host, path) = Self.plainParts(of: url.absoluteString) ?? Self.parts(of: url) else { return nil }
         self.host = ascii(host)
         self.path = path.isEmpty ? "/" : path
-        isSecure = TransferOptions.isSecure(url) || Self.localNames.contains(self.host)
+        isSecure = url.isSecure || Self.localNames.contains(self.host)
     }
 
     private static let localNames = ["localhost", "127.0.0.1", "::1"]

@@ -114,11 +114,6 @@ public struct CookieStore: Sendable {
     }
 }
 
-extension Session {
-    /// The session's cookies.
-    public nonisolated var cookies: CookieStore { CookieStore(context.transport.cookieStorage) }
-}
-
 extension CookieStore {
     /// Loads cookies from a file in the Netscape format, which ``save(to:includingSessionCookies:)`` and `curl -c`
     /// write.

@@ -48,24 +48,3 @@ extension RequestTags: SecretKeeping {
     /// The number of values.
     package var text: String { "\(values.count) values" }
 }
-
-extension Request {
-    /// Adds a value that interceptors, event monitors and the receiver of the response can read.
-    ///
-    /// Call this method before the request starts. The value replaces an earlier value with the same key.
-    ///
-    /// - Parameters:
-    ///   - key: The type that is the key.
-    ///   - value: The value.
-    /// - Returns: This request, for chaining.
-    @discardableResult
-    public nonisolated func tag<Key: RequestTag>(_ key: Key.Type, _ value: Key.Value) -> Self {
-        let identifier = ObjectIdentifier(key)
-        // The earlier value is released after the lock.
-        _ = core.machine.withLock { $0.setup.additions.tags.replace(identifier, with: value) }
-        return self
-    }
-
-    /// The values that ``tag(_:_:)`` has added so far.
-    package nonisolated var tags: RequestTags { core.machine.withLock { $0.setup.additions.tags } }
-}

@@ -47,23 +47,3 @@ public struct SpeedLimits: Hashable, Sendable {
         return nil
     }
 }
-
-extension Request {
-    /// Limits the speeds at which the request's bodies are sent and received.
-    ///
-    /// Call this method before the request starts. A limit replaces the limit of ``HTTPRequest/speedLimits``, and the
-    /// limit of an earlier call. The session's limits also apply.
-    ///
-    /// - Parameters:
-    ///   - upload: The maximum number of bytes of the request body per second; `nil`, the default, for no limit.
-    ///   - download: The maximum number of bytes of the response body per second; `nil`, the default, for no limit.
-    /// - Returns: This request, for chaining.
-    @discardableResult
-    public nonisolated func speedLimits(upload: Int64? = nil, download: Int64? = nil) -> Self {
-        let limits = SpeedLimits(upload: upload, download: download)
-        core.machine.withLock { machine in
-            machine.setup.additions.speedLimits = limits.filled(from: machine.setup.additions.speedLimits)
-        }
-        return self
-    }
-}

@@ -145,3 +145,12 @@ struct URLSyntax {
         FieldSyntax.isAlphanumeric(byte) || byte == 0x2b || byte == 0x2d || byte == 0x2e
     }
 }
+
+extension URL {
+    /// Whether the scheme is `https`; the caller has checked that it is `http` or `https`.
+    var isSecure: Bool {
+        let text = absoluteString
+        let bytes = text.utf8.span
+        return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")
+    }
+}

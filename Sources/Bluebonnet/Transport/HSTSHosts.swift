@@ -188,7 +188,7 @@ final class SessionHSTS: Sendable {
 
     /// Returns the URL with which a request is sent: with `https` if its host requires TLS (RFC 6797 §8.3).
     func secured(_ url: URL) -> URL {
-        guard !TransferOptions.isSecure(url), let host = url.host(percentEncoded: false) else { return url }
+        guard !url.isSecure, let host = url.host(percentEncoded: false) else { return url }
         let now = Date()
         guard change({ $0.requireTLS(for: host, now: now) }) == true else { return url }
         guard url.port == 80 else { return URL(string: "https" + url.absoluteString.dropFirst(4)) ?? url }
@@ -200,7 +200,7 @@ final class SessionHSTS: Sendable {
 
     /// Stores or removes a host because of the field of a response.
     func received(_ field: String, from url: URL) {
-        guard TransferOptions.isSecure(url), let host = url.host(percentEncoded: false) else { return }
+        guard url.isSecure, let host = url.host(percentEncoded: false) else { return }
         let now = Date()
         change { $0.received(field, from: host, now: now) }
     }

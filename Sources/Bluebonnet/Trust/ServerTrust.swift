@@ -254,3 +254,18 @@ final class SignedChain: Sendable {
         return found
     }
 }
+
+extension RequestError.TrustReason {
+    /// Maps OpenSSL's verdict to a reason.
+    init(_ verdict: ServerTrust.Verdict) {
+        self =
+            switch verdict.code {
+            case 62, 64: .hostMismatch  // HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH
+            case 9, 10: .certificateExpired  // CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
+            case 18: .selfSigned  // DEPTH_ZERO_SELF_SIGNED_CERT
+            case 2, 19, 20, 21: .untrustedIssuer  // no issuer, a self-signed one in the chain, the first not verifiable
+            case 22: .chainTooLong  // CERT_CHAIN_TOO_LONG
+            default: .certificateRefused
+            }
+    }
+}

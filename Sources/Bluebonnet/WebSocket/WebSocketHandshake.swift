@@ -79,39 +79,3 @@ struct WebSocketAgreement: Hashable, Sendable {
     /// The parameters of the compression; `nil` if messages are not compressed.
     let deflate: WebSocketDeflateParameters?
 }
-
-/// The reason why the opening handshake of a WebSocket connection failed (RFC 6455 §4.1).
-///
-/// The reasons do not contain subprotocols, because some applications send secrets in them.
-@nonexhaustive
-public enum WebSocketHandshakeFailure: Error, Hashable, Sendable, Described {
-    /// An offered subprotocol is not a token, or is offered twice; nothing was sent.
-    case invalidProtocol
-    /// The status code of the response is not 101.
-    case unacceptableStatusCode(Int)
-    /// A field of the response is missing or wrong.
-    ///
-    /// The associated value is the name of the field. `Upgrade` must be `websocket`, `Connection` must contain
-    /// `Upgrade`, and `Sec-WebSocket-Accept` must match the key of the request.
-    case invalidField(String)
-    /// The server has selected a subprotocol that was not offered, or more than one subprotocol.
-    case unofferedProtocol
-    /// The server has selected an extension that was not offered, or has selected the same extension twice.
-    case unofferedExtension(String)
-    /// A parameter of the extension in the response is unknown, repeated, invalid, or missing although it was required.
-    case invalidExtensionParameter(String)
-
-    /// The reason in a few words.
-    package var text: String {
-        switch self {
-        case .invalidProtocol: "a subprotocol is not a token, or is offered twice"
-        case .unacceptableStatusCode(let code): "the status code \(code) is not 101"
-        case .invalidField(let name): "the field \(name) is missing or wrong"
-        case .unofferedProtocol: "the server has selected a subprotocol that was not offered"
-        case .unofferedExtension(let name):
-            "the server has selected the extension '\(String(name.prefix(100)).onOneLine)', which was not offered"
-        case .invalidExtensionParameter(let name):
-            "the parameter '\(String(name.prefix(100)).onOneLine)' of the compression is invalid or missing"
-        }
-    }
-}

@@ -221,7 +221,7 @@ struct CacheDecisionTests {
     }
 
     @Test func `§4.1: fields that the session adds choose, too, and the request's go before them`() throws {
-        var settings = CachingTransport.Settings()
+        var settings = CacheSettings()
         settings.headers = ["Accept": "a"]
         let entry = try CacheFixtures.stored(["Vary": "Accept"], for: try CacheFixtures.request(["Accept": "a"]))
         #expect(entry.matches(try CacheFixtures.request(settings: settings)))

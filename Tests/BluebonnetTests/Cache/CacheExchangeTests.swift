@@ -285,7 +285,7 @@ extension CacheExchangeTests {
             var request = HTTPRequest(url: try #require(URL(string: "http://a.test/")))
             try change(&request)
             let vary = try #require(VaryFields([:], CacheControl()))
-            return CacheRequest(request, settings: CachingTransport.Settings()).selector(for: vary)
+            return CacheRequest(request, settings: CacheSettings()).selector(for: vary)
         }
         let all = try [
             selector { $0.headers = ["Authorization": "X user=\"A, B\""] },

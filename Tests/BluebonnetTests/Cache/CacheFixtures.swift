@@ -13,7 +13,7 @@ enum CacheFixtures {
 
     static func request(
         _ headers: HTTPHeaders = [:], method: HTTPMethod = .get, url: String = "http://a.test/x",
-        policy: HTTPRequest.CachePolicy? = nil, settings: CachingTransport.Settings = .init(),
+        policy: HTTPRequest.CachePolicy? = nil, settings: CacheSettings = .init(),
         change: (inout HTTPRequest) -> Void = { _ in }
     ) throws -> CacheRequest {
         var request = HTTPRequest(url: try #require(URL(string: url)), method: method, headers: headers)

@@ -178,7 +178,7 @@ struct CachePartTests {
     ]
 
     @Test(arguments: forms) func `an incomplete response is stored as a part`(_ row: Form) throws {
-        var settings = CachingTransport.Settings()
+        var settings = CacheSettings()
         settings.keepsCoding = row.keepsCoding
         let request = try CacheFixtures.request(settings: settings)
         let response = try CacheFixtures.response(row.fields, status: row.status)

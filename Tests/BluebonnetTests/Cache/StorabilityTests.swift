@@ -140,7 +140,7 @@ struct StorabilityTests {
     }
 
     @Test func `a response that depends on unknown cookies is not stored`() throws {
-        var settings = CachingTransport.Settings()
+        var settings = CacheSettings()
         settings.hasHiddenCookies = true
         let hidden = try CacheFixtures.request(settings: settings)
         let known = try CacheFixtures.request(settings: settings) { $0.handlesCookies = false }

@@ -4,30 +4,10 @@ import FoundationEssentials
 ///
 /// Only a session with a cache has this transport. Requests that ask for another protocol are sent to the inner
 /// transport unchanged.
-final class CachingTransport: Transport {
-    /// The session's settings that a cache needs.
-    struct Settings: Sendable {
-        var policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
-        /// The session's default header fields.
-        var headers = HTTPHeaders()
-        /// The session's default header fields without secrets, for requests after a redirect to another origin.
-        var openHeaders = HTTPHeaders()
-        /// The cookies that the transport sends, if they are known.
-        var cookies: SessionCookies?
-        /// Whether the transport may send other cookies than those of the request's header fields.
-        var hasHiddenCookies = false
-        /// Whether bodies keep their content coding.
-        var keepsCoding = false
-        /// The settings that determine the resource of a URL and the coding of its body, as text; empty for default
-        /// settings.
-        var view = ""
-        /// The session's limit for an exchange, if it is set.
-        var totalLimit: Duration?
-    }
-
+final class CachingTransport: WrappingTransport {
     let inner: any Transport
     let cache: ResponseCache
-    private let settings: Settings
+    private let settings: CacheSettings
     private let active = Locked(ActiveExchanges())
 
     private struct ActiveExchanges {
@@ -43,7 +23,7 @@ final class CachingTransport: Transport {
         self.cache = cache
         let headers = configuration.effectiveHeaders
         let cookies = inner.cookieStorage as? SessionCookies
-        settings = Settings(
+        settings = CacheSettings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
             cookies: cookies,
@@ -53,11 +33,6 @@ final class CachingTransport: Transport {
             keepsCoding: !configuration.decodesContent, view: configuration.view,
             totalLimit: configuration.timeouts.total)
     }
-
-    var executor: (any TaskExecutor)? { inner.executor }
-    var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
-    func renewConnections() { inner.renewConnections() }
-    func connectionCounts() async -> ConnectionCounts { await inner.connectionCounts() }
 
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver

@@ -30,7 +30,7 @@ struct CacheRequest: Sendable {
     private let removedCodings: RemovedCodings
 
     /// Collects the properties of a request, including the fields that the session adds.
-    init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
+    init(_ request: HTTPRequest, settings: CacheSettings) {
         method = request.method
         url = request.url
         key = CacheKey(request.url)

@@ -37,7 +37,7 @@ struct RedirectChain: Sendable {
     /// The limits are not checked yet, because a handler may still choose not to follow the redirect.
     mutating func received(_ response: HTTPResponse) -> Action {
         let decision = RedirectDecision(request: current)
-        let fields = RedirectDecision.redirects(response.statusCode) ? response.headers : []
+        let fields = RedirectLocation.redirects(response.statusCode) ? response.headers : []
         // With different cookies, the same request may receive a different response.
         if current.handlesCookies, fields.contains("Set-Cookie") { visits = [:] }
         let action = decision.outcome(statusCode: response.statusCode, locations: fields.values(for: "Location"))
@@ -130,20 +130,12 @@ struct RedirectDecision {
 
     /// Decides by the status code and the values of the `Location` fields.
     func outcome(statusCode: Int, locations: [String]) -> RedirectChain.Action {
-        guard Self.redirects(statusCode) else { return .deliver }
+        guard RedirectLocation.redirects(statusCode) else { return .deliver }
         let isWebSocket = request.headers["Upgrade"] == "websocket"
         switch RedirectLocation.read(locations, of: request.url, isWebSocket: isWebSocket) {
         case .absent: return .deliver
         case .invalid(let text): return .refuse(.invalidLocation(text))
         case .url(let url): return .follow(redirected(to: url, statusCode: statusCode))
-        }
-    }
-
-    /// Whether a response with this status code redirects to its `Location`.
-    static func redirects(_ statusCode: Int) -> Bool {
-        switch statusCode {
-        case 301, 302, 303, 307, 308: true
-        default: false
         }
     }
 

@@ -7,20 +7,17 @@ import Synchronization
 /// until a share is returned. While several gates wait, none of them takes more than its part. Sockets are counted too,
 /// because small numbers of exchanges, WebSockets and unused connections do not pass through a gate.
 final class ConnectionBudget: Sendable {
-    static let shared = ConnectionBudget(descriptors: descriptorLimit)
+    static let shared = ConnectionBudget(.shared)
 
-    /// The number of connections that may be in use; a quarter of the descriptors that the engines leave.
+    /// The number of connections that may be in use.
     ///
-    /// As many connections may be unused, and a quarter is left for the files of downloads and uploads.
-    var limit: Int { max(8, (descriptors - engineCount.load(ordering: .relaxed) * Self.descriptorsPerEngine) / 4) }
+    /// As many connections may be unused.
+    var limit: Int { descriptors.limit }
     /// The number of sockets above which unused connections are closed.
     var socketLimit: Int { 2 * limit }
-    private let descriptors: Int
+    private let descriptors: DescriptorShares
     /// The number of exchanges up to which none is counted, for sessions without limits of their own.
     private let uncounted: Int
-    /// The descriptors of an engine and its loop, with libcurl's own.
-    private static let descriptorsPerEngine = 4
-    private let engineCount = Atomic<Int>(0)
     /// The number of exchanges that may run however many sockets there are.
     private static let guaranteed = 16
 
@@ -39,21 +36,12 @@ final class ConnectionBudget: Sendable {
         var starved = StarvedGates()
     }
 
-    init(descriptors: Int) {
+    init(_ descriptors: DescriptorShares) {
         self.descriptors = descriptors
-        uncounted = min(64, descriptors / 16)
+        uncounted = min(64, descriptors.descriptors / 16)
     }
 
-    // Safety: the system writes into the value only within the call.
-    private static var descriptorLimit: Int {
-        var limits = rlimit()
-        #if canImport(Musl)
-            let code = unsafe getrlimit(RLIMIT_NOFILE, &limits)
-        #else
-            let code = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
-        #endif
-        return code == 0 ? Int(clamping: limits.rlim_cur) : 1024
-    }
+    convenience init(descriptors: Int) { self.init(DescriptorShares(descriptors: descriptors)) }
 
     /// Whether one more exchange may run.
     var hasRoom: Bool {
@@ -118,12 +106,12 @@ final class ConnectionBudget: Sendable {
     /// Called when an engine starts its first exchange, and when it has ended.
     func add(_ engine: TransferEngine) {
         engines.withLock { $0.all[ObjectIdentifier(engine)] = engine }
-        engineCount.add(1, ordering: .relaxed)
+        descriptors.engineBegan()
     }
 
     func remove(_ engine: TransferEngine) {
         engines.withLock { $0.all[ObjectIdentifier(engine)] = nil }
-        engineCount.subtract(1, ordering: .relaxed)
+        descriptors.engineEnded()
         satisfied(engine)
     }
 

@@ -1,12 +1,5 @@
 import FoundationEssentials
 
-/// Identifies a transfer within its engine.
-///
-/// Dictionaries and sets that every request uses have `Int` keys, also for sockets and ports. The first use of another
-/// key type takes 210,000 instructions, because the runtime searches all conformances. This is 1 % of a program that
-/// fetches once.
-typealias TransferID = Int
-
 /// The state that the engines of a transport share; each engine runs on an event loop of its own.
 final class EngineGroup: Sendable {
     /// The session's cookies, and the hosts that require TLS; `nil` if the session does not store them.
@@ -147,53 +140,8 @@ private struct RoutingOptions: Sendable {
     func mayMultiplex(_ request: HTTPRequest, _ url: URL) -> Bool {
         switch request.httpVersion ?? configuration.httpVersion {
         case .http1_1: false
-        case .http2PriorKnowledge: TransferOptions.isSecure(url) || !CleartextHTTP2Streams.isGuarded
-        case .automatic, .http3, .http3Only: TransferOptions.isSecure(url)
-        }
-    }
-}
-
-/// The evaluations of servers that are running, so that the loops of a session do not evaluate a server twice.
-final class SharedVerdicts: Sendable {
-    private struct Evaluation {
-        let task: Task<RequestError?, Never>
-        var waiting: Int
-    }
-
-    /// The servers that were accepted.
-    let cache = TrustCache()
-    private let evaluations = Locked<[TrustCache.Key: Evaluation]>([:])
-
-    /// Returns the verdict on a server; an evaluation ends early when all tasks that wait for it are cancelled.
-    func verdict(on trust: ServerTrust, by evaluator: any ServerTrustEvaluating) async -> RequestError? {
-        let key = TrustCache.Key(trust)
-        let running: Task<RequestError?, Never>? = evaluations.withLock { evaluations in
-            // An evaluation may have ended since the handshake. The result is in the cache before it is removed here.
-            if evaluations[key] == nil, cache.hasAccepted(trust) { return nil }
-            var evaluation =
-                evaluations[key]
-                ?? Evaluation(task: Task { await evaluator.awaitedVerdict(on: trust) }, waiting: 0)
-            evaluation.waiting += 1
-            evaluations[key] = evaluation
-            return evaluation.task
-        }
-        guard let task = running else { return nil }
-        return await withTaskCancellationHandler {
-            let error = await task.value
-            // The result of an evaluation that was cancelled does not count.
-            let isCurrent = evaluations.withLock { $0[key]?.task == task }
-            if isCurrent, error == nil { cache.accept(trust) }
-            evaluations.withLock { if $0[key]?.task == task { $0[key] = nil } }
-            return error
-        } onCancel: {
-            let isLast = evaluations.withLock { evaluations in
-                guard evaluations[key]?.task == task else { return false }
-                evaluations[key]?.waiting -= 1
-                guard evaluations[key]?.waiting == 0 else { return false }
-                evaluations[key] = nil
-                return true
-            }
-            if isLast { task.cancel() }
+        case .http2PriorKnowledge: url.isSecure || !CleartextHTTP2Streams.isGuarded
+        case .automatic, .http3, .http3Only: url.isSecure
         }
     }
 }

@@ -136,7 +136,7 @@ enum RequestRecipient: Equatable {
 extension TransferOptions {
     /// Returns the recipient of a request for which the options have been set.
     func recipient(of transfer: Transfer) -> RequestRecipient {
-        guard transfer.isProxied, !Self.isSecure(transfer.url) else { return .server }
+        guard transfer.isProxied, !transfer.url.isSecure else { return .server }
         let proxy: String? =
             switch transfer.request.proxy ?? configuration.proxy {
             case .none: nil

@@ -304,7 +304,7 @@ final class Transfer {
         if isAnswered { resends.challenged() }
         // Libcurl may read such a response without a limit, and without delivering it.
         if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
-        if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
+        if announcesRedirects, RedirectLocation.redirects(head.statusCode), head.headers.contains("Location") {
             // The body may be unwanted and very long.
             if headReport == .none { headReport = .wanted }
             responseBuffer.state.bodyHeld()
@@ -636,7 +636,11 @@ extension Transfer {
         let isOwn = unsafe handle == UnsafeMutableRawPointer(easy.pointer)
         switch unsafe trust.prepare(context, of: easy, isOwn: isOwn) {
         case .ready:
-            if isOwn { unsafe AlertRecorder(countedOrigin, turn).attach(to: context) }
+            guard isOwn else { return true }
+            let recorder = AlertRecorder { [origin = countedOrigin, turn] in
+                turn.alerts.received($0, from: origin, at: turn.now)
+            }
+            unsafe recorder.attach(to: context)
             return true
         case .outdated: resends.stops()
         case .refused(let error): responseBuffer.fail(with: error)

@@ -409,7 +409,7 @@ extension URL {
     fileprivate var upgradeHost: String {
         let host = host(percentEncoded: false) ?? ""
         let name = host.contains(":") ? "[\(host)]" : HostName.ascii(host)
-        guard let port, port != (TransferOptions.isSecure(self) ? 443 : 80) else { return name }
+        guard let port, port != (isSecure ? 443 : 80) else { return name }
         return "\(name):\(port)"
     }
 }

@@ -1,7 +1,7 @@
 /// Where a transfer is between its start and its end.
 ///
 /// This is a value type without I/O and without a clock. Each method is an event. It moves the transfer, and returns
-/// what the engine has to do. An event without a meaning in the current place changes nothing.
+/// the engine's next action. An event without a meaning in the current place changes nothing.
 ///
 /// A suspension moves a transfer only until its request is sent. After that, libcurl keeps the transfer and is paused.
 struct TransferLife {
@@ -31,7 +31,7 @@ struct TransferLife {
         case failed(RequestError)
     }
 
-    /// What the engine has to do.
+    /// The engine's next action.
     enum Action: Equatable {
         case nothing
         /// Ask whether the transfer may run, and call ``TransferLife/admitted(opensBody:)`` when it may.

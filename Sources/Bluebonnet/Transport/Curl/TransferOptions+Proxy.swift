@@ -12,7 +12,7 @@ extension TransferOptions {
             return error
         }
         // Without values, libcurl would read the environment for each connection.
-        let url = transfer.isProxied ? route.url ?? environment.url(isSecure: Self.isSecure(transfer.url)) ?? "" : ""
+        let url = transfer.isProxied ? route.url ?? environment.url(isSecure: transfer.url.isSecure) ?? "" : ""
         easy.set(CURLOPT_PROXY, url)
         easy.set(CURLOPT_NOPROXY, "")
         guard !url.isEmpty else { return nil }
@@ -31,7 +31,7 @@ extension TransferOptions {
         guard !request.isPlain || usesProxy, configuration.unixSocketPath == nil else { return false }
         return switch request.proxy ?? configuration.proxy {
         case .none: false
-        case .environment: environment.url(isSecure: Self.isSecure(url)) != nil && !environment.exclusions.contains(url)
+        case .environment: environment.url(isSecure: url.isSecure) != nil && !environment.exclusions.contains(url)
         case .url(_, _, let excluded):
             !(request.proxy == nil ? exclusions : ProxyExclusions(excluded)).contains(url)
         }

@@ -74,7 +74,7 @@ final class TransferOptions {
         transfer.ownCookies = ownCookies(of: request)
         noteProxy(of: transfer)
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
-        let isSecure = Self.isSecure(url)
+        let isSecure = url.isSecure
         let identity = identities.choice(for: url)
         // A handle has no profile if libcurl would change the target of its URL.
         // Otherwise the lookup might wait for the connection of the request, and the request for the lookup.
@@ -271,11 +271,11 @@ final class TransferOptions {
     func version(of request: HTTPRequest, sentTo url: URL) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         switch version {
-        case .http2PriorKnowledge: return Self.isSecure(url) ? .automatic : version
+        case .http2PriorKnowledge: return url.isSecure ? .automatic : version
         case .http3:
             // Through a proxy, libcurl 8.21.0 and later would ask the proxy for a tunnel for QUIC.
             guard isDirect(request, to: url) else { return .automatic }
-            return Self.isSecure(url) ? version : .automatic
+            return url.isSecure ? version : .automatic
         case .automatic, .http1_1, .http3Only: return version
         }
     }
@@ -294,7 +294,7 @@ final class TransferOptions {
             issue = "the installed libcurl, \(Libcurl.versionText), lacks HTTP/3, which requires 8.13.0 or later"
         } else if version == .http3 {
             return nil
-        } else if !Self.isSecure(transfer.url) {
+        } else if !transfer.url.isSecure {
             issue = "HTTP/3 requires an https URL"
         } else if configuration.unixSocketPath != nil {
             issue = "HTTP/3 is impossible with a Unix domain socket"
@@ -331,13 +331,6 @@ final class TransferOptions {
         let connect = PendingConnectTime.isLeftToLibcurl(mayWait: limitsConnections) ? timeouts.connect : nil
         // 0 would select libcurl's default of 300 seconds.
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect?.milliseconds ?? Int(Int32.max))
-    }
-
-    /// Whether a URL's scheme is `https`; the caller has checked that it is `http` or `https`.
-    static func isSecure(_ url: URL) -> Bool {
-        let text = url.absoluteString
-        let bytes = text.utf8.span
-        return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")
     }
 
     /// Whether only libcurl may write a field.

@@ -1,9 +1,9 @@
-/// With what the servers of a transfer's connection are checked, and what has come of it.
+/// The checks of the servers of a transfer's connection, and their results.
 ///
 /// A value belongs to its transfer and never leaves the loop's thread.
 // Safety: OpenSSL's context is used within the callback that provides it.
 struct TrustAttempt {
-    /// What the next handshakes use.
+    /// The settings of the next handshakes.
     private struct Basis {
         let authorities: AuthorityStore
         /// The policy for the servers; `nil` if only libcurl checks them.

@@ -55,31 +55,3 @@ package final class SessionCookies: CookieStorage {
     /// Forgets the cookies, because the session has ended.
     package func close() { jar.withLock { $0 = nil } }
 }
-
-/// Sends and stores what a session keeps between exchanges: cookies, and hosts that require TLS.
-extension Transfer {
-    var isSecure: Bool { TransferOptions.isSecure(url) }
-
-    /// Stores the cookies of a response (RFC 6265 §5.3), and that its server requires TLS (RFC 6797 §8.1).
-    func store(_ head: ReceivedHead) {
-        if responseBuffer.hasCookies, usesCookies, let cookies = turn.cookies {
-            for field in head.rawValues(of: "Set-Cookie") { cookies.received(field, from: url) }
-        }
-        // Only the first field counts.
-        guard let hsts = turn.hsts, let field = head.headers.values(for: "Strict-Transport-Security").first else {
-            return
-        }
-        hsts.received(field, from: url)
-    }
-
-    /// Sets the cookies of a request that libcurl is about to send: the stored ones, and then those of its own fields.
-    func applyCookies() {
-        guard let easy else { return }
-        var field = usesCookies ? turn.cookies?.field(for: url) ?? [] : []
-        if let ownCookies {
-            if !field.isEmpty { field += [0x3b, 0x20] }
-            field += ownCookies.utf8
-        }
-        easy.setCookies(field)
-    }
-}

@@ -33,7 +33,7 @@ final class FilePlaces: Sendable {
     }
 
     /// The number of files that may be open.
-    var limit: Int { ownLimit ?? ConnectionBudget.shared.limit }
+    var limit: Int { ownLimit ?? DescriptorShares.shared.limit }
     private let ownLimit: Int?
     private let now: @Sendable () -> Int64
     private let sleep: @Sendable (Duration) async throws -> Void

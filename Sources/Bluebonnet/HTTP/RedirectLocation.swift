@@ -121,3 +121,13 @@ struct RedirectLocation {
         return end.flatMap { text[$0] == 0x3a ? $0 : nil }
     }
 }
+
+extension RedirectLocation {
+    /// Whether a response with this status code redirects to its `Location`.
+    static func redirects(_ statusCode: Int) -> Bool {
+        switch statusCode {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
+    }
+}

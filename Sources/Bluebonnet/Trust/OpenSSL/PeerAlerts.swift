@@ -81,13 +81,9 @@ struct PeerAlerts {
 /// loop's thread.
 // Safety: OpenSSL's pointers are used within the callback that provides them.
 final class AlertRecorder {
-    private let origin: Origin
-    private let turn: LoopTurnState
+    private let received: (PeerAlert) -> Void
 
-    init(_ origin: Origin, _ turn: LoopTurnState) {
-        self.origin = origin
-        self.turn = turn
-    }
+    init(_ received: @escaping (PeerAlert) -> Void) { self.received = received }
 
     /// The index under which OpenSSL's contexts store recorders.
     private static let index = unsafe bb_ssl_context_index { context in
@@ -109,6 +105,4 @@ final class AlertRecorder {
             unsafe Unmanaged<AlertRecorder>.fromOpaque(kept)._withUnsafeGuaranteedRef { $0.received(alert) }
         }
     }
-
-    private func received(_ alert: PeerAlert) { turn.alerts.received(alert, from: origin, at: turn.now) }
 }
