@@ -53,6 +53,9 @@ final class Transfer {
     var easy: EasyHandle?
     var multi: MultiHandle?
 
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var progress = ProgressReport()
     /// Whether the handle's information is that of an earlier transfer, because libcurl has not run since.
     var isFresh = true
@@ -83,12 +86,18 @@ final class Transfer {
     /// Whether the request may use a proxy.
     var isProxied = false
     let speed: SpeedState?
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var admission = Admission()
     /// The attempts to connect; `nil` if there was none, or where ``SlowAddresses`` is not needed.
     var slowAddresses: SlowAddresses?
     /// The origin by which the limits of requests and connections are counted.
     lazy var countedOrigin = turn.recentOrigin.origin(of: url)
     var waitingMembership = WaitingTransfers.Membership.none
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var trust = TrustAttempt()
     /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
@@ -121,6 +130,9 @@ final class Transfer {
     /// not sent.
     var wasSent: Bool { resends.hasBegun }
 
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var upload: TransferUpload
     var upgrade: UpgradableConnection?
     let turn: LoopTurnState
