@@ -208,7 +208,10 @@ struct AttemptLoop: ~Copyable {
             }
         }
         core.machine.withLock { $0.record.sequences.responses }?.send(response)
-        if let error = core.sink.socket?.refusal(of: response) ?? verdict(on: response) ?? refusal {
+        let handshakeError = core.sink.socket.flatMap { socket in
+            socket.refusal(of: response, to: core.machine.withLock { $0.record.requests.last })
+        }
+        if let error = handshakeError ?? verdict(on: response) ?? refusal {
             return await refused(response, error)
         }
         guard await isAllowed(response) else {

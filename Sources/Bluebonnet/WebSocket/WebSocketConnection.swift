@@ -8,14 +8,15 @@ import Synchronization
 /// messages has a lock of its own, so that the event loop never waits for it.
 final class WebSocketConnection: Sendable {
     private let configuration: WebSocketRequest.Configuration
+    private let protocols: [String]
     private let sleep: @Sendable (Duration) async throws -> Void
     private let state: Locked<WebSocketQueues>
     /// Makes the frames of messages; `nil` until the connection is open.
     private let writer = Locked(WebSocketFrameWriter?.none)
     private let opened = Atomic(false)
 
-    init(_ configuration: WebSocketRequest.Configuration, _ context: SessionContext) {
-        self.configuration = configuration
+    init(_ configuration: WebSocketRequest.Configuration, _ protocols: [String], _ context: SessionContext) {
+        (self.configuration, self.protocols) = (configuration, protocols)
         sleep = context.sleep
         let session = context.configuration
         state = Locked(
@@ -30,33 +31,36 @@ final class WebSocketConnection: Sendable {
     var isOpen: Bool { state.withLock { $0.stage.isConnected && $0.phase.isOpen } }
     /// Whether the connection has been opened; unlike ``isOpen``, this needs no lock (150 instructions for an echo).
     var hasOpened: Bool { opened.load(ordering: .acquiring) }
-    var negotiatedProtocol: String? { agreement?.negotiatedProtocol }
-    private var agreement: WebSocketAgreement? {
-        if case .agreed(let agreement) = state.withLock({ $0.negotiation }) { agreement } else { nil }
-    }
+    var negotiatedProtocol: String? { state.withLock { $0.agreement }?.negotiatedProtocol }
     var isCloseRequested: Bool { state.withLock { $0.isCloseRequested } }
     var closure: WebSocketClosure? { state.withLock { $0.phase.closure } }
 
     // MARK: The request
 
-    /// Begins a handshake with a new key; returns its fields.
-    func handshakeFields(_ protocols: [String]) throws(RequestError) -> [HTTPHeader] {
+    /// Returns the fields of a handshake with a new key.
+    func handshakeFields() throws(RequestError) -> [HTTPHeader] {
         do throws(WebSocketHandshakeFailure) {
-            let offer = configuration.compressesMessages ? WebSocketDeflateParameters() : nil
-            let begun = try WebSocketHandshake(protocols: protocols, offer: offer)
-            state.withLock { $0.negotiation = .begun(begun) }
-            return begun.fields
+            return try handshake().fields
         } catch {
             throw RequestError(.webSocket(.handshake(error)))
         }
     }
 
-    /// Returns the error for a response that does not accept the handshake.
-    func refusal(of response: HTTPResponse) -> RequestError? {
-        guard case .begun(let begun) = state.withLock({ $0.negotiation }) else { return RequestError(.internal) }
+    private func handshake(
+        _ key: String = WebSocketHandshake.randomKey()
+    ) throws(WebSocketHandshakeFailure) -> WebSocketHandshake {
+        let offer = configuration.compressesMessages ? WebSocketDeflateParameters() : nil
+        return try WebSocketHandshake(protocols: protocols, offer: offer, key: key)
+    }
+
+    /// Returns the error for a response that does not accept the handshake of a request.
+    ///
+    /// The key is that of the request, because fields are also created to describe a request.
+    func refusal(of response: HTTPResponse, to request: HTTPRequest?) -> RequestError? {
         do throws(WebSocketHandshakeFailure) {
-            let agreed = try begun.agreement(statusCode: response.statusCode, headers: response.headers)
-            state.withLock { $0.negotiation = .agreed(agreed) }
+            let sent = try handshake(request?.headers["Sec-WebSocket-Key"] ?? "")
+            let agreed = try sent.agreement(statusCode: response.statusCode, headers: response.headers)
+            state.withLock { $0.agreement = agreed }
             return nil
         } catch {
             return RequestError(.webSocket(.handshake(error)))
@@ -65,7 +69,7 @@ final class WebSocketConnection: Sendable {
 
     /// Moves messages until the connection ends; returns the outcome, with the error that the end stands for.
     func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
-        let deflate = agreement?.deflate
+        let deflate = state.withLock { $0.agreement }?.deflate
         let fragmentSize = max(1, configuration.maximumFrameBytes)
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
         let (exchange, request, attempts) = core.machine.withLock {

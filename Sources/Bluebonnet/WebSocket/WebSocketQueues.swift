@@ -48,13 +48,6 @@ struct WebSocketQueues: ~Copyable {
         case release(ExchangeReference?, RequestError?)
     }
 
-    /// The handshake (RFC 6455 §4).
-    enum Negotiation {
-        case none
-        case begun(WebSocketHandshake)
-        case agreed(WebSocketAgreement)
-    }
-
     /// The progress of the end of a connection.
     private enum Closing {
         case none
@@ -72,7 +65,8 @@ struct WebSocketQueues: ~Copyable {
 
     var phase = WebSocketState()
     private(set) var stage = WebSocketStage()
-    var negotiation = Negotiation.none
+    /// The result of the handshake; `nil` before it.
+    var agreement: WebSocketAgreement?
     /// The request of the handshake, and the number of attempts, for errors.
     private var handshake: (request: HTTPRequest, attempts: Int)?
     var waiters: [Waiter] = []

@@ -32,9 +32,9 @@ public actor WebSocketRequest: Request {
         _ convertible: any HTTPRequestConvertible, protocols: [String], configuration: Configuration,
         context: SessionContext, interceptor: (any RequestInterceptor)?
     ) {
-        let connection = WebSocketConnection(configuration, context)
+        let connection = WebSocketConnection(configuration, protocols, context)
         let handshake = WebSocketHandshakeRequest(
-            convertible: convertible, protocols: protocols, connection: connection)
+            convertible: convertible, connection: connection)
         self.connection = connection
         let core = RequestCore(
             convertible: handshake, context: context, sink: .socket(connection), interceptor: interceptor)
@@ -125,13 +125,12 @@ extension WebSocketRequest {
 /// Creates the request of each handshake.
 private struct WebSocketHandshakeRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
-    let protocols: [String]
     let connection: WebSocketConnection
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = try convertible.asHTTPRequest()
         request.url = request.url.withWebScheme
-        for field in try connection.handshakeFields(protocols) { request.headers.update(field) }
+        for field in try connection.handshakeFields() { request.headers.update(field) }
         return request
     }
 }

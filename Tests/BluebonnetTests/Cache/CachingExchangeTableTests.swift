@@ -3,13 +3,15 @@ import Testing
 
 @testable import Bluebonnet
 
-/// The table of all events in all stages of an exchange with a cache, with the actions and the next stages.
+/// The table of the events that change the stage of an exchange with a cache, in all stages, with the actions and the
+/// next stages.
 @Suite struct CachingExchangeTableTests {
     /// A stage, and the events that lead to it.
     enum Situation: String, CaseIterable, Sendable {
         case working, storing, held, heldSuspended
         case unrecorded, fetching, stopping, replaced, forwarded, collected, read
-        case delivering, idle, idleSuspended, paused, failing, ended
+        case delivering, reading, askedForMore, pausing, readToEnd, collecting, idle, idleSuspended, paused, failing
+        case ended
 
         fileprivate var events: [Event] {
             switch self {
@@ -25,9 +27,14 @@ import Testing
             case .collected: Self.forwarded.events + [.collects]
             case .read: Self.forwarded.events + [.reads]
             case .delivering: [.found, .headIsDue]
+            case .reading: Self.delivering.events + [.receiverCame]
+            case .askedForMore: Self.reading.events + [.moreIsWanted]
+            case .pausing: Self.reading.events + [.deliveredAndPaused]
+            case .readToEnd: Self.reading.events + [.delivered, .delivered, .delivered]
+            case .collecting: Self.delivering.events + [.collectorCame]
             case .idle: Self.delivering.events + [.stepIsDue]
             case .idleSuspended: Self.idle.events + [.suspended]
-            case .paused: Self.delivering.events + [.receiverCame, .deliveredAndPaused, .stepIsDue]
+            case .paused: Self.pausing.events + [.stepIsDue]
             case .failing: Self.delivering.events + [.stopped]
             case .ended: [.ended]
             }
@@ -35,7 +42,7 @@ import Testing
     }
 
     enum Event: String, CaseIterable, Sendable {
-        case suspended, found, wholeIsDue, headIsDue, receiverCame, collectorCame, moreIsWanted, stepIsDue
+        case suspended, resumed, found, wholeIsDue, headIsDue, receiverCame, collectorCame, moreIsWanted, stepIsDue
         case delivered, deliveredAndPaused
         case willFetch, exchangeStarted, headForwarded, responseReplaced, collects, reads, willWork, workBegan
         case ended, stopped
@@ -50,6 +57,31 @@ import Testing
             let action = try Self.apply(event, to: &state)
             #expect("\(action) | \(Self.name(of: state))" == expected, "\(event) in \(situation)")
         }
+    }
+
+    @Test func `the data of a fetch is kept while its response is received`() throws {
+        let key = CacheKey(try #require(URL(string: "http://a.test/")))
+        let writer = try #require(ResponseCache().makeWriter(for: key, expecting: nil))
+        let storing = CachingExchangeState.Storing(
+            writer: writer, receiver: StoringReceiver(Receiver(), writer: writer) {})
+        let head = try CacheFixtures.response(["A": "b"])
+        var state = CachingExchangeState(isSuspended: false)
+        var fetch = CachingExchangeState.Fetch()
+        (fetch.epoch, fetch.isBackground) = (7, true)
+        _ = state.willFetch(fetch)
+        _ = state.exchangeStarted(Inner())
+        #expect(state.fetch?.isForwarded == false && state.fetch?.isBodyRequested == false)
+        state.headForwarded(storable: head)
+        #expect(state.fetch?.storableHead?.headers["A"] == "b")
+        #expect(state.fetch?.isForwarded == true && state.fetch?.isBodyRequested == false)
+        var collected = state
+        collected.bodyRequested(.collected)
+        #expect(collected.fetch?.isCollected == true && collected.fetch?.storing == nil)
+        state.bodyRequested(.read(storing))
+        #expect(state.fetch?.storing?.writer === writer && state.fetch?.isCollected == false)
+        #expect(state.fetch?.isForwarded == true && state.fetch?.isBodyRequested == true)
+        #expect(state.fetch?.epoch == 7 && state.fetch?.isBackground == true && state.inner != nil)
+        writer.abandon()
     }
 
     @Test func `the table contains each situation at its position`() throws {
@@ -79,13 +111,38 @@ import Testing
                 case .collected: "collected"
                 case .read: "read"
                 }
-            case .delivering(let delivery):
-                delivery.error != nil
-                    ? "failing" : delivery.isRunning ? "delivering" : delivery.isPaused ? "paused" : "idle"
+            case .delivering(let delivery): name(of: delivery)
             case .ended: "ended"
             }
         let waits = ["held", "idle"].contains(name)
         return state.isSuspended && waits ? name + "Suspended" : name
+    }
+
+    private static func name(of delivery: CachingExchangeState.Delivery) -> String {
+        guard delivery.error == nil else { return "failing" }
+        guard delivery.isRunning else { return delivery.isPaused ? "paused" : "idle" }
+        switch delivery.reader {
+        case .undecided: return "delivering"
+        case .collecting: return "collecting"
+        case .receiver:
+            if delivery.wantsMore { return "askedForMore" }
+            return delivery.isPaused ? "pausing" : delivery.offset == 3 ? "readToEnd" : "reading"
+        }
+    }
+
+    /// All of a state but its suspension, to find changes that its name does not tell.
+    private static func description(of state: CachingExchangeState) -> String {
+        let stage =
+            switch state.stage {
+            case .working(let interruption): "\(interruption != nil)"
+            case .held: "held"
+            case .fetching(let fetch, let inner): "\(fetch) \(inner != nil)"
+            case .delivering(let delivery):
+                "\(delivery.reader) \(delivery.offset) \(delivery.isRunning) \(delivery.isPaused) \(delivery.wantsMore) "
+                    + "\(delivery.error != nil)"
+            case .ended: "ended"
+            }
+        return "\(stage) \(state.stopError != nil)"
     }
 
     private final class Receiver: BodyReceiver {
@@ -105,6 +162,10 @@ import Testing
         case .suspended:
             state.isSuspended = true
             return "nothing"
+        case .resumed:
+            state.isSuspended = false
+            if case .held = state.stage { return "deliver" }
+            return state.resumesDelivery() ? "run" : "nothing"
         case .found:
             let answer = HeldResponse(
                 response: try CacheFixtures.response([:]), body: .memory(Data("abc".utf8)), bytes: 0..<3,
@@ -156,7 +217,7 @@ import Testing
           workBegan: nothing | storing
           ended: tell | ended
           stopped: tell | ended
-          ignored: suspended
+          ignored: suspended resumed
           never: wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
           never: deliveredAndPaused exchangeStarted headForwarded responseReplaced collects reads willWork
         storing
@@ -164,12 +225,13 @@ import Testing
           willFetch: fetch | unrecorded
           ended: tell | ended
           stopped: interrupt and tell | ended
-          ignored: suspended
+          ignored: suspended resumed
           never: wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
           never: deliveredAndPaused exchangeStarted headForwarded responseReplaced collects reads willWork
           never: workBegan
         held
           suspended: nothing | heldSuspended
+          resumed: deliver | held
           wholeIsDue: whole | ended
           headIsDue: head | delivering
           ended: tell | ended
@@ -177,6 +239,7 @@ import Testing
           never: found receiverCame collectorCame moreIsWanted stepIsDue delivered deliveredAndPaused willFetch
           never: exchangeStarted headForwarded responseReplaced collects reads willWork workBegan
         heldSuspended
+          resumed: deliver | held
           ended: tell | ended
           stopped: tell | ended
           ignored: suspended wholeIsDue headIsDue
@@ -184,35 +247,38 @@ import Testing
           never: exchangeStarted headForwarded responseReplaced collects reads willWork workBegan
         unrecorded
           exchangeStarted: nothing | fetching
+          headForwarded: nothing | unrecorded
+          responseReplaced: nothing | unrecorded
           willWork: work | working
           ended: tell | ended
-          ignored: suspended stopped
+          stopped: nothing | unrecorded
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
-          never: deliveredAndPaused willFetch headForwarded responseReplaced collects reads workBegan
+          never: deliveredAndPaused willFetch collects reads workBegan
         fetching
           headForwarded: nothing | forwarded
           responseReplaced: nothing | replaced
-          collects: nothing | collected
-          reads: nothing | read
           willWork: work | working
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
-          never: deliveredAndPaused willFetch exchangeStarted workBegan
+          never: deliveredAndPaused willFetch exchangeStarted collects reads workBegan
         stopping
           exchangeStarted: cancel it | stopping
+          headForwarded: nothing | stopping
+          responseReplaced: nothing | stopping
           workBegan: interrupt | stopping
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended headForwarded responseReplaced collects reads willWork
+          ignored: suspended resumed collects reads willWork
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
           never: deliveredAndPaused willFetch
         replaced
           willWork: work | working
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
           never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced collects reads
           never: workBegan
@@ -222,67 +288,140 @@ import Testing
           willWork: work | working
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
           never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced workBegan
         collected
-          reads: nothing | read
           willWork: work | working
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
-          never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced collects workBegan
+          never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced collects reads
+          never: workBegan
         read
-          collects: nothing | collected
           willWork: work | working
           ended: tell | ended
           stopped: cancel | stopping
-          ignored: suspended
+          ignored: suspended resumed
           never: found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue delivered
-          never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced reads workBegan
+          never: deliveredAndPaused willFetch exchangeStarted headForwarded responseReplaced collects reads
+          never: workBegan
         delivering
+          receiverCame: nothing | reading
+          collectorCame: nothing | collecting
+          moreIsWanted: nothing | delivering
           stepIsDue: wait | idle
+          delivered: nothing | delivering
+          deliveredAndPaused: nothing | delivering
           ended: tell | ended
           stopped: nothing | failing
-          ignored: suspended receiverCame collectorCame moreIsWanted delivered deliveredAndPaused
+          ignored: suspended resumed
+          never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
+          never: reads willWork workBegan
+        reading
+          collectorCame: nothing | collecting
+          moreIsWanted: nothing | askedForMore
+          stepIsDue: read | reading
+          delivered: nothing | reading
+          deliveredAndPaused: nothing | pausing
+          ended: tell | ended
+          stopped: nothing | failing
+          ignored: suspended resumed receiverCame
+          never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
+          never: reads willWork workBegan
+        askedForMore
+          collectorCame: nothing | collecting
+          stepIsDue: read | askedForMore
+          delivered: nothing | reading
+          deliveredAndPaused: nothing | reading
+          ended: tell | ended
+          stopped: nothing | failing
+          ignored: suspended resumed receiverCame moreIsWanted
+          never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
+          never: reads willWork workBegan
+        pausing
+          collectorCame: nothing | collecting
+          moreIsWanted: nothing | askedForMore
+          stepIsDue: wait | paused
+          delivered: nothing | reading
+          deliveredAndPaused: nothing | pausing
+          ended: tell | ended
+          stopped: nothing | failing
+          ignored: suspended resumed receiverCame
+          never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
+          never: reads willWork workBegan
+        readToEnd
+          collectorCame: nothing | collecting
+          moreIsWanted: nothing | askedForMore
+          stepIsDue: complete | ended
+          delivered: nothing | reading
+          deliveredAndPaused: nothing | pausing
+          ended: tell | ended
+          stopped: nothing | failing
+          ignored: suspended resumed receiverCame
+          never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
+          never: reads willWork workBegan
+        collecting
+          receiverCame: nothing | reading
+          moreIsWanted: nothing | collecting
+          stepIsDue: collect | ended
+          delivered: nothing | collecting
+          deliveredAndPaused: nothing | collecting
+          ended: tell | ended
+          stopped: nothing | failing
+          ignored: suspended resumed collectorCame
           never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
           never: reads willWork workBegan
         idle
           suspended: nothing | idleSuspended
-          receiverCame: run | delivering
-          collectorCame: run | delivering
-          moreIsWanted: run | delivering
-          deliveredAndPaused: nothing | paused
-          ended: tell | ended
-          stopped: tell | ended
-          never: found wholeIsDue headIsDue stepIsDue delivered willFetch exchangeStarted headForwarded
-          never: responseReplaced collects reads willWork workBegan
-        idleSuspended
-          deliveredAndPaused: nothing | paused
-          ended: tell | ended
-          stopped: tell | ended
-          ignored: suspended receiverCame collectorCame moreIsWanted
-          never: found wholeIsDue headIsDue stepIsDue delivered willFetch exchangeStarted headForwarded
-          never: responseReplaced collects reads willWork workBegan
-        paused
+          resumed: run | delivering
+          receiverCame: run | reading
+          collectorCame: run | collecting
           moreIsWanted: run | delivering
           delivered: nothing | idle
+          deliveredAndPaused: nothing | paused
           ended: tell | ended
           stopped: tell | ended
-          ignored: suspended
-          never: found wholeIsDue headIsDue receiverCame collectorCame stepIsDue deliveredAndPaused willFetch
-          never: exchangeStarted headForwarded responseReplaced collects reads willWork workBegan
+          never: found wholeIsDue headIsDue stepIsDue willFetch exchangeStarted headForwarded responseReplaced
+          never: collects reads willWork workBegan
+        idleSuspended
+          resumed: run | delivering
+          receiverCame: nothing | idleSuspended
+          collectorCame: nothing | idleSuspended
+          delivered: nothing | idleSuspended
+          deliveredAndPaused: nothing | paused
+          ended: tell | ended
+          stopped: tell | ended
+          ignored: suspended moreIsWanted
+          never: found wholeIsDue headIsDue stepIsDue willFetch exchangeStarted headForwarded responseReplaced
+          never: collects reads willWork workBegan
+        paused
+          collectorCame: nothing | paused
+          moreIsWanted: run | reading
+          delivered: nothing | idle
+          deliveredAndPaused: nothing | paused
+          ended: tell | ended
+          stopped: tell | ended
+          ignored: suspended resumed
+          never: found wholeIsDue headIsDue receiverCame stepIsDue willFetch exchangeStarted headForwarded
+          never: responseReplaced collects reads willWork workBegan
         failing
+          receiverCame: nothing | failing
+          collectorCame: nothing | failing
+          moreIsWanted: nothing | failing
           stepIsDue: complete | ended
+          delivered: nothing | failing
+          deliveredAndPaused: nothing | failing
           workBegan: interrupt | failing
           ended: tell | ended
-          ignored: suspended receiverCame collectorCame moreIsWanted delivered deliveredAndPaused stopped
+          ignored: suspended resumed stopped
           never: found wholeIsDue headIsDue willFetch exchangeStarted headForwarded responseReplaced collects
           never: reads willWork
         ended
-          ignored: suspended found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted stepIsDue
-          ignored: willFetch willWork workBegan ended stopped
+          stopped: nothing | ended
+          ignored: suspended resumed found wholeIsDue headIsDue receiverCame collectorCame moreIsWanted
+          ignored: stepIsDue willFetch willWork workBegan ended
           never: delivered deliveredAndPaused exchangeStarted headForwarded responseReplaced collects reads
         """
 
@@ -304,9 +443,11 @@ import Testing
                 if name == "never" { #expect(reasons[event] != nil, "\(event) has a reason") }
                 var state = try Self.state(in: situation)
                 let place = Self.name(of: state)
-                // What an event returns where it has no effect is the same everywhere.
+                let before = description(of: state)
                 let refusal = try apply(event, to: &state)
                 #expect(refusals.contains(refusal), "\(event) in \(situation) has an effect: \(refusal)")
+                #expect(before == description(of: state), "\(event) in \(situation) changes something")
+                #expect(rows[event] == nil, "\(event) has one row")
                 rows[event] = "\(refusal) | \(place)"
             }
         }

@@ -96,10 +96,15 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `only the transport uses libcurl, OpenSSL and the reactor`() throws {
+    @Test func `only the lowest folders and the transport use libcurl, OpenSSL and the reactor`() throws {
         let words = ["import CCurl", "import COpenSSL", "Libcurl.", "Reactor", "curl_", "OpenSSLBuffer"]
-        for file in try tree.files(in: "Sources/Bluebonnet") where !file.path.contains("/Transport/") {
-            for line in file.code where file.path != "Sources/Bluebonnet/System/Digest.swift" {
+        let permitted = [
+            "System/Digest.swift", "System/EventLoop/", "System/InternationalNames.swift",
+            "System/Libcurl.swift", "Transport/", "Trust/OpenSSL/",
+        ]
+        for file in try tree.files(in: "Sources/Bluebonnet") {
+            let path = file.path.dropFirst("Sources/Bluebonnet/".count)
+            for line in file.code where !permitted.contains(where: path.hasPrefix) {
                 #expect(!words.contains { line.text.contains($0) }, "\(file.path):\(line.number)")
             }
         }

@@ -7,21 +7,23 @@ import Testing
     /// A place, and the events that lead to it.
     enum Situation: String, CaseIterable, Sendable {
         case idle, idleSuspended, queued, queuedAgain, opening, openingSuspended, added, addedSuspended
-        case judged, judgedSuspended, connecting, draining, drainingSuspended, ended
+        case judged, judgedAgain, judgedSuspended, connecting, connectingSuspended, draining, drainingSuspended, ended
 
         var events: [Event] {
             switch self {
             case .idle: []
             case .idleSuspended: [.suspended]
             case .queued: [.started]
-            case .queuedAgain: Self.judged.events + [.accepted]
+            case .queuedAgain: Self.judgedAgain.events + [.accepted]
             case .opening: [.started, .admittedUnopened]
             case .openingSuspended: Self.opening.events + [.suspended]
             case .added: [.started, .admitted]
             case .addedSuspended: Self.added.events + [.suspendedAfterSending]
             case .judged: Self.added.events + [.awaitsVerdict]
+            case .judgedAgain: Self.judgedSuspended.events + [.resumed]
             case .judgedSuspended: Self.judged.events + [.suspended]
             case .connecting: Self.added.events + [.awaitsAddress]
+            case .connectingSuspended: Self.addedSuspended.events + [.awaitsAddress]
             case .draining: Self.added.events + [.drains]
             case .drainingSuspended: Self.draining.events + [.suspendedAfterSending]
             case .ended: [.ends]
@@ -69,7 +71,7 @@ import Testing
                     #expect(action.hasPrefix("add"), "\(before) \(event)")
                 }
                 if before.hasPrefix("added"), after.hasPrefix("idle") {
-                    #expect(action == "withdraw" || action == "leave the gate")
+                    #expect(action == "withdraw" || action == "leave the gate", "\(before) \(event)")
                 }
                 places.insert(after)
             }
@@ -90,7 +92,7 @@ import Testing
             case .queued(let continues): continues ? "queuedAgain" : "queued"
             case .opening: "opening"
             case .added: "added"
-            case .judged: "judged"
+            case .awaitingVerdict(_, let wasSuspended): wasSuspended && !life.isSuspended ? "judgedAgain" : "judged"
             case .connecting: "connecting"
             case .draining: "draining"
             case .ended: "ended"
@@ -148,7 +150,7 @@ import Testing
         .suspendedAfterSending: "the request is sent only by libcurl",
         .awaitsVerdict: "only a handshake of libcurl asks for a verdict",
         .accepted: "the coordinator names only transfers that wait for a verdict",
-        .awaitsAddress: "only libcurl runs out of addresses, and the request of a suspended transfer has a connection",
+        .awaitsAddress: "only libcurl runs out of addresses",
         .addressFound: "the sockets are closed when the transfer is withdrawn, or ends",
         .sendsAgain: "libcurl reports the end of a transfer that it has",
         .drains: "libcurl reports the end of a transfer that it has",
@@ -210,21 +212,29 @@ import Testing
         addedSuspended
           resumed: unpause | added
           awaitsVerdict: nothing | judgedSuspended
+          awaitsAddress: nothing | connectingSuspended
           sendsAgain: leave the gate | idleSuspended
           drains: leave the gate | drainingSuspended
           ends: end | ended
           ignored: suspended suspendedAfterSending
-          never: started admitted admittedUnopened bodyOpened accepted awaitsAddress addressFound
+          never: started admitted admittedUnopened bodyOpened accepted addressFound
         judged
-          suspended: leave the gate | judgedSuspended
-          suspendedAfterSending: leave the gate | judgedSuspended
+          suspended: withdraw | judgedSuspended
+          suspendedAfterSending: withdraw | judgedSuspended
+          accepted: add again | added
+          ends: end | ended
+          ignored: resumed
+          never: started admitted admittedUnopened bodyOpened awaitsVerdict awaitsAddress addressFound sendsAgain drains
+        judgedAgain
+          suspended: withdraw | judgedSuspended
+          suspendedAfterSending: withdraw | judgedSuspended
           accepted: admit | queuedAgain
           ends: end | ended
           ignored: resumed
           never: started admitted admittedUnopened bodyOpened awaitsVerdict awaitsAddress addressFound sendsAgain drains
         judgedSuspended
-          resumed: restart the limit | judged
-          accepted: nothing | idleSuspended
+          resumed: restart the limit | judgedAgain
+          accepted: leave the gate | idleSuspended
           ends: end | ended
           ignored: suspended suspendedAfterSending
           never: started admitted admittedUnopened bodyOpened awaitsVerdict awaitsAddress addressFound sendsAgain drains
@@ -234,6 +244,12 @@ import Testing
           addressFound: add | added
           ends: end | ended
           ignored: resumed
+          never: started admitted admittedUnopened bodyOpened awaitsVerdict accepted awaitsAddress sendsAgain drains
+        connectingSuspended
+          resumed: nothing | connecting
+          addressFound: withdraw | idleSuspended
+          ends: end | ended
+          ignored: suspended suspendedAfterSending
           never: started admitted admittedUnopened bodyOpened awaitsVerdict accepted awaitsAddress sendsAgain drains
         draining
           suspended: nothing | drainingSuspended

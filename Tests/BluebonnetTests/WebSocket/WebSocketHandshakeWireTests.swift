@@ -37,6 +37,21 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// A description before the request exists converts it once more, with another key.
+    @Test func `describing a request does not replace the key of its handshake`() async throws {
+        let server = try await Fixture.server(Fixture.text("hello"), Fixture.close(.normalClosure))
+        let session = TestHarness.session()
+        let described = Locked<WebSocketRequest?>(nil)
+        let adapter = Adapter { _, _ in _ = described.withLock { $0 }?.cURLDescription() }
+        let request = session.webSocket(
+            "ws://127.0.0.1:\(server.port)/socket", configuration: Fixture.plain, interceptor: adapter)
+        described.withLock { $0 = request }
+        let (messages, error) = await Fixture.messages(request.webSocketTask())
+        #expect(messages == [.text("hello")] && error == nil, "\(String(describing: error))")
+        described.withLock { $0 = nil }
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `a response without the right key is refused`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,

@@ -33,7 +33,8 @@ import Testing
         for line in lines.split(separator: "\n") {
             let parts = line.split(separator: ":", maxSplits: 1).map { $0.drop { $0 == " " } }
             for name in parts[0].split(separator: " ") {
-                rows[try #require(Event(rawValue: String(name)))] = String(parts[1])
+                let event = try #require(Event(rawValue: String(name)))
+                #expect(rows.updateValue(String(parts[1]), forKey: event) == nil, "\(event) has one row")
             }
         }
         #expect(Set(rows.keys) == Set(Event.allCases), "each event has a row")
@@ -43,7 +44,8 @@ import Testing
             let met = "\(result), \(Self.name(of: stage))"
             guard !expected.hasPrefix("never") else {
                 // The rest of the line says why; the event changes nothing.
-                #expect(Self.name(of: stage) == situation.rawValue && expected.count > 7, "\(event) in \(situation)")
+                let isRefused = ["refused", "over"].contains(result)
+                #expect(isRefused && Self.name(of: stage) == situation.rawValue, "\(event) in \(situation): \(met)")
                 continue
             }
             #expect(met == expected, "\(event) in \(situation)")
@@ -56,11 +58,21 @@ import Testing
         return stage
     }
 
+    private final class Inner: Exchange {
+        func cancel() {}
+        func suspend() {}
+        func resume() {}
+        func receiveBody(with receiver: (any BodyReceiver)?) {}
+        func receiveMore() {}
+    }
+
+    private static let exchange = ExchangeReference(Inner())
+
     private static func apply(_ event: Event, to stage: inout WebSocketStage) -> String {
         let failure = RequestError(.connection(.lost))
         switch event {
         case .opened:
-            return switch stage.opened(nil) {
+            return switch stage.opened(exchange) {
             case .accepted: "accepted"
             case .closes: "closes"
             case .refused: "refused"
@@ -70,10 +82,30 @@ import Testing
         case .exchangeEnded: stage.exchangeEnded(nil)
         case .exchangeCancelled: stage.exchangeEnded(RequestError(.cancelled))
         case .exchangeFailed: stage.exchangeEnded(failure)
-        case .finished: return stage.finished(nil, ofLoops: nil).1 == nil ? "over" : "over with an earlier error"
-        case .failed: return stage.finished(failure, ofLoops: nil).1 == nil ? "over" : "over with an earlier error"
+        case .finished: return released(stage.finished(nil, ofLoops: RequestError(.internal)))
+        case .failed: return released(stage.finished(failure, ofLoops: nil))
         }
         return "over"
+    }
+
+    /// What is released without the lock at the end.
+    private static func released(_ parts: (exchange: ExchangeReference?, error: RequestError?)) -> String {
+        (parts.exchange === exchange ? "over with the exchange" : "over")
+            + (parts.error.map { " and \($0.kind == .connection(.lost) ? "its" : "another") error" } ?? "")
+    }
+
+    @Test func `each stage knows what can be done`() {
+        for situation in Situation.allCases {
+            let stage = Self.stage(in: situation)
+            let isOver = ["ended", "endedByFailure", "finished", "finishedByFailure"].contains(situation.rawValue)
+            #expect(stage.isOver == isOver, "\(situation)")
+            #expect(stage.isFinished == situation.rawValue.hasPrefix("finished"), "\(situation)")
+            #expect(stage.isConnected == (situation == .open), "\(situation)")
+            let hasExchange = [.open, .ended, .endedByFailure].contains(situation)
+            #expect((stage.exchange === Self.exchange) == hasExchange, "\(situation)")
+            #expect((stage.error != nil) == situation.rawValue.hasSuffix("Failure"), "\(situation)")
+            #expect((stage.errorOfLoops?.kind == .internal) == (situation == .finished), "\(situation)")
+        }
     }
 
     private static func name(of stage: WebSocketStage) -> String {
@@ -117,24 +149,24 @@ import Testing
         sessionShutsDown: close, open
         exchangeEnded exchangeCancelled: over, ended
         exchangeFailed: over, endedByFailure
-        finished: over, finished
-        failed: over, finishedByFailure
+        finished: over with the exchange, finished
+        failed: over with the exchange, finishedByFailure
         """,
         .ended: """
         opened: never: a request has one handshake that is accepted
         closeRequested: close, ended
         sessionShutsDown: close, ended
         exchangeEnded exchangeCancelled exchangeFailed: never: an exchange ends once
-        finished: over, finished
-        failed: over, finishedByFailure
+        finished: over with the exchange, finished
+        failed: over with the exchange, finishedByFailure
         """,
         .endedByFailure: """
         opened: never: a request has one handshake that is accepted
         closeRequested: close, endedByFailure
         sessionShutsDown: close, endedByFailure
         exchangeEnded exchangeCancelled exchangeFailed: never: an exchange ends once
-        finished: over with an earlier error, finished
-        failed: over with an earlier error, finishedByFailure
+        finished: over with the exchange and its error, finished
+        failed: over with the exchange and its error, finishedByFailure
         """,
         .finished: """
         opened: refused, finished

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Decides how an exchange with a cache reacts to events.
 ///
-/// This is a value type without I/O and without a clock.
+/// This is a value type without I/O. Its methods are events.
 ///
 /// An exchange has one of two sequences of stages:
 ///
@@ -277,7 +277,7 @@ struct CachingExchangeState {
 
     /// Called when the observer requests the body of a forwarded response.
     mutating func bodyRequested(_ response: Fetch.Response) {
-        guard case .fetching(var fetch, let exchange) = stage, !fetch.isReplaced else { return }
+        guard case .fetching(var fetch, let exchange) = stage, case .forwarded = fetch.response else { return }
         fetch.response = response
         stage = .fetching(fetch, exchange)
     }

@@ -106,7 +106,7 @@ struct EntryFile: Sendable {
     /// The maximum number of bytes in the metadata; the head of a response is much smaller.
     private static let metadataLimit = 1 << 20
     /// "bluebon" and the version of the format.
-    private static let magic: UInt64 = 0x04_6e6f_6265_756c_62
+    private static let magic: UInt64 = 0x05_6e6f_6265_756c_62
 
     private struct Writer {
         private(set) var bytes = Data()

@@ -27,14 +27,14 @@ struct ProgressReport {
     /// Called when the transfer leaves the list.
     mutating func leavesList() { isListed = false }
 
-    /// Returns whether a number of sent bytes is to be reported.
-    mutating func reports(sent count: Int64) -> Bool { exchange(&sent, with: count) != count }
+    /// Notes a number of sent bytes; returns whether it is to be reported.
+    mutating func noteSent(_ count: Int64) -> Bool { exchange(&sent, with: count) != count }
 
-    /// Returns whether a number of received bytes is to be reported.
-    mutating func reports(received count: Int64) -> Bool { exchange(&received, with: count) != count }
+    /// Notes a number of received bytes; returns whether it is to be reported.
+    mutating func noteReceived(_ count: Int64) -> Bool { exchange(&received, with: count) != count }
 
-    /// Returns whether libcurl has moved bytes since the last call.
-    mutating func hasMoved(sent: Int64, received: Int64) -> Bool {
+    /// Notes libcurl's numbers of bytes; returns whether they have changed.
+    mutating func noteMoved(sent: Int64, received: Int64) -> Bool {
         exchange(&moved, with: (sent, received)) != (sent, received)
     }
 }

@@ -69,8 +69,8 @@ struct ResendPolicy: Equatable {
         case endless
     }
 
-    /// Why Bluebonnet has stopped libcurl.
-    enum Stop: Equatable {
+    /// Why Bluebonnet has halted libcurl.
+    enum Halt: Equatable {
         case none
         /// The request is sent again from its first byte.
         case toSendAgain
@@ -97,7 +97,7 @@ struct ResendPolicy: Equatable {
     private var connections = 0
     /// The number of times that the request was sent.
     private(set) var sends = 0
-    /// The number of times that libcurl was stopped so that the request can be sent.
+    /// The number of times that libcurl was halted so that the request can be sent.
     private var restarts = 0
     /// Whether the request was ready to be sent on a connection since it was added to libcurl.
     private(set) var hasBegun = false
@@ -109,7 +109,7 @@ struct ResendPolicy: Equatable {
     private(set) var requiresHTTP1 = false
     /// Whether the request must not be sent on an existing connection.
     private(set) var needsOwnConnection = false
-    private(set) var stop = Stop.none
+    private(set) var halt = Halt.none
     private var wasMisdirected = false
     /// Whether the request was sent again although the server may have processed it.
     private var isRepetition = false
@@ -125,8 +125,8 @@ struct ResendPolicy: Equatable {
     /// Whether nothing is known that prevents the sending of the request.
     var isReady: Bool { phase == .ready && sends < Self.maximumSends }
 
-    /// Whether libcurl was stopped, and must not send the request.
-    var isStopped: Bool { stop != .none }
+    /// Whether libcurl was halted, and must not send the request.
+    var isHalted: Bool { halt != .none }
 
     /// Whether a response is missing, and the server has not refused the request.
     var isUnanswered: Bool { phase == .sent(.unknown) || isUnopened }
@@ -172,30 +172,30 @@ struct ResendPolicy: Equatable {
     /// Called when the transfer was added to libcurl, which counts its connections from then on.
     mutating func added() { (connections, hasBegun) = (0, false) }
 
-    /// Called when libcurl is stopped, because the request must be sent again, perhaps on a connection of its own.
-    mutating func stops(needsOwnConnection: Bool = false) {
-        stop = .toSendAgain
+    /// Called when libcurl is halted, because the request must be sent again, perhaps on a connection of its own.
+    mutating func halts(needsOwnConnection: Bool = false) {
+        halt = .toSendAgain
         if needsOwnConnection { self.needsOwnConnection = true }
     }
 
-    /// Called when libcurl is stopped, because it must be learned whether the server has refused the request.
-    mutating func stopsToAsk() { stop = .toAsk }
+    /// Called when libcurl is halted, because it must be learned whether the server has refused the request.
+    mutating func haltsToAsk() { halt = .toAsk }
 
     /// Called when the connection that libcurl has chosen will end.
     mutating func connectionEnds() { needsOwnConnection = true }
 
     /// Called when the transfer will use another handle, which cannot tell what the server has refused.
-    mutating func handleIsLeft() { if stop == .toAsk { stop = .none } }
+    mutating func handleIsLeft() { if halt == .toAsk { halt = .none } }
 
-    /// Called when libcurl has ended, or continues although it was to be stopped; returns whether the request was to be
+    /// Called when libcurl has ended, or continues although it was to be halted; returns whether the request was to be
     /// sent again.
-    mutating func takeStop() -> Bool {
-        guard stop == .toSendAgain else { return false }
-        stop = .none
+    mutating func takeHalt() -> Bool {
+        guard halt == .toSendAgain else { return false }
+        halt = .none
         return true
     }
 
-    /// Called when the request is sent again after libcurl was stopped; returns whether this may happen once more.
+    /// Called when the request is sent again after libcurl was halted; returns whether this may happen once more.
     mutating func restarted() -> Bool {
         restarts += 1
         // The next connections that libcurl keeps may be unusable, too.

@@ -70,7 +70,9 @@ final class Transfer {
     var receiver: (any BodyReceiver)?
     /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
+    /// Whether the transfer is in the list of those with a rest to take.
     var waitsToTakeRest = false
+    /// Where the transfer is; see ``suspended()`` and ``resumed()`` for these two events.
     var life: TransferLife {
         _read { yield responseBuffer.state.life }
         _modify { yield &responseBuffer.state.life }
@@ -162,6 +164,10 @@ final class Transfer {
         responseBuffer = ResponseBuffer(state: state, now: turn.now)
         self.limits = limits
     }
+
+    func suspended() -> TransferLife.Action { life.suspended(wasSent: wasSent) }
+
+    func resumed() -> TransferLife.Action { responseBuffer.state.resumed() }
 
     // MARK: The connection
 
@@ -459,7 +465,7 @@ extension Transfer {
     ///
     /// Libcurl also asks when it sends a request again by itself.
     private func maySend(isAtStart: Bool) -> Bool {
-        guard !resends.isStopped else { return false }
+        guard !resends.isHalted else { return false }
         if resends.isReady, isAtStart { return true }
         judgeKnowledge()
         if resends.isUnanswered, let connection {
@@ -470,9 +476,9 @@ extension Transfer {
         case .send:
             guard refusalMark.isReadable, dependsOnRefusal else { return true }
             // A second refusal could not be read from the mark of this handle.
-            resends.stops()
-        case .ask: resends.stopsToAsk()
-        case .restart(let way): if mayUse(way) { resends.stops() }
+            resends.halts()
+        case .ask: resends.haltsToAsk()
+        case .restart(let way): if mayUse(way) { resends.halts() }
         case .stop(let reason): responseBuffer.fail(with: error(for: reason))
         }
         return false
@@ -480,7 +486,7 @@ extension Transfer {
 
     /// Called when libcurl has failed, and may have done so because the server refused the request.
     func mayBeRefused() {
-        if resends.isUnanswered, canReadMark { resends.stopsToAsk() }
+        if resends.isUnanswered, canReadMark { resends.haltsToAsk() }
     }
 
     /// Called when the transfer will use another handle, which has no mark.
@@ -511,7 +517,7 @@ extension Transfer {
         case .stop(let reason):
             // Otherwise, libcurl's error says more.
             let isRefused = if case .exhausted(_, isRefused: true) = reason { true } else { false }
-            if isRefused || resends.stop == .toAsk { responseBuffer.fail(with: error(for: reason)) }
+            if isRefused || resends.halt == .toAsk { responseBuffer.fail(with: error(for: reason)) }
         case .send, .ask: break
         }
         return false
@@ -538,14 +544,14 @@ extension Transfer {
         store(head)
         expectation = .omitted
         resends.challenged()
-        resends.stops()
+        resends.halts()
         return true
     }
 
     /// Sends the request on its own connection if the server does not answer it on this one; returns whether it does.
     private func restartMisdirected() -> Bool {
         guard upgrade == nil, !upload.isConsumed, resends.misdirected() else { return false }
-        resends.stops()
+        resends.halts()
         return true
     }
 
@@ -581,7 +587,7 @@ extension Transfer {
 
     /// Rewinds the body if libcurl was stopped so that the request can be sent again; returns whether it was stopped.
     func takeRestart() -> Bool {
-        guard resends.takeStop() else { return false }
+        guard resends.takeHalt() else { return false }
         guard resends.restarted() else {
             let message = "no connection could be used in \(ResendPolicy.maximumSends) attempts"
             responseBuffer.fail(with: RequestError(.connection(.failed), detail: message))
@@ -630,7 +636,7 @@ extension Transfer {
         case .deliver, .answer:
             return true
         case .answerOnly, .answerDigest:
-            resends.stops()
+            resends.halts()
             return false
         case .refuse(let reason):
             responseBuffer.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
@@ -654,7 +660,7 @@ extension Transfer {
             }
             unsafe recorder.attach(to: context)
             return true
-        case .outdated: resends.stops()
+        case .outdated: resends.halts()
         case .refused(let error): responseBuffer.fail(with: error)
         case .failed: break
         }
@@ -667,7 +673,7 @@ extension Transfer {
         switch trust.permission(isEvaluated: isConnectionEvaluated(ends, by: policy)) {
         case .granted: return true
         case .needsOwnConnection:
-            resends.stops(needsOwnConnection: true)
+            resends.halts(needsOwnConnection: true)
             // No other transfer can use the connection any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
         case .refused(let error): responseBuffer.fail(with: error)

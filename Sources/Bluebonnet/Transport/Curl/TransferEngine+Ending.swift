@@ -12,18 +12,19 @@ extension TransferEngine {
         let code: CURLcode
         let multi: MultiHandle
         let connection: IdleConnections.Connection?
+        /// The connection of the latest sending, which the transfer may have left.
         let lastConnection: ResendPolicy.Connection
         /// Whether the response is an interim one, after which libcurl accepts the end of a connection.
         let hasInterim: Bool
         /// Whether the flood guard has ended the connection.
         let isCutOff: Bool
-        /// Whether the connection has ended without a response.
+        /// Whether the connection has ended without a final response.
         let isLost: Bool
     }
 
     /// Ends a transfer that libcurl has completed or failed, or continues it.
-    func finish(_ transfer: Transfer, with reported: CURLcode, of multi: MultiHandle) {
-        let end = end(of: transfer, with: reported, in: multi)
+    func libcurlEnded(_ transfer: Transfer, with reported: CURLcode, of multi: MultiHandle) {
+        let end = judgedEnd(of: transfer, with: reported, in: multi)
         if reported != CURLE_OK, let connection = end.connection, !transfer.resends.isRefused {
             multi.idleConnections.requestFailed(on: connection, with: reported)
         }
@@ -34,13 +35,14 @@ extension TransferEngine {
         readMark(of: transfer, in: multi)
         // After 100 (Continue), the server reads the body, and may refuse it.
         if end.hasInterim, endsWithUnreadResponse(transfer, end) { return }
-        if sendsAgain(transfer, end) || drains(transfer, end) || awaitsVerdict(transfer, end) { return }
+        if sendIfNeeded(transfer, after: end) || drainIfNeeded(transfer, after: end) { return }
+        if evaluateIfNeeded(transfer, after: end) { return }
         if !end.hasInterim, !end.isCutOff, endsWithUnreadResponse(transfer, end) { return }
         finish(transfer, with: error(of: end, transfer))
     }
 
     /// Collects what is known, and tells it to the policy that decides whether to send the request again.
-    private func end(of transfer: Transfer, with reported: CURLcode, in multi: MultiHandle) -> LibcurlEnd {
+    private func judgedEnd(of transfer: Transfer, with reported: CURLcode, in multi: MultiHandle) -> LibcurlEnd {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
@@ -86,7 +88,7 @@ extension TransferEngine {
     /// Keeps a transfer whose last bytes are not delivered yet; returns whether there are such bytes.
     ///
     /// They are delivered as fast as their receiver takes them.
-    private func drains(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+    private func drainIfNeeded(_ transfer: Transfer, after end: LibcurlEnd) -> Bool {
         guard transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil else { return false }
         let error = end.code == CURLE_OK ? nil : error(of: end, transfer)
         perform(transfer.life.drains(error.map { .failed($0) } ?? .complete), on: transfer)
@@ -94,7 +96,7 @@ extension TransferEngine {
     }
 
     /// Evaluates the server if the handshake was ended for this purpose; returns whether it was.
-    private func awaitsVerdict(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+    private func evaluateIfNeeded(_ transfer: Transfer, after end: LibcurlEnd) -> Bool {
         guard end.code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.trust.undecided else {
             return false
         }
@@ -124,11 +126,11 @@ extension TransferEngine {
     }
 
     /// Sends a request again, immediately or when it is no longer suspended; returns whether it is sent again.
-    private func sendsAgain(_ transfer: Transfer, _ end: LibcurlEnd) -> Bool {
+    private func sendIfNeeded(_ transfer: Transfer, after end: LibcurlEnd) -> Bool {
         guard let easy = transfer.easy,
             transfer.takeRestart()
                 || transfer.takeResend(
-                    after: end.lastConnection, isLost: end.isLost || transfer.resends.stop == .toAsk)
+                    after: end.lastConnection, isLost: end.isLost || transfer.resends.halt == .toAsk)
         else { return false }
         end.multi.remove(easy)
         transfer.responseBuffer.sentAgain()
@@ -163,7 +165,7 @@ extension TransferEngine {
         if let upgrade = transfer.upgrade { leave(transfer, upgrade) }
         leaveMulti(transfer)
         if transfer.slowAddresses != nil { endAttempts(of: transfer) }
-        if case .judged(let key) = place { trust?.forget(transfer.id, key) }
+        if case .awaitingVerdict(let key, _) = place { trust?.forget(transfer.id, key) }
         leaveQueues(transfer)
         if transfer.speed != nil { leaveSpeedQueues(transfer) }
     }

@@ -267,7 +267,7 @@ extension TransferEngine {
     private func connectionEnded(
         _ transfer: Transfer, _ upgrade: UpgradableConnection, _ code: CURLcode, _ multi: MultiHandle
     ) {
-        if code == CURLE_OK, upgrade.framing.mayEnd { return finish(transfer, with: CURLE_OK, of: multi) }
+        if code == CURLE_OK, upgrade.framing.mayEnd { return libcurlEnded(transfer, with: CURLE_OK, of: multi) }
         let isAnswered = transfer.responseBuffer.head != nil
         let cause = code != CURLE_OK ? code : isAnswered ? CURLE_PARTIAL_FILE : CURLE_GOT_NOTHING
         finish(transfer, with: error(for: cause, of: transfer))
@@ -288,7 +288,7 @@ extension TransferEngine {
                 // Of a challenge, libcurl would be stopped before it answers with a scheme that it does not implement.
                 let isAccepted =
                     unsafe rest.prefix(count).withUnsafeBytes { unsafe transfer.receivedHead($0) }
-                    || transfer.resends.takeStop()
+                    || transfer.resends.takeHalt()
                 upgrade.framing.consumed(part, of: rest.span)
                 upgrade.headBytes += count
                 let limit = options.configuration.maximumResponseHeadBytes
@@ -314,7 +314,7 @@ extension TransferEngine {
             }
             rest = count < rest.count ? rest.dropFirst(count) : Data()
         }
-        if upgrade.framing.isComplete, let multi = transfer.multi { finish(transfer, with: CURLE_OK, of: multi) }
+        if upgrade.framing.isComplete, let multi = transfer.multi { libcurlEnded(transfer, with: CURLE_OK, of: multi) }
     }
 
     /// Receives bytes of the body or of the upgraded protocol; returns the state's decision.

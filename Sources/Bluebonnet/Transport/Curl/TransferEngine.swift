@@ -121,12 +121,12 @@ actor TransferEngine: EventLoopClient {
             if let transfer = transfers[id] { finish(transfer, with: RequestError(.cancelled)) }
         case .suspend(let id):
             guard let transfer = transfers[id] else { break }
-            perform(transfer.life.suspended(wasSent: transfer.wasSent), on: transfer)
+            perform(transfer.suspended(), on: transfer)
             if transfer.speed != nil { leaveSpeedQueues(transfer) }
         case .resume(let id):
             guard let transfer = transfers[id] else { break }
             transfer.responseBuffer.lastActivity = shared.now
-            perform(transfer.responseBuffer.state.resumed(), on: transfer)
+            perform(transfer.resumed(), on: transfer)
             transfer.noteRest()
             if !transfer.hasEnded { checkLimits(of: transfer) }
         case .receiveBody(let id, let receiver):
@@ -227,7 +227,8 @@ actor TransferEngine: EventLoopClient {
         switch action {
         case .nothing: break
         case .admit:
-            guard transfer.upgrade != nil || mayRun(transfer) else { break }
+            // A connection for another protocol may last for hours, and is not counted.
+            guard transfer.upgrade != nil || mayRun(transfer) else { return checkLimits(of: transfer) }
             perform(transfer.life.admitted(opensBody: transfer.upload.isUnopened), on: transfer)
         case .open: openBody(of: transfer)
         case .add(let continues): add(transfer, continues: continues)
@@ -424,7 +425,7 @@ extension TransferEngine {
         for multi in [multis.main, multis.unmultiplexed] {
             counts.idle += multi?.idleConnections.idleSockets.count ?? 0
         }
-        counts.waiting = gate.waitingCount + transfers.values.count { $0.limits.isWaiting && $0.multi != nil }
+        counts.waiting = gate.waitingCount + transfers.values.count { $0.limits.isWaiting && $0.life.isAdded }
         return counts
     }
 
@@ -444,7 +445,7 @@ extension TransferEngine {
             guard let transfer = easy.transfer else { return }
             // The transfer may have started and ended in this turn.
             transfer.isFresh = false
-            finish(transfer, with: code, of: multi)
+            libcurlEnded(transfer, with: code, of: multi)
         }
     }
 
@@ -493,13 +494,13 @@ extension TransferEngine {
     func reportProgress(of transfer: Transfer) {
         reportSent(Int64(transfer.upload.offset), by: transfer)
         let received = transfer.responseBuffer.state.receivedBytes
-        guard transfer.progress.reports(received: received) else { return }
+        guard transfer.progress.noteReceived(received) else { return }
         transfer.observer.exchangeDidReceive(
             received, ofExpected: transfer.responseBuffer.expectedBytes, fraction: transfer.codedFraction)
     }
 
     func reportSent(_ sent: Int64, by transfer: Transfer) {
-        guard transfer.progress.reports(sent: sent) else { return }
+        guard transfer.progress.noteSent(sent) else { return }
         transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
@@ -538,7 +539,7 @@ extension TransferEngine {
         if let easy = transfer.easy, !transfer.isFresh {
             // These bytes pass through no callback: they are sent from libcurl's buffers, or are not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
-            if transfer.progress.hasMoved(sent: sent, received: received) || !transfer.wasSent {
+            if transfer.progress.noteMoved(sent: sent, received: received) || !transfer.wasSent {
                 transfer.responseBuffer.lastActivity = shared.now
             }
             // Libcurl reads the body of a challenge completely before it sends the request again, and does not deliver

@@ -1,23 +1,26 @@
 /// Where a transfer is between its start and its end.
 ///
 /// This is a value type without I/O and without a clock. Each method is an event. It moves the transfer, and returns
-/// the engine's next action. An event without a meaning in the current place changes nothing.
+/// the engine's next action, if there is one. An event without a meaning in the current place changes nothing.
 ///
-/// A suspension moves a transfer only until its request is sent. After that, libcurl keeps the transfer and is paused.
+/// A suspension removes a transfer from libcurl and from the queues until its request is sent. After that, libcurl
+/// keeps the transfer and is paused.
 struct TransferLife {
     enum Place {
-        /// The transfer is not started, or was suspended before its request was sent.
+        /// The transfer is not started, or is suspended and not in libcurl.
         case idle
         /// The transfer waits for its turn, because of a limit for requests or for connections.
         ///
-        /// It continues if its server was evaluated before.
+        /// Its connect limit goes on if its server was evaluated before.
         case queued(continues: Bool)
         /// The request's body is being opened.
         case opening
         /// The transfer is in libcurl, which may connect, send and receive.
         case added
         /// An evaluator decides about the server; libcurl has ended the handshake.
-        indirect case judged(TrustCache.Key)
+        ///
+        /// If the transfer was suspended meanwhile, it must wait for its turn again.
+        indirect case awaitingVerdict(TrustCache.Key, wasSuspended: Bool)
         /// Libcurl has no more addresses, but sockets that it has given up may still connect; see ``SlowAddresses``.
         case connecting
         /// Libcurl has ended the transfer, whose last bytes wait for their reader.
@@ -38,9 +41,9 @@ struct TransferLife {
         case admit
         /// Open the body, and then call ``TransferLife/bodyOpened()``.
         case open
-        /// Add the transfer to libcurl; `continues` if it continues to connect after its server was evaluated.
+        /// Add the transfer to libcurl; `continues` if its connect limit goes on.
         case add(continues: Bool)
-        /// Remove the transfer from libcurl, which has not sent the request.
+        /// Remove the transfer from libcurl, which has not sent the request, and from the gate.
         case withdraw
         /// Give up the place among the transfers that wait or run.
         case leaveQueues
@@ -61,7 +64,6 @@ struct TransferLife {
 
     var isQueued: Bool { if case .queued = place { true } else { false } }
     var isAdded: Bool { if case .added = place { true } else { false } }
-    var isDraining: Bool { if case .draining = place { true } else { false } }
     var hasEnded: Bool { if case .ended = place { true } else { false } }
 
     // MARK: Until the transfer is in libcurl
@@ -100,7 +102,9 @@ struct TransferLife {
             place = .idle
             return .withdraw
         case .added: return .pause
-        case .judged: return .leaveGate
+        case .awaitingVerdict(let key, _):
+            place = .awaitingVerdict(key, wasSuspended: true)
+            return .withdraw
         case .idle, .opening, .draining, .ended: return .nothing
         }
     }
@@ -111,7 +115,7 @@ struct TransferLife {
         switch place {
         case .idle: return started()
         case .added: return .unpause
-        case .judged: return .restartLimit
+        case .awaitingVerdict: return .restartLimit
         case .queued, .opening, .connecting, .draining, .ended: return .nothing
         }
     }
@@ -119,23 +123,29 @@ struct TransferLife {
     // MARK: From libcurl
 
     /// Called when libcurl has ended the handshake, because the server must be evaluated first.
-    mutating func awaitsVerdict(_ key: TrustCache.Key) { if isAdded { place = .judged(key) } }
+    mutating func awaitsVerdict(_ key: TrustCache.Key) {
+        if isAdded { place = .awaitingVerdict(key, wasSuspended: isSuspended) }
+    }
 
     /// Called when the server was accepted.
     mutating func accepted() -> Action {
-        guard case .judged = place else { return .nothing }
-        place = isSuspended ? .idle : .queued(continues: true)
-        return isSuspended ? .nothing : .admit
+        guard case .awaitingVerdict(_, let wasSuspended) = place else { return .nothing }
+        guard !isSuspended else {
+            place = .idle
+            return .leaveGate
+        }
+        place = wasSuspended ? .queued(continues: true) : .added
+        return wasSuspended ? .admit : .add(continues: true)
     }
 
     /// Called when libcurl could not connect, but sockets that it has given up may.
-    mutating func awaitsAddress() { if isAdded, !isSuspended { place = .connecting } }
+    mutating func awaitsAddress() { if isAdded { place = .connecting } }
 
     /// Called when one of these sockets is connected.
     mutating func addressFound() -> Action {
         guard case .connecting = place else { return .nothing }
-        place = .added
-        return .add(continues: false)
+        place = isSuspended ? .idle : .added
+        return isSuspended ? .withdraw : .add(continues: false)
     }
 
     /// Called when libcurl has ended the transfer, whose request is to be sent again.

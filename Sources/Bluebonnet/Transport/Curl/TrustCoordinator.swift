@@ -69,7 +69,7 @@ final class TrustCoordinator {
     enum HandshakeAdmission {
         case waits(TrustCache.Key)
         /// The server has been accepted in the meantime.
-        case isAccepted
+        case isAccepted(TrustCache.Key)
         /// The transfer has waited too often.
         case isRefused
     }
@@ -77,8 +77,8 @@ final class TrustCoordinator {
     /// Makes a transfer wait for a result, unless the server has already been accepted.
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.trust.mayAwaitVerdict() else { return .isRefused }
-        guard !verdicts.cache.hasAccepted(trust) else { return .isAccepted }
         let key = TrustCache.Key(trust)
+        guard !verdicts.cache.hasAccepted(trust) else { return .isAccepted(key) }
         waiting[key, default: []].insert(transfer.id)
         return .waits(key)
     }
@@ -128,7 +128,9 @@ extension TransferEngine {
         guard let coordinator = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
         switch coordinator.await(trust, for: transfer) {
         case .waits(let key): transfer.life.awaitsVerdict(key)
-        case .isAccepted: return add(transfer, continues: true)
+        case .isAccepted(let key):
+            transfer.life.awaitsVerdict(key)
+            return perform(transfer.life.accepted(), on: transfer)
         case .isRefused:
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
@@ -146,7 +148,7 @@ extension TransferEngine {
         shared.now = MonotonicClock.now()
         let key = TrustCache.Key(trust)
         for id in coordinator.decided(number, trust) {
-            guard let transfer = transfers[id], case .judged(key) = transfer.life.place else { continue }
+            guard let transfer = transfers[id], case .awaitingVerdict(key, _) = transfer.life.place else { continue }
             if let error { finish(transfer, with: error) } else { perform(transfer.life.accepted(), on: transfer) }
         }
         notifyObservers()

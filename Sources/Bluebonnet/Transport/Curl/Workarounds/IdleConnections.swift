@@ -320,14 +320,14 @@ extension Transfer {
             if QUICConnections.areHidden, let policy = trust.policy { chosen.policy = policy }
         case .suspect(let chosen): (connection, addresses, suspect) = (chosen, chosen.addresses, chosen.socket)
         case .taken:
-            resends.stops(needsOwnConnection: true)
+            resends.halts(needsOwnConnection: true)
             return false
         }
         receivingChanged(isPaused: false)
         // Otherwise, libcurl may choose the connection again while other requests use it.
         if isDead { resends.connectionEnds() }
         guard isDead || hasUnsolicitedBytes(of: easy, on: suspect) else { return true }
-        resends.stops()
+        resends.halts()
         forbidReuse()
         return false
     }

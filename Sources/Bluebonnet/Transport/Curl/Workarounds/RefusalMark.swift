@@ -111,7 +111,7 @@ extension Transfer {
 extension TransferEngine {
     /// Learns from libcurl's handle whether the server has refused the request, if nothing else can tell.
     func readMark(of transfer: Transfer, in multi: MultiHandle) {
-        guard transfer.resends.stop == .toAsk, let easy = transfer.easy else { return }
+        guard transfer.resends.halt == .toAsk, let easy = transfer.easy else { return }
         multi.remove(easy)
         // Afterwards, the handle has the metrics of another request.
         let metrics = TransferMetrics(of: transfer, easy, now: shared.now)
