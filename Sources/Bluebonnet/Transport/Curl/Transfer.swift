@@ -8,7 +8,7 @@ import FoundationEssentials
 /// libcurl has returned.
 ///
 /// Swift checks at run time that accesses to a property of a class do not overlap. For a small GET, these checks take
-/// 5,300 instructions (4 %). Release builds omit them for the properties that callbacks or turns often change, here and
+/// 6,200 instructions (5 %). Release builds omit them for the properties that callbacks or turns often change, here and
 /// in the other classes of the event loop. Debug builds, which the tests and the fuzzer use, keep the checks.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names. Only the
 // loop's thread uses the unchecked properties.
