@@ -1,26 +1,16 @@
 import FoundationEssentials
 
-/// A download with all of its attempts.
-///
-/// It belongs to the task that runs the request.
-struct FileDownload {
-    /// The next step after an interruption.
-    enum Interruption {
-        /// The whole body is requested again, immediately.
-        case startOver
-        /// The download resumes automatically.
-        case resume(after: Duration)
-        /// The retriers decide.
-        case ask
-        case end
-    }
-
-    let plan: DownloadPlan
+/// A download with all of its attempts, which writes the body to a file.
+struct FileDownload: SinkWriter {
+    private let plan: DownloadPlan
     private var sink: DownloadSink?
     /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
+    /// Whether the next attempt has to request the whole body, because the requested range is not available.
     private var startsOver = false
+    /// The error that ended the writing of the current body.
+    private var failure: RequestError?
     /// Whether the partial file no longer exists, because validation refused it or another process moved it.
     ///
     /// The download can then not be resumed.
@@ -31,11 +21,7 @@ struct FileDownload {
     /// The maximum number of times that the whole body is requested again because the rest is not available.
     private static let restartLimit = 3
 
-    /// Creates the download of a request, or returns `nil` if the body is not written to a file.
-    init?(for sink: ResponseSink) {
-        guard case .file(let plan) = sink else { return nil }
-        self.plan = plan
-    }
+    init(_ plan: DownloadPlan) { self.plan = plan }
 
     // MARK: An attempt
 
@@ -55,22 +41,74 @@ struct FileDownload {
         request.keepsUnacceptedCodings = true
     }
 
-    func headReceived(_ response: HTTPResponse) -> DownloadSink.HeadAction { sink?.headReceived(response) ?? .write }
+    mutating func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction {
+        switch sink?.headReceived(response) {
+        case .write, nil: return .receive
+        case .complete: return .skip
+        case .refuse(let error): return .refuse(error)
+        case .sendAgain:
+            startsOver = true
+            return .skip
+        }
+    }
 
-    var positionOfBody: Int64 { sink?.positionOfBody ?? 0 }
+    /// Writes the body to the file.
+    mutating func receive(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
+        let configuration = core.context.configuration
+        let body = BodyFanOut(
+            highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
+        let reader = body.join(cancelsRequest: false)
+        core.bodyResumes(at: sink?.positionOfBody ?? 0, of: sink?.total)
+        let exchange = core.accept(response, fileBody: body)
+        body.receive(from: exchange)
+        // Without an exchange, it has already ended without a body.
+        if exchange == nil { body.finish() }
+        do throws(RequestError) {
+            while let piece = try await body.read(reader) {
+                try sink?.write(piece)
+                FilePlaces.shared.progressed()
+            }
+        } catch {
+            failure = error
+            core.cancelExchange()
+        }
+        return await core.nextOutcome()
+    }
 
-    var total: Int64? { sink?.total }
+    /// Validates the complete file, and moves it to its destination.
+    mutating func completed(_ attempt: CompletedAttempt, of core: RequestCore) -> CompletedAttempt {
+        // An error of the file system takes precedence over the cancellation that it caused.
+        if let failure = failure.take(), !failure.isCancellation,
+            attempt.error == nil || attempt.error?.isCancellation == true, !core.isCancelled
+        {
+            return attempt.failing(with: failure.during(attempt.request, attempts: attempt.attempts))
+        }
+        guard !startsOver, attempt.error == nil, let response = attempt.response else { return asking(attempt) }
+        do throws(RequestError) {
+            try validate(attempt, response, core.events)
+            guard case .file(let url) = try sink?.complete() else {
+                startsOver = true
+                return asking(attempt)
+            }
+            fileURL = url
+            core.fileCompleted(sink?.completed ?? 0)
+            core.events?.downloaded(attempt, .success(url))
+            return attempt.saved(at: url)
+        } catch {
+            let error = error.during(attempt.request, attempts: attempt.attempts)
+            core.events?.downloaded(attempt, .failure(error))
+            return attempt.failing(with: error)
+        }
+    }
 
-    /// The size of the file in bytes.
-    var completed: Int64 { sink?.completed ?? 0 }
-
-    func write(_ piece: Data) throws(RequestError) {
-        try sink?.write(piece)
-        FilePlaces.shared.progressed()
+    /// Returns the attempt with an error if the whole body has to be requested again.
+    private func asking(_ attempt: CompletedAttempt) -> CompletedAttempt {
+        guard startsOver, let statusCode = attempt.response?.statusCode else { return attempt }
+        return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: statusCode))))
     }
 
     /// Runs the validators on the complete file, and removes a refused file.
-    mutating func validate(
+    private mutating func validate(
         _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
     ) throws(RequestError) {
         let validators = plan.validators.withLock { $0 }
@@ -94,36 +132,24 @@ struct FileDownload {
         finish(.success(()))
     }
 
-    /// Moves the file to its destination, or returns `nil` if the server sent less than requested.
-    mutating func complete() throws(RequestError) -> URL? {
-        guard case .file(let url) = try sink?.complete() else { return nil }
-        fileURL = url
-        return url
-    }
-
-    /// Records that the next attempt has to request the whole body.
-    mutating func mustStartOver() { startsOver = true }
-
     // MARK: After an attempt
 
-    /// Returns the next step after a failure.
-    mutating func interrupted(by error: RequestError) -> Interruption {
+    mutating func interrupted(by error: RequestError, of core: RequestCore) -> Interruption {
         if startsOver {
             startsOver = false
             // The limit prevents an endless loop with a server that sends another representation each time.
             restarts += 1
-            return restarts > Self.restartLimit ? .end : .startOver
+            return restarts > Self.restartLimit ? .end : .again(after: nil)
         }
         if error.isCancellation { return .end }
         // A download that was started from resume data resumes automatically only if its own options include this.
         let resumes = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
             by: error.kind, gained: sink?.takeGain() ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
-        return delay.map { .resume(after: $0) } ?? .ask
+        return delay.map { .again(after: $0, sleep: plan.sleep) } ?? .ask
     }
 
-    /// The data for resuming the download in its current state.
-    var resumeData: Data? { sink?.resumeData }
+    func resumable(_ attempt: CompletedAttempt) -> CompletedAttempt { attempt.resumable(with: sink?.resumeData) }
 
     /// Ends a failed download, and keeps the partial file for resuming unless it should be discarded.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
@@ -139,8 +165,9 @@ struct FileDownload {
         return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
     }
 
-    /// Deletes the file at the destination before the whole body is fetched again.
-    func removeFile() {
+    /// Deletes the file at the destination.
+    mutating func startOver() {
         if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
+        self = FileDownload(plan)
     }
 }

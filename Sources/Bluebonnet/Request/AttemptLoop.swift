@@ -9,7 +9,7 @@ import FoundationEssentials
 ///     │  └─ 3 send        in RequestCore: the transport uses the cache, then the network
 ///     ├─ received
 ///     │  ├─ 4 redirect    in RedirectFollower: send the next request of a redirect
-///     │  ├─ 5 receive     for a stream or a file: check the head, then receive the body
+///     │  ├─ 5 receive     if the body is paused: check the head, then receive the body
 ///     │  └─ 6 validate    for a body in memory: run the validators
 ///     └─ conclude
 ///        ├─ 7 retry       after a failure: call the retriers, and wait before the next attempt
@@ -17,13 +17,16 @@ import FoundationEssentials
 ///
 /// The loop belongs to the task that runs the request. It runs on the global executor, or on the executor that this
 /// task prefers. Its own state is not shared and needs no lock. The ``RequestMachine`` contains the state that other
-/// tasks can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it.
+/// tasks can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it. What
+/// depends on the destination of the body is done by its ``SinkWriter``.
 struct AttemptLoop: ~Copyable {
+    private typealias Machine = RequestMachine<Resumption<ExchangeEvent>>
+
     private let core: RequestCore
     /// Whether the call that started the request has already sent the first attempt.
     private var isSent: Bool
-    private var download: FileDownload?
-    /// The place of the file of the download or of the upload.
+    private var writer: any SinkWriter
+    /// The place of the file that the attempts open.
     private var place: FilePlaces.Place?
     /// The redirects of the current attempt.
     private var redirects: RedirectFollower
@@ -34,8 +37,8 @@ struct AttemptLoop: ~Copyable {
     init(of core: RequestCore, _ start: RequestMachine<Resumption<ExchangeEvent>>.DriverStart) {
         self.core = core
         isSent = start == .await
+        writer = core.sink.makeWriter()
         redirects = RedirectFollower(core)
-        download = FileDownload(for: core.sink)
     }
 
     /// Makes attempts until an attempt is final, and then delivers the outcome to all waiting tasks.
@@ -45,11 +48,12 @@ struct AttemptLoop: ~Copyable {
     mutating func run() async {
         var attempt: CompletedAttempt
         repeat {
-            if let failed = await send() {
+            if !isSent, let failed = await send() {
                 attempt = failed
             } else {
                 attempt = await received(await core.nextEvent())
             }
+            isSent = false
         } while await !conclude(attempt)
     }
 
@@ -63,7 +67,7 @@ struct AttemptLoop: ~Copyable {
             if let error = attempt.error {
                 await retry(attempt, error)
             } else {
-                .finished(download?.ended(attempt) ?? attempt)
+                .finished(writer.ended(attempt))
             }
         switch decision {
         case .again(let error): earlier = error
@@ -80,15 +84,13 @@ struct AttemptLoop: ~Copyable {
     @inline(never)
     private mutating func send() async -> CompletedAttempt? {
         redirects = RedirectFollower(core)
-        defer { isSent = false }
-        guard !isSent else { return nil }
         do throws(RequestError) {
             var request = try await adapt(try await convert())
-            if download != nil || request.body?.usesFile == true { try await prepareFile(&request) }
+            if core.sink.opensFile || request.body?.usesFile == true { try await prepareFile(&request) }
             core.send(request)
             return nil
         } catch {
-            core.machine.withLock { $0.preparationFailed() }
+            core.report { $0.preparationFailed() }
             return validate(ExchangeOutcome(response: nil, error: error))
         }
     }
@@ -97,7 +99,7 @@ struct AttemptLoop: ~Copyable {
     private mutating func received(_ event: ExchangeEvent) async -> CompletedAttempt {
         // As in `conclude`, a call that may suspend is made only if it is needed.
         switch event.isRedirect ? await redirects.follow(from: event) : event {
-        case .outcome(let outcome): return validate(outcome, sendsResponse: download == nil)
+        case .outcome(let outcome): return validate(outcome, sendsResponse: true)
         case .head(let response): return await receive(response)
         }
     }
@@ -106,9 +108,9 @@ struct AttemptLoop: ~Copyable {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let (additions, isCancelled) = core.machine.withLock { ($0.setup.additions, $0.isCancelled) }
+            let (additions, isCancelled) = core.read { ($0.setup.additions, $0.isCancelled) }
             // No user code runs for a cancelled request. A download continues, to return its resume data.
-            if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
+            if isCancelled, !core.sink.opensFile || core.runsUserCode { throw RequestError(.cancelled) }
             let convert = { @Sendable [core] () throws(RequestError) in try core.converted(additions) }
             let request = core.runsUserCode ? try await core.interruptible(throwing: convert) : try convert()
             core.events?.emit(.didCreateInitialRequest(request))
@@ -123,22 +125,19 @@ struct AttemptLoop: ~Copyable {
 
     /// Runs the adapters, and checks that a body with a stated length of 0 is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
-        let isAdapted = !core.context.adapters.isEmpty
-        let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
-            if isAdapted || !machine.setup.interceptors.isEmpty { machine.record.willAdapt(request) }
-            return (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
-        }
-        let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
+        let attempt = core.report { $0.adapting(request, hasAdapters: !core.context.adapters.isEmpty) }
+        let ownAdapters = AdapterChain.parts(of: attempt.setup.interceptors)
+        let adapters = core.context.adapters + ownAdapters
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }
         do throws(RequestError) {
-            if isCancelled { throw RequestError(.cancelled) }
+            if attempt.isCancelled { throw RequestError(.cancelled) }
             let chain = AdapterChain(adapters: adapters)
             let adapted = try await core.interruptible { [core] () async throws(RequestError) in
                 let state = RequestAdapterState(
-                    requestID: core.id, session: core.context.session, retryCount: attempts)
+                    requestID: core.id, session: core.context.session, retryCount: attempt.attempts)
                 var adapted = request
                 if request.isOutsideBase {
-                    let ownChain = AdapterChain(adapters: AdapterChain.parts(of: interceptors))
+                    let ownChain = AdapterChain(adapters: ownAdapters)
                     adapted = try await AdapterChain(adapters: core.context.adapters).adapt(request, using: state)
                     adapted.removeSecrets(addedTo: request)
                     adapted = try await ownChain.adapt(adapted, using: state)
@@ -165,24 +164,23 @@ struct AttemptLoop: ~Copyable {
         } catch {
             var error = error.during(request, attempts: 0)
             // If the request was cancelled, an adapter may have thrown its own error.
-            if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
+            if core.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
             core.events?.emit(.didFailToAdaptRequest(request, error))
             throw error
         }
     }
 
-    /// Waits until the file of a download or of an upload may be open, and adds the header fields of a download.
+    /// Waits until a file may be open, and lets the writer of the body open its file.
     private mutating func prepareFile(_ request: inout HTTPRequest) async throws(RequestError) {
         if place == nil { place = FilePlaces.shared.free() }
         if place == nil {
             let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
             place = try await core.interruptible(throwing: { [core] () async throws(RequestError) in
-                try await FilePlaces.shared.next(timeouts) { core.machine.withLock { $0.requestedState } == .suspended }
+                try await FilePlaces.shared.next(timeouts) { core.read { $0.requestedState } == .suspended }
             })
         }
-        guard download != nil else { return }
         do throws(RequestError) {
-            try download?.prepare(&request)
+            try writer.prepare(&request)
         } catch {
             let error = error.during(request, attempts: 0)
             core.events?.emit(.didFailToCreateRequest(error))
@@ -194,55 +192,35 @@ struct AttemptLoop: ~Copyable {
 
     /// Checks the head before the body is received, and waits for the end of the exchange.
     private mutating func receive(_ response: HTTPResponse) async -> CompletedAttempt {
+        let (attempt, responses) = core.read { ($0.attempt, $0.record.sequences.responses) }
+        let action = writer.headReceived(response, to: attempt.request)
         var refusal: RequestError?
-        if let download {
-            switch download.headReceived(response) {
-            case .write: break
-            case .refuse(let error): refusal = error
-            case .complete:
-                let attempt = validate(await abandonedOutcome(response))
-                return finishDownload(attempt, response)
-            case .sendAgain:
-                let attempt = validate(await abandonedOutcome(response))
-                return sendsAgain(attempt, response)
-            }
+        switch action {
+        case .receive: break
+        case .refuse(let error): refusal = error
+        case .skip:
+            let outcome = await core.abandonedOutcome()
+            let head = ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
+            return writer.completed(validate(head), of: core)
         }
-        core.machine.withLock { $0.record.sequences.responses }?.send(response)
-        let handshakeError = core.sink.socket.flatMap { socket in
-            socket.refusal(of: response, to: core.machine.withLock { $0.record.requests.last })
-        }
-        if let error = handshakeError ?? verdict(on: response) ?? refusal {
-            return await refused(response, error)
-        }
-        guard await isAllowed(response) else {
+        responses?.send(response)
+        if let error = verdict(on: response, of: attempt) ?? refusal { return await refused(response, error) }
+        // The handlers run before the body is received.
+        for handler in attempt.setup.headHandlers where await core.interruptible({ await handler(response) }) != .allow {
             core.cancel()
             return validate(await core.nextOutcome())
         }
-        switch core.sink {
-        case .memory: core.accept(response)?.receiveBody(with: nil)
-        case .stream(let body):
-            if let exchange = core.accept(response) {
-                body.onDemand { exchange.receiveMore() }
-                exchange.receiveBody(with: body)
-            }
-            let outcome = await core.nextOutcome()
-            // If the upload was stopped early, the outcome contains the whole body of the response.
-            if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
-            return validate(outcome)
-        case .file: return await writeFile(response)
-        case .socket(let socket): return validate(await socket.run(response, of: core))
-        }
-        return validate(await core.nextOutcome())
+        let outcome = await writer.receive(response, of: core)
+        return writer.completed(validate(outcome), of: core)
     }
 
-    /// Runs the validators on the head of a stream or a download; returns the first error.
-    private func verdict(on response: HTTPResponse) -> RequestError? {
-        guard core.sink.pausesBody, core.sink.socket == nil else { return nil }
-        let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
-        let isEmpty = request?.method == .head || response.announcesNoBody
+    /// Runs the validators on the head of a body that is not collected; returns the first error.
+    private func verdict(on response: HTTPResponse, of attempt: Machine.AttemptContext) -> RequestError? {
+        guard writer.validated == .head else { return nil }
+        let isEmpty = attempt.request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
             // An empty body needs no content type. For other bodies, it is not known whether they are empty.
-            try run(validators, on: response, of: request, data: isEmpty ? Data() : nil)
+            try run(attempt.setup.validators, on: response, of: attempt.request, data: isEmpty ? Data() : nil)
             return nil
         } catch {
             return error
@@ -254,28 +232,9 @@ struct AttemptLoop: ~Copyable {
         let bodyPrefix = ErrorBodyPrefix(limit: RequestError.bodyLimit)
         let outcome = await core.outcome(with: bodyPrefix)
         let body = outcome.body.isEmpty ? bodyPrefix.bytes : outcome.body
-        let verdict = error.about(response, body: body)
-        let (request, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.record.requests.last, machine.record.attempts, machine.isCancelled)
-        }
-        return CompletedAttempt(
-            request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
-            error: (isCancelled ? .cancelled(after: verdict) : verdict).during(request, attempts: attempts),
-            attempts: attempts)
-    }
-
-    /// Ends an exchange whose body is not needed.
-    private func abandonedOutcome(_ response: HTTPResponse) async -> ExchangeOutcome {
-        let outcome = await core.abandonedOutcome()
-        return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
-    }
-
-    /// Calls the head handlers before the body is received, and returns whether all handlers allow the response.
-    private func isAllowed(_ response: HTTPResponse) async -> Bool {
-        for handler in core.machine.withLock({ $0.setup.headHandlers }) {
-            guard await core.interruptible({ await handler(response) }) == .allow else { return false }
-        }
-        return true
+        return validate(
+            ExchangeOutcome(
+                response: response, body: body, error: error.about(response, body: body), metrics: outcome.metrics))
     }
 
     // MARK: 6: Validate
@@ -285,31 +244,24 @@ struct AttemptLoop: ~Copyable {
     /// If `sendsResponse` is `true`, the head is also sent to the sequence of responses.
     private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
-        let isCollected = outcome.error == nil && !core.sink.pausesBody
+        let isCollected = outcome.error == nil && writer.validated == .wholeResponse
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let snapshot = core.machine.withLock { machine in
-            (
-                request: machine.record.requests.last, attempts: machine.record.attempts,
-                isCancelled: machine.isCancelled, validators: machine.setup.validators,
-                updates: isCollected ? machine.record.bodyCompleted(progress) : nil,
-                responses: sendsResponse ? machine.record.sequences.responses : nil
-            )
-        }
-        if let response = outcome.response { snapshot.responses?.send(response) }
-        snapshot.updates?.send(progress)
+        let attempt = core.report { $0.judged(isCollected ? progress : nil) }
+        if sendsResponse, let response = outcome.response { attempt.responses?.send(response) }
+        attempt.updates?.send(progress)
         var error = outcome.error
-        if snapshot.isCancelled {
+        if attempt.isCancelled {
             if error?.isCancellation != true { error = .cancelled(after: error) }
-        } else if isCollected, !snapshot.validators.isEmpty, let response = outcome.response {
+        } else if isCollected, !attempt.validators.isEmpty, let response = outcome.response {
             do throws(RequestError) {
-                try run(snapshot.validators, on: response, of: snapshot.request, data: outcome.body)
+                try run(attempt.validators, on: response, of: attempt.request, data: outcome.body)
             } catch let refusal {
                 error = refusal
             }
         }
         return CompletedAttempt(
-            request: snapshot.request, outcome: outcome,
-            error: error?.during(snapshot.request, attempts: snapshot.attempts), attempts: snapshot.attempts)
+            request: attempt.request, outcome: outcome,
+            error: error?.during(attempt.request, attempts: attempt.attempts), attempts: attempt.attempts)
     }
 
     /// Runs the validators, and reports their result to the monitors.
@@ -337,17 +289,19 @@ struct AttemptLoop: ~Copyable {
         case finished(CompletedAttempt)
     }
 
-    /// Decides whether another attempt follows a failed attempt.
+    /// Decides whether another attempt follows a failed attempt, for example to continue a download.
     private mutating func retry(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
-        guard download == nil else { return await retryDownload(attempt, error) }
-        guard !hasDeliveredBody, !error.isUnreplayableBody(after: earlier) else { return .finished(attempt) }
-        return await ask(about: error, attempt)
-    }
-
-    /// Whether a reader may already have received part of the body, which another attempt would deliver again.
-    private var hasDeliveredBody: Bool {
-        guard core.sink.pausesBody else { return false }
-        return core.machine.withLock { $0.record.response != nil }
+        let decision: Decision
+        switch writer.interrupted(by: error, of: core) {
+        case .again(let delay, let sleep):
+            decision = await again(after: delay, attempt, error, keepingProgress: true, by: sleep)
+        case .ask where !error.isUnreplayableBody(after: earlier):
+            let resumable = writer.resumable(attempt)
+            decision = await ask(about: resumable.error ?? error, resumable)
+        case .ask, .end: decision = .finished(attempt)
+        }
+        guard case .finished(let final) = decision else { return decision }
+        return .finished(writer.ended(attempt.failing(with: final.error ?? error)))
     }
 
     /// Calls the retriers, and waits for the delay of a retry; to be called once for each failure.
@@ -355,11 +309,11 @@ struct AttemptLoop: ~Copyable {
         let failed = attempt.failing(with: error)
         let finished = Decision.finished(failed)
         guard !error.isCancellation, error.kind != .sessionShutDown else { return finished }
-        let retriers = core.context.retriers + RetrierChain.parts(of: core.machine.withLock { $0.setup.interceptors })
+        let retriers = core.context.retriers + RetrierChain.parts(of: core.read { $0.setup.interceptors })
         guard !retriers.isEmpty, let request = core.context.request(core.id) else { return finished }
         // The retriers read the outcome from the request, not from the attempt.
-        let (isCancelled, _) = core.machine.withLock { machine in
-            (machine.isCancelled, machine.record.came(to: failed))
+        let (isCancelled, _) = core.report { machine in
+            (machine.isCancelled, machine.recorded { $0.came(to: failed) })
         }
         if isCancelled { return .finished(failed.cancelled()) }
         let session = core.context.session
@@ -396,7 +350,7 @@ struct AttemptLoop: ~Copyable {
             let sleep = sleep ?? core.context.sleep
             _ = await core.interruptible { try? await sleep(delay) }
         }
-        let replaced = core.machine.withLock { machine in
+        let replaced = core.report { machine in
             let replaced = machine.retried(keepingProgress: keepingProgress)
             if replaced != nil { core.events?.append(.isRetrying) }
             return replaced
@@ -414,7 +368,7 @@ struct AttemptLoop: ~Copyable {
     /// - Returns: The failure of a serializer that causes another attempt, or `nil` if the request has finished.
     private mutating func serialize(_ attempt: CompletedAttempt) async -> RequestError? {
         while true {
-            let slots = core.machine.withLock { $0.serializationBegan() }
+            let slots = core.report { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
                 // As in `conclude`, a call that may suspend is made only if it is needed.
@@ -428,9 +382,8 @@ struct AttemptLoop: ~Copyable {
                 case .finished(let attempt): slot.fail(attempt)
                 case .again:
                     for slot in served { slot.forget() }
-                    core.machine.withLock { $0.reattached(&served) }
-                    download?.removeFile()
-                    download = FileDownload(for: core.sink)
+                    core.report { $0.reattached(&served) }
+                    writer.startOver()
                     return error
                 }
             }
@@ -440,7 +393,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Delivers the outcome, unless more serializers were attached, and returns whether the outcome was delivered.
     private func settle(_ attempt: CompletedAttempt) -> Bool {
-        guard let settlement = core.machine.withLock({ $0.served(attempt) }) else { return false }
+        guard let settlement = core.report({ $0.served(attempt) }) else { return false }
         // Values that were serialized before the request was cancelled are not delivered.
         if settlement.attempt !== attempt {
             for slot in served where slot.failure?.isCancellation != true {
@@ -449,85 +402,5 @@ struct AttemptLoop: ~Copyable {
         }
         core.answer(settlement, served: served)
         return true
-    }
-
-    private var isCancelled: Bool { core.machine.withLock { $0.isCancelled } }
-}
-
-// MARK: Downloads
-
-extension AttemptLoop {
-    /// Decides whether another attempt follows a failed attempt of a download, for example to resume it automatically.
-    private mutating func retryDownload(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
-        let decision: Decision
-        switch download?.interrupted(by: error) {
-        case .startOver: decision = await again(after: nil, attempt, error, keepingProgress: true)
-        case .resume(let delay):
-            decision = await again(after: delay, attempt, error, keepingProgress: true, by: download?.plan.sleep)
-        case .ask where !error.isUnreplayableBody(after: earlier):
-            let resumableAttempt = attempt.resumable(with: download?.resumeData)
-            decision = await ask(about: resumableAttempt.error ?? error, resumableAttempt)
-        case .ask, .end, nil: decision = .finished(attempt)
-        }
-        guard case .finished(let final) = decision else { return decision }
-        return .finished(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
-    }
-
-    /// Records that the requested range is not available, so that the next attempt requests the whole representation.
-    private mutating func sendsAgain(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
-        download?.mustStartOver()
-        return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: response.statusCode))))
-    }
-
-    /// Writes the body to the file.
-    private mutating func writeFile(_ response: HTTPResponse) async -> CompletedAttempt {
-        guard let file = download else { return validate(await core.nextOutcome()) }
-        let configuration = core.context.configuration
-        let body = BodyFanOut(
-            highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
-        let reader = body.join(cancelsRequest: false)
-        let (position, total, now) = (file.positionOfBody, file.total, MonotonicClock.now())
-        core.machine.withLock { $0.record.bodyResumed(at: position, of: total, now: now) }
-        if let exchange = core.accept(response, fileBody: body) {
-            body.onDemand { exchange.receiveMore() }
-            exchange.receiveBody(with: body)
-        } else {
-            // The exchange has already ended without a body.
-            body.finish()
-        }
-        var failure: RequestError?
-        do throws(RequestError) {
-            while let piece = try await body.read(reader) { try file.write(piece) }
-        } catch {
-            failure = error
-            core.machine.withLock { $0.exchange }?.cancel()
-        }
-        let attempt = validate(await core.nextOutcome())
-        // An error of the file system takes precedence over the cancellation that it caused.
-        if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,
-            !isCancelled
-        {
-            return attempt.failing(with: failure.during(attempt.request, attempts: attempt.attempts))
-        }
-        return finishDownload(attempt, response)
-    }
-
-    /// Validates the complete file, and moves it to its destination.
-    private mutating func finishDownload(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
-        guard attempt.error == nil, download != nil else { return attempt }
-        do throws(RequestError) {
-            try download?.validate(attempt, response, core.events)
-            guard let url = try download?.complete() else { return sendsAgain(attempt, response) }
-            let (size, now) = (download?.completed ?? 0, MonotonicClock.now())
-            if let (progress, updates) = core.machine.withLock({ $0.record.fileCompleted(size, now: now) }) {
-                updates.send(progress)
-            }
-            core.events?.downloaded(attempt, .success(url))
-            return attempt.saved(at: url)
-        } catch {
-            let error = error.during(attempt.request, attempts: attempt.attempts)
-            core.events?.downloaded(attempt, .failure(error))
-            return attempt.failing(with: error)
-        }
     }
 }

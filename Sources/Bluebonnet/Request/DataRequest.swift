@@ -24,7 +24,7 @@ public actor DataRequest: Request {
     /// The body of the response, after content decoding.
     ///
     /// The value is `nil` if the request has not finished, or if no response was received.
-    public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
+    public nonisolated var data: Data? { core.read { $0.record.last }?.data }
 }
 
 // MARK: Validation

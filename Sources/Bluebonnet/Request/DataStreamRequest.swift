@@ -33,7 +33,7 @@ public actor DataStreamRequest: Request {
             highWatermark: context.configuration.bodyHighWatermark,
             lowWatermark: context.configuration.bodyLowWatermark)
         let core = RequestCore(
-            convertible: convertible, context: context, sink: .stream(body), interceptor: interceptor)
+            convertible: convertible, context: context, sink: StreamSink(body: body), interceptor: interceptor)
         body.onAbandonment { [weak core] in core?.cancel() }
         self.body = body
         reference = RequestReference(core: core)

@@ -32,19 +32,19 @@ public actor DownloadRequest: Request {
     ) {
         plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
         reference = RequestReference(
-            core: RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor))
+            core: RequestCore(convertible: convertible, context: context, sink: plan, interceptor: interceptor))
         core.events?.adopt(self)
     }
 
     /// The URL of the downloaded file, or `nil` if the download is not complete.
-    public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
+    public nonisolated var fileURL: URL? { core.read { $0.record.last }?.fileURL }
 
     /// The data for resuming a failed or cancelled download, or `nil` if the download cannot be resumed.
     ///
     /// The data refers to the partial file, so you can use the data only on the same machine and only while the partial
     /// file exists. The data contains the URL and the header fields of the request, without fields that contain
     /// secrets.
-    public nonisolated var resumeData: Data? { core.machine.withLock { $0.record.last }?.resumeData }
+    public nonisolated var resumeData: Data? { core.read { $0.record.last }?.resumeData }
 
     /// Cancels the request, and keeps or removes its partial file.
     ///

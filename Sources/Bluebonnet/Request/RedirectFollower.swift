@@ -15,7 +15,7 @@ struct RedirectFollower {
     /// Follows redirects, and returns the first event that is not a followed redirect.
     mutating func follow(from first: ExchangeEvent) async -> ExchangeEvent {
         var event = first
-        guard event.isRedirect, let origin = core.machine.withLock({ $0.record.requests.last }) else { return event }
+        guard event.isRedirect, let origin = core.read({ $0.record.requests.last }) else { return event }
         var chain = RedirectChain(request: origin, limits: core.context.configuration.redirects)
         while event.isRedirect, let response = event.response {
             do throws(RequestError) {
@@ -37,7 +37,7 @@ struct RedirectFollower {
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
-        let handler = core.machine.withLock({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
+        let handler = core.read({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
         // With this behavior, an invalid location is not an error.
         if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
         let proposal: HTTPRequest
@@ -59,7 +59,7 @@ struct RedirectFollower {
     ///
     /// If the bodies of the request and the response are short, the body is read, so that the connection can be reused.
     private func endRedirecting(_ response: HTTPResponse) async {
-        let body = core.machine.withLock { $0.record.requests.last?.body }
+        let body = core.read { $0.record.requests.last?.body }
         let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)
         guard length <= limit, body.map({ $0.length ?? .max <= limit }) ?? true else {
             _ = await core.abandonedOutcome()

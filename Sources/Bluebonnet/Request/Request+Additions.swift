@@ -11,12 +11,12 @@ extension Request {
     public nonisolated func tag<Key: RequestTag>(_ key: Key.Type, _ value: Key.Value) -> Self {
         let identifier = ObjectIdentifier(key)
         // The earlier value is released after the lock.
-        _ = core.machine.withLock { $0.setup.additions.tags.replace(identifier, with: value) }
+        _ = core.configure { $0.additions.tags.replace(identifier, with: value) }
         return self
     }
 
     /// The values that ``tag(_:_:)`` has added so far.
-    package nonisolated var tags: RequestTags { core.machine.withLock { $0.setup.additions.tags } }
+    package nonisolated var tags: RequestTags { core.read { $0.setup.additions.tags } }
 }
 
 extension Request {
@@ -32,9 +32,7 @@ extension Request {
     @discardableResult
     public nonisolated func speedLimits(upload: Int64? = nil, download: Int64? = nil) -> Self {
         let limits = SpeedLimits(upload: upload, download: download)
-        core.machine.withLock { machine in
-            machine.setup.additions.speedLimits = limits.filled(from: machine.setup.additions.speedLimits)
-        }
+        core.configure { $0.additions.speedLimits = limits.filled(from: $0.additions.speedLimits) }
         return self
     }
 }

@@ -10,7 +10,7 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-        core.machine.withLock { $0.setup.interceptors.append(interceptor) }
+        core.configure { $0.interceptors.append(interceptor) }
         return self
     }
 
@@ -133,7 +133,7 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func redirect(using handler: any RedirectHandler) -> Self {
-        _ = core.machine.withLock { exchange(&$0.setup.redirectHandler, with: handler) }
+        _ = core.configure { exchange(&$0.redirectHandler, with: handler) }
         return self
     }
 
@@ -146,7 +146,7 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-        _ = core.machine.withLock { exchange(&$0.setup.cachedResponseHandler, with: handler) }
+        _ = core.configure { exchange(&$0.cachedResponseHandler, with: handler) }
         return self
     }
 
@@ -176,7 +176,7 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(using credential: Credential) -> Self {
-        core.machine.withLock { $0.setup.additions.credential = credential }
+        core.configure { $0.additions.credential = credential }
         return self
     }
 }

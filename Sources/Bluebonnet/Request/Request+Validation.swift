@@ -32,12 +32,12 @@ extension Request {
     /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate() -> Self {
-        core.machine.withLock { $0.setup.validators += [.success, .accepted] }
+        core.configure { $0.validators += [.success, .accepted] }
         return self
     }
 
     nonisolated func validate(by validator: ResponseValidator) -> Self {
-        core.machine.withLock { $0.setup.validators.append(validator) }
+        core.configure { $0.validators.append(validator) }
         return self
     }
 }

@@ -102,13 +102,13 @@ extension Request {
     public nonisolated var isFinished: Bool { state == .finished }
 
     /// The HTTP requests that were sent so far: the first request, and one request for each redirect and each retry.
-    public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
+    public nonisolated var requests: [HTTPRequest] { core.read { $0.record.requests.array } }
 
     /// The decoder for values of the body, unless you pass a decoder to a call.
     package nonisolated var sessionDecoder: any DataDecoder { core.context.configuration.decoder }
 
     /// The request of each attempt, before and after its adapters, without the requests of redirects.
-    package nonisolated var preparedRequests: [HTTPRequest] { core.machine.withLock { $0.record.prepared } }
+    package nonisolated var preparedRequests: [HTTPRequest] { core.read { $0.record.prepared } }
 
     /// Whether the request starts when its first serializer is attached.
     package nonisolated var startsImmediately: Bool { core.context.startsRequestsImmediately }
@@ -122,7 +122,7 @@ extension Request {
     /// For other requests, the head is available before the body is received, as soon as the `onHTTPResponse` closures
     /// have accepted the head. For a stream or a download, the validators must also have accepted the head.
     public nonisolated var response: HTTPResponse? {
-        core.machine.withLock { machine in
+        core.read { machine in
             let last = machine.record.last?.response
             // The final response has the trailers.
             return machine.isSettled ? last ?? machine.record.response : machine.record.response ?? last
@@ -130,16 +130,16 @@ extension Request {
     }
 
     /// The error of the request, or `nil` if the request has not failed.
-    public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
+    public nonisolated var error: RequestError? { core.read { $0.record.last }?.error }
 
     /// The metrics of the last HTTP request and its response, or `nil` if they are not available.
     ///
     /// The metrics are available when this request has finished. A retrier can also read the metrics of the failed
     /// attempt. The metrics are `nil` if the network was not used, for example because the cache provided the response.
-    public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
+    public nonisolated var metrics: TransferMetrics? { core.read { $0.record.last }?.metrics }
 
     /// The number of retries so far.
-    public nonisolated var retryCount: Int { core.machine.withLock { max(0, $0.record.attempts - 1) } }
+    public nonisolated var retryCount: Int { core.read { max(0, $0.record.attempts - 1) } }
 
     /// The progress of the response body, in bytes after content decoding.
     ///
@@ -147,7 +147,7 @@ extension Request {
     /// only ``TransferProgress/fractionCompleted`` is known. For a resumed download, the progress includes the bytes of
     /// earlier attempts.
     public nonisolated var downloadProgress: TransferProgress {
-        core.machine.withLock { $0.record.progress } ?? TransferProgress()
+        core.read { $0.record.progress } ?? TransferProgress()
     }
 
     /// Returns a sequence of the progress of the response body.
@@ -172,7 +172,7 @@ extension Request {
     /// length, a form that contains a sequence of unknown length, and a body that ``DeflateRequestCompressor``
     /// compresses while it is sent.
     public nonisolated var uploadProgress: TransferProgress {
-        core.machine.withLock { $0.record.uploadProgress } ?? TransferProgress()
+        core.read { $0.record.uploadProgress } ?? TransferProgress()
     }
 
     /// Returns a sequence of the progress of the request body.
@@ -278,7 +278,7 @@ extension Request {
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
     ) -> Self {
-        core.machine.withLock { $0.setup.headHandlers.append(perform) }
+        core.configure { $0.headHandlers.append(perform) }
         return self
     }
 

@@ -20,8 +20,8 @@ final class RequestCore: Sendable {
     /// Whether creating the request runs user code or opens files, which can take time.
     let runsUserCode: Bool
     /// The destination of response bodies.
-    let sink: ResponseSink
-    let machine: Locked<RequestMachine<Resumption<ExchangeEvent>>>
+    let sink: any ResponseSink
+    private let machine: Locked<RequestMachine<Resumption<ExchangeEvent>>>
     private let monitored = LazyReference<RequestEvents>()
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
@@ -29,7 +29,7 @@ final class RequestCore: Sendable {
 
     init(
         convertible: any HTTPRequestConvertible, runsUserCode: Bool? = nil, context: SessionContext,
-        sink: ResponseSink = .memory, interceptor: (any RequestInterceptor)? = nil
+        sink: any ResponseSink = MemorySink(), interceptor: (any RequestInterceptor)? = nil
     ) {
         machine = Locked(RequestMachine())
         self.convertible = convertible
@@ -40,7 +40,7 @@ final class RequestCore: Sendable {
         id = RequestID.next()
         creationEpoch = context.cancellationEpoch
         context.retained()
-        if let interceptor { machine.withLock { $0.setup.interceptors = [interceptor] } }
+        if let interceptor { configure { $0.interceptors = [interceptor] } }
     }
 
     deinit {
@@ -48,6 +48,16 @@ final class RequestCore: Sendable {
     }
 
     // MARK: The user
+
+    /// Changes a setting; a replaced value is returned, because it must be released after the lock.
+    func configure<Result: Sendable>(_ change: @Sendable (inout RequestSetup) -> Result) -> Result {
+        machine.withLock { $0.configured(change) }
+    }
+
+    /// Returns a part of the request's state.
+    func read<Result: Sendable>(_ part: (RequestMachine<Resumption<ExchangeEvent>>) -> Result) -> Result {
+        machine.withLock { part($0) }
+    }
 
     /// Starts or resumes the request.
     func resume(_ request: any Request) {
@@ -85,11 +95,11 @@ final class RequestCore: Sendable {
 
     /// Registers an awaited request that was not started, so that the session can end it.
     func awaitedBeforeStart(_ request: any Request) {
-        guard machine.withLock({ $0.isIdle }) else { return }
+        guard read({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }
         if !context.register(request) { return refuse() }
         // The request may have finished, or the session may have cancelled all requests, since the first check.
-        if machine.withLock({ $0.isSettled }) { return context.remove(id) }
+        if read({ $0.isSettled }) { return context.remove(id) }
         if creationEpoch != context.cancellationEpoch { cancel() }
     }
 
@@ -150,11 +160,18 @@ final class RequestCore: Sendable {
         if isStale { cancel() }
         // User code and file access do not run on the thread that starts the request. A cancelled request creates no
         // files.
-        if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
+        let isPrepared = hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.opensFile
+        if isStale || isPrepared || !sendAtOnce(hasAdditions ? read { $0.setup.additions } : nil) {
             perform(machine.withLock { $0.registered() })
-        } else {
-            sendUnprepared(hasAdditions ? machine.withLock { $0.setup.additions } : nil)
         }
+    }
+
+    /// Creates and sends a request without a driver; returns `false` if a driver has to do it, or report the error.
+    private func sendAtOnce(_ additions: RequestAdditions?) -> Bool {
+        guard let request = try? converted(additions), request.body?.usesFile != true else { return false }
+        events?.emit(.didCreateInitialRequest(request))
+        send(request)
+        return true
     }
 
     @inline(never)
@@ -171,10 +188,10 @@ final class RequestCore: Sendable {
     /// state.
     private func alignExchange() {
         while true {
-            let (exchange, requestedState) = machine.withLock { ($0.exchange, $0.requestedState) }
+            let (exchange, requestedState) = read { ($0.exchange, $0.requestedState) }
             guard let exchange, requestedState != .cancelled else { return }
             if requestedState == .suspended { exchange.suspend() } else { exchange.resume() }
-            if machine.withLock({ $0.requestedState }) == requestedState { return }
+            if read({ $0.requestedState }) == requestedState { return }
         }
     }
 
@@ -209,7 +226,7 @@ final class RequestCore: Sendable {
     @inline(never)
     private func serializeOutcome(into slot: SerializationSlot) {
         Task {
-            guard let attempt = machine.withLock({ $0.record.last }) else {
+            guard let attempt = read({ $0.record.last }) else {
                 preconditionFailure("a request was settled without an outcome")
             }
             // The request can no longer be cancelled, but the task of the serializer can.
@@ -222,20 +239,6 @@ final class RequestCore: Sendable {
     }
 
     // MARK: Sending
-
-    /// Creates and sends a request without running user code.
-    private func sendUnprepared(_ additions: RequestAdditions?) {
-        do throws(RequestError) {
-            let request = try converted(additions)
-            // The driver may have to wait before the file is opened.
-            guard request.body?.usesFile != true else { return perform(machine.withLock { $0.registered() }) }
-            events?.emit(.didCreateInitialRequest(request))
-            send(request)
-        } catch {
-            events?.emit(.didFailToCreateRequest(error))
-            perform(machine.withLock { $0.notSent(error) })
-        }
-    }
 
     /// Creates and validates the request of an attempt.
     func converted(_ additions: RequestAdditions?) throws(RequestError) -> HTTPRequest {
@@ -259,12 +262,7 @@ final class RequestCore: Sendable {
     }
 
     /// Counts a rejection because of an interceptor's credential; returns the number of earlier ones.
-    func noteCredentialRefusal() -> Int {
-        machine.withLock { machine in
-            defer { machine.record.credentialRefusals += 1 }
-            return machine.record.credentialRefusals
-        }
-    }
+    func noteCredentialRefusal() -> Int { machine.withLock { $0.recorded { $0.credentialRefused() } } }
 
     /// Throws an error if the response must come from the cache, but there is no cache.
     func checkCachePolicy(of request: HTTPRequest) throws(RequestError) {
@@ -300,7 +298,7 @@ final class RequestCore: Sendable {
             startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
             pausesRedirects: true)
         options.collectsBody = !pausesBody
-        options.upgrade = sink.socket?.upgrade
+        options.upgrade = sink.upgrade
         if context.hasCache { options.willStore = cacheHook(sending.cachedResponseHandler) }
         events?.exchangeBegins(with: request, attempt: sending.attempt, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
@@ -329,6 +327,16 @@ final class RequestCore: Sendable {
 
     // MARK: The driver
 
+    var isCancelled: Bool { read { $0.isCancelled } }
+
+    /// The current attempt.
+    var attempt: RequestMachine<Resumption<ExchangeEvent>>.AttemptContext { read { $0.attempt } }
+
+    /// Reports an event of the driver to the machine.
+    func report<Result: Sendable>(_ event: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Result) -> Result {
+        machine.withLock { event(&$0) }
+    }
+
     /// Waits for the next event of the exchange.
     func nextEvent() async -> ExchangeEvent {
         await withResumption { continuation in perform(machine.withLock { $0.awaited(by: continuation) }) }
@@ -341,9 +349,12 @@ final class RequestCore: Sendable {
         }
     }
 
+    /// Ends the running exchange, but not the request.
+    func cancelExchange() { read { $0.exchange }?.cancel() }
+
     /// Ends an exchange whose body is not needed, and returns its outcome.
     func abandonedOutcome() async -> ExchangeOutcome {
-        machine.withLock { $0.exchange }?.cancel()
+        cancelExchange()
         return await nextOutcome()
     }
 
@@ -352,7 +363,7 @@ final class RequestCore: Sendable {
     /// The exchange ends when the body has ended, when enough bytes were received, or after the grace period of the
     /// configuration. A slow server must not delay a result that is already known.
     func outcome(with bodyPrefix: ErrorBodyPrefix) async -> ExchangeOutcome {
-        guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
+        guard let exchange = read({ $0.exchange }) else { return await nextOutcome() }
         exchange.receiveBody(with: bodyPrefix)
         let bodyTimeout = Task { [bodyGracePeriod = context.configuration.bodyGracePeriod] in
             try await bodyGracePeriod()
@@ -385,6 +396,21 @@ final class RequestCore: Sendable {
         return try result.get()
     }
 
+    // MARK: Progress
+
+    /// The body continues after bytes that are already in the file.
+    func bodyResumes(at position: Int64, of total: Int64?) {
+        let now = MonotonicClock.now()
+        machine.withLock { $0.recorded { $0.bodyResumed(at: position, of: total, now: now) } }
+    }
+
+    /// The file has its final size.
+    func fileCompleted(_ size: Int64) {
+        let now = MonotonicClock.now()
+        let update = machine.withLock { $0.recorded { $0.fileCompleted(size, now: now) } }
+        if let (progress, updates) = update { updates.send(progress) }
+    }
+
     // MARK: Heads
 
     /// Records an accepted head, and resumes the tasks that wait for it.
@@ -403,23 +429,19 @@ final class RequestCore: Sendable {
     ///
     /// If the waiting task is cancelled, the request is cancelled too, or the wait ends with `.cancelled`.
     func acceptedHead(cancellingRequest cancelsRequest: Bool) async throws(RequestError) -> HTTPResponse {
-        let waiter = machine.withLock { $0.record.nextHeadWaiter() }
+        let waiter = machine.withLock { $0.recorded { $0.nextHeadWaiter() } }
         await withTaskCancellationHandler {
             await withResumption { continuation in
-                let isThere = machine.withLock { machine in
-                    guard machine.record.response == nil, !machine.isSettled, cancelsRequest || !Task.isCancelled else {
-                        return true
-                    }
-                    machine.record.waits(continuation, as: waiter)
-                    return false
+                let waits = machine.withLock {
+                    (cancelsRequest || !Task.isCancelled) && $0.headAwaited(by: continuation, as: waiter)
                 }
-                if isThere { continuation.resume() }
+                if !waits { continuation.resume() }
             }
         } onCancel: {
             if cancelsRequest { return cancel() }
-            machine.withLock { $0.record.takeHeadWaiter(waiter) }?.resume()
+            machine.withLock { $0.recorded { $0.takeHeadWaiter(waiter) } }?.resume()
         }
-        let (response, error) = machine.withLock { ($0.record.response, $0.record.last?.error) }
+        let (response, error) = read { ($0.record.response, $0.record.last?.error) }
         guard let response else { throw error ?? RequestError(.cancelled) }
         return response
     }
@@ -432,12 +454,10 @@ final class RequestCore: Sendable {
         latest: (RequestHistory) -> Value?
     ) -> StreamOf<Value> {
         let (updates, isSettled) = machine.withLock { machine in
-            if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }
             // The broadcast is created with the latest value under the lock, so that no newer value can be sent before
             // it.
-            let updates = latest(machine.record).map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
-            machine.record.sequences[keyPath: kept] = updates
-            return (updates, machine.isSettled)
+            let value = latest(machine.record)
+            return (machine.recorded { $0.broadcast(kept, latest: value) }, machine.isSettled)
         }
         if isSettled { updates.finish() }
         return updates.stream(bufferingPolicy: policy)
@@ -455,7 +475,7 @@ final class RequestCore: Sendable {
         events.add(monitor)
         // If the request has finished in the meantime, its monitors have received the end, and the request is not
         // retained.
-        if machine.withLock({ $0.isUnderWay }) { events.begin(request) }
+        if read({ $0.isUnderWay }) { events.begin(request) }
     }
 
     /// Reports that the request of an attempt was created.
@@ -474,10 +494,10 @@ extension RequestCore: ExchangeObserver {
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
         let now = MonotonicClock.now()
         let (progress, updates) = machine.withLock { machine in
-            (machine.record.bytesSent(sent, of: expected, now: now), machine.record.sequences.uploadProgress)
+            machine.recorded { ($0.bytesSent(sent, of: expected, now: now), $0.sequences.uploadProgress) }
         }
         updates?.send(progress)
-        sink.socket?.bytesWereSent(sent)
+        sink.bytesWereSent(sent)
     }
 
     func exchangeDidReceiveHead(_ response: HTTPResponse) {
@@ -486,7 +506,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     func exchangeDidReceiveInformational(_ response: HTTPResponse) {
-        let updates = machine.withLock { $0.record.informed(by: response) }
+        let updates = machine.withLock { $0.recorded { $0.informed(by: response) } }
         updates?.send(response)
     }
 
@@ -497,10 +517,9 @@ extension RequestCore: ExchangeObserver {
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?, fraction: Double?) {
         let now = MonotonicClock.now()
         let (progress, updates) = machine.withLock { machine in
-            (
-                machine.record.bytesReceived(received, of: expected, fraction: fraction, now: now),
-                machine.record.sequences.downloadProgress
-            )
+            machine.recorded {
+                ($0.bytesReceived(received, of: expected, fraction: fraction, now: now), $0.sequences.downloadProgress)
+            }
         }
         updates?.send(progress)
     }

@@ -40,19 +40,19 @@ struct RequestHistory {
     private(set) var requests = TinyArray<HTTPRequest>()
     /// The requests before their adapters, each with the number of requests that were sent before.
     private var unadapted: [(position: Int, request: HTTPRequest)] = []
-    var attempts = 0
+    private(set) var attempts = 0
     /// The number of times that the request was rejected because of an interceptor's credential.
-    var credentialRefusals = 0
+    private var credentialRefusals = 0
     /// The result of the latest attempt.
     private(set) var last: CompletedAttempt?
     /// The latest head that was accepted.
-    var response: HTTPResponse?
+    private(set) var response: HTTPResponse?
     /// The latest informational response.
     private(set) var informational: HTTPResponse?
     private(set) var progress: TransferProgress?
     private(set) var uploadProgress: TransferProgress?
     /// The sequences that observers have requested.
-    var sequences = RequestSequences()
+    private(set) var sequences = RequestSequences()
     /// The number of bytes that earlier attempts have received, and the total size if it is known.
     private var bytesBefore: (count: Int64, total: Int64?)?
     /// Measures the speed of the response body from the start of the exchange.
@@ -67,6 +67,15 @@ struct RequestHistory {
         if !isRedirect { attempts += 1 }
         downloadMeter = ProgressMeter(now: now)
         uploadMeter = ProgressMeter(now: now)
+    }
+
+    /// The request of an attempt could not be created.
+    mutating func attemptFailed() { attempts += 1 }
+
+    /// Counts a rejection because of an interceptor's credential; returns the number of earlier ones.
+    mutating func credentialRefused() -> Int {
+        defer { credentialRefusals += 1 }
+        return credentialRefusals
     }
 
     mutating func willAdapt(_ request: HTTPRequest) { unadapted.append((requests.array.count, request)) }
@@ -130,7 +139,21 @@ struct RequestHistory {
         return bodyCompleted(progress).map { (progress, $0) }
     }
 
+    // MARK: Sequences
+
+    /// Returns the values of a sequence, which begin with the latest value.
+    mutating func broadcast<Value>(
+        _ kept: WritableKeyPath<RequestSequences, Broadcast<Value>?>, latest: Value?
+    ) -> Broadcast<Value> {
+        if let updates = sequences[keyPath: kept] { return updates }
+        let updates = latest.map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
+        sequences[keyPath: kept] = updates
+        return updates
+    }
+
     // MARK: Heads
+
+    mutating func accepted(_ response: HTTPResponse) { self.response = response }
 
     /// Records an informational response, and returns the sequence to update.
     mutating func informed(by response: HTTPResponse) -> Broadcast<HTTPResponse>? {

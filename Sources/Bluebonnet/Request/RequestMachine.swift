@@ -61,9 +61,8 @@ struct RequestMachine<Waiter: Sendable> {
         case nothing
         /// Register the request with its session, and report the result.
         ///
-        /// If the session refuses the request, call ``registrationRefused()``. If the request has to be prepared, call
-        /// ``registered()``. Otherwise, create and send the request, and call ``sent(_:isRedirect:now:)`` or
-        /// ``notSent(_:)``.
+        /// If the session refuses the request, call ``registrationRefused()``. If the request can be created at once, send
+        /// it, and call ``sent(_:isRedirect:now:)``. Otherwise, call ``registered()``.
         case begin(hasInterceptors: Bool, hasAdditions: Bool)
         /// Create a task that runs the request, unless another task already runs it.
         case callDriver
@@ -83,9 +82,9 @@ struct RequestMachine<Waiter: Sendable> {
     private(set) var driver = Driver.none
     private(set) var requestedState = RequestedState.resumed
     /// The settings that chained calls made.
-    var setup = RequestSetup()
+    private(set) var setup = RequestSetup()
     /// The attempts and the progress so far.
-    var record = RequestHistory()
+    private(set) var record = RequestHistory()
     /// The serializers that have not been run, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
 
@@ -119,6 +118,9 @@ struct RequestMachine<Waiter: Sendable> {
     var exchange: (any Exchange)? { if case .exchanging(let exchanging) = phase { exchanging.exchange } else { nil } }
 
     // MARK: The user
+
+    /// A chained call changes a setting, and may return the replaced value.
+    mutating func configured<Result>(_ change: (inout RequestSetup) -> Result) -> Result { change(&setup) }
 
     /// `resume()` was called.
     mutating func resumed() -> Action {
@@ -234,16 +236,9 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), exchange, body)
     }
 
-    /// The request could not be sent.
+    /// The request was cancelled before it was passed to the transport.
     mutating func notSent(_ error: RequestError) -> Action {
-        let exchanging: RunningExchange
-        switch phase {
-        case .beginning:
-            exchanging = RunningExchange()
-            phase = .exchanging(exchanging)
-            record.attempts += 1
-        case .exchanging(let starting) where starting.isStarting: exchanging = starting
-        case .idle, .preparing, .exchanging, .deciding, .serializing, .settled:
+        guard case .exchanging(let exchanging) = phase, exchanging.isStarting else {
             preconditionFailure("a request was not sent while \(phase)")
         }
         exchanging.handle = .ended
@@ -273,7 +268,33 @@ struct RequestMachine<Waiter: Sendable> {
         return event
     }
 
+    // MARK: The record
+
+    /// Something has happened that does not change the phase, such as progress.
+    mutating func recorded<Result>(_ change: (inout RequestHistory) -> Result) -> Result { change(&record) }
+
+    /// A task waits for an accepted head; the method returns whether it has to wait.
+    mutating func headAwaited(by continuation: Resumption<Void>, as id: Int) -> Bool {
+        guard record.response == nil, !isSettled else { return false }
+        record.waits(continuation, as: id)
+        return true
+    }
+
     // MARK: The driver
+
+    /// The current attempt, as its driver sees it.
+    var attempt: AttemptContext {
+        AttemptContext(
+            request: record.requests.last, attempts: record.attempts, isCancelled: isCancelled, setup: setup)
+    }
+
+    struct AttemptContext {
+        /// The latest request that was sent.
+        let request: HTTPRequest?
+        let attempts: Int
+        let isCancelled: Bool
+        let setup: RequestSetup
+    }
 
     /// The first step of a driver.
     enum DriverStart {
@@ -330,7 +351,13 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("a request could not be made while \(phase), \(driver)")
         }
         phase = .deciding
-        record.attempts += 1
+        record.attemptFailed()
+    }
+
+    /// The adapters of an attempt are about to run, if there are any.
+    mutating func adapting(_ request: HTTPRequest, hasAdapters: Bool) -> AttemptContext {
+        if hasAdapters || !setup.interceptors.isEmpty { record.willAdapt(request) }
+        return attempt
     }
 
     /// A request is about to be passed to the transport.
@@ -372,11 +399,31 @@ struct RequestMachine<Waiter: Sendable> {
     /// The method returns the exchange if it has not ended, and the tasks that wait for the head. The end of the
     /// exchange also ends `fileBody`.
     mutating func accepted(_ response: HTTPResponse, fileBody: BodyFanOut?) -> ((any Exchange)?, [Resumption<Void>]) {
-        record.response = response
+        record.accepted(response)
         if case .exchanging(let exchanging) = phase, case .underWay = exchanging.handle {
             exchanging.fileBody = fileBody
         }
         return (exchange, record.takeHeadWaiters())
+    }
+
+    /// An attempt has ended, and its result is about to be validated.
+    ///
+    /// A complete body in memory ends the progress of the download.
+    mutating func judged(_ bodyProgress: TransferProgress?) -> Judgement {
+        Judgement(
+            request: record.requests.last, attempts: record.attempts, isCancelled: isCancelled,
+            validators: setup.validators, updates: bodyProgress.flatMap { record.bodyCompleted($0) },
+            responses: record.sequences.responses)
+    }
+
+    /// The values that the validation of a result needs.
+    struct Judgement {
+        let request: HTTPRequest?
+        let attempts: Int
+        let isCancelled: Bool
+        let validators: [ResponseValidator]
+        let updates: Broadcast<TransferProgress>?
+        let responses: Broadcast<HTTPResponse>?
     }
 
     /// Another attempt begins.

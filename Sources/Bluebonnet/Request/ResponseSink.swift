@@ -1,65 +1,121 @@
 import FoundationEssentials
 
-/// The destination of the response bodies of one kind of request.
-enum ResponseSink: Sendable {
-    /// The body is collected in memory for serializers.
-    case memory
-    /// The body is delivered to its readers while it arrives.
-    case stream(BodyFanOut)
-    /// The body is written to a file.
-    case file(DownloadPlan)
-    /// The connection becomes a WebSocket.
-    case socket(WebSocketConnection)
-
+/// The destination of the response bodies of one kind of request: memory, a stream, a file or a socket.
+///
+/// A new kind of destination is a type that conforms to this protocol, with a ``SinkWriter``. All members may be used on
+/// any thread. The defaults are those of a sink that receives the body in pieces and needs nothing else.
+protocol ResponseSink: Sendable {
     /// Whether the head is checked before any of the body is received.
-    var pausesBody: Bool {
-        switch self {
-        case .memory: false
-        case .stream, .file, .socket: true
-        }
-    }
-
-    /// Whether the first exchange requires preparation, which must not run on the thread of the caller.
-    var needsPreparation: Bool { if case .file = self { true } else { false } }
-
+    var pausesBody: Bool { get }
+    /// Whether an attempt opens a file, which must not happen on the thread that starts the request.
+    var opensFile: Bool { get }
+    /// The settings of an exchange whose connection changes to another protocol.
+    var upgrade: ExchangeOptions.Upgrade? { get }
+    /// Returns the part of the sink that belongs to the driver of the request.
+    func makeWriter() -> any SinkWriter
+    /// Called on the event loop with the number of bytes that were sent so far.
+    func bytesWereSent(_ count: Int64)
+    /// The session is being shut down.
+    func sessionShutsDown()
     /// Ends the body after the request has ended.
-    func finish(with error: RequestError?) {
-        switch self {
-        case .memory, .file: break
-        case .stream(let body): body.finish(with: error)
-        case .socket(let socket): socket.finish(with: error)
-        }
-    }
-
-    /// The connection of a WebSocket.
-    var socket: WebSocketConnection? { if case .socket(let socket) = self { socket } else { nil } }
+    func finish(with error: RequestError?)
 }
 
-/// The settings of a download in addition to its request.
-final class DownloadPlan: Sendable {
-    let destination: DownloadDestination
-    /// The resume data of an earlier download.
-    let resumeData: Data?
-    /// Whether the partial file is removed if the request is cancelled.
-    let discardsPartialFile = Locked(false)
-    /// The validators of the complete file, which run before the file is moved to its destination.
-    let validators = Locked<[Validation]>([])
-    /// The expected checksum of the complete file.
-    let checksum = Locked<DownloadChecksum?>(nil)
+extension ResponseSink {
+    var pausesBody: Bool { true }
+    var opensFile: Bool { false }
+    var upgrade: ExchangeOptions.Upgrade? { nil }
+    func bytesWereSent(_ count: Int64) {}
+    func sessionShutsDown() {}
+    func finish(with error: RequestError?) {}
+}
 
-    /// A validator of the complete file; see ``DownloadRequest/validate(_:)``.
-    typealias Validation =
-        @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
+extension ResponseSink where Self: SinkWriter {
+    func makeWriter() -> any SinkWriter { self }
+}
 
-    /// A closure that waits for a duration, and ends early if its task is cancelled.
-    typealias Sleep = @Sendable (Duration) async throws -> Void
+/// The stages of the ``AttemptLoop`` that depend on the destination of the body.
+///
+/// A writer belongs to the driver, and has the state of all attempts of a request. This is the order of calls:
+///
+///     prepare                  before each attempt: adds header fields
+///     ├─ headReceived          before the validators
+///     │  ├─ .receive           receive: receives the body of an accepted head, until the exchange has ended
+///     │  ├─ .skip              the exchange ends without its body
+///     │  └─ .refuse            the attempt fails, unless a validator has failed before
+///     ├─ completed             after `receive` or `.skip`: ends a successful attempt
+///     ├─ interrupted           after a failed attempt: decides whether the retriers are asked
+///     └─ startOver             before another attempt because of a serializer's failure
+///     ended                    after the final attempt
+protocol SinkWriter {
+    /// The part of a response that the validators check.
+    var validated: ValidatedPart { get }
+    /// Adds header fields to the request of an attempt.
+    mutating func prepare(_ request: inout HTTPRequest) throws(RequestError)
+    /// Returns the next step after a head.
+    mutating func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction
+    /// Receives the body of an accepted head, and waits for the end of the exchange.
+    mutating func receive(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome
+    /// Ends an attempt that has received its body, or needs none.
+    mutating func completed(_ attempt: CompletedAttempt, of core: RequestCore) -> CompletedAttempt
+    /// Returns the next step after the failure of an attempt.
+    mutating func interrupted(by error: RequestError, of core: RequestCore) -> Interruption
+    /// Returns the attempt with what the retriers can use to continue it.
+    func resumable(_ attempt: CompletedAttempt) -> CompletedAttempt
+    /// Ends the final attempt.
+    func ended(_ attempt: CompletedAttempt) -> CompletedAttempt
+    /// Discards a complete body, because it is requested again.
+    mutating func startOver()
+}
 
-    /// The closure that waits between the attempts of a download that resumes automatically.
-    let sleep: Sleep
+/// The part of a response that the validators of a request check.
+enum ValidatedPart {
+    case nothing
+    /// The head, before the body is received.
+    case head
+    /// The head and the body.
+    case wholeResponse
+}
 
-    init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping Sleep) {
-        self.destination = destination
-        self.resumeData = resumeData
-        self.sleep = sleep
+/// The next step after the head of a response.
+enum HeadAction: Sendable {
+    case receive
+    case skip
+    case refuse(RequestError)
+}
+
+/// The next step after the failure of an attempt.
+enum Interruption {
+    /// Another attempt continues this one after a delay, for which the closure waits.
+    case again(after: Duration?, sleep: DownloadPlan.Sleep? = nil)
+    /// The retriers decide.
+    case ask
+    case end
+}
+
+extension SinkWriter {
+    var validated: ValidatedPart { .head }
+    func prepare(_ request: inout HTTPRequest) throws(RequestError) {}
+    func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction { .receive }
+    func completed(_ attempt: CompletedAttempt, of core: RequestCore) -> CompletedAttempt { attempt }
+    // A reader may have received a part of the body, which another attempt would deliver again.
+    func interrupted(by error: RequestError, of core: RequestCore) -> Interruption {
+        core.read { $0.record.response } == nil ? .ask : .end
     }
+    func resumable(_ attempt: CompletedAttempt) -> CompletedAttempt { attempt }
+    func ended(_ attempt: CompletedAttempt) -> CompletedAttempt { attempt }
+    func startOver() {}
+}
+
+/// Collects the body in memory for serializers.
+struct MemorySink: ResponseSink, SinkWriter {
+    var pausesBody: Bool { false }
+    var validated: ValidatedPart { .wholeResponse }
+
+    func receive(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
+        core.accept(response)?.receiveBody(with: nil)
+        return await core.nextOutcome()
+    }
+
+    func interrupted(by error: RequestError, of core: RequestCore) -> Interruption { .ask }
 }

@@ -180,7 +180,7 @@ extension SerializingRequest {
 
 extension RequestCore {
     fileprivate func slot<Value>(for serializer: PreparedSerializer<Value>, readsFile: Bool) -> SerializationSlot {
-        guard case .file = sink else {
+        guard sink.opensFile else {
             return SerializationSlot(serializer, report: events?.answer(to: DataRequest.self, Value.self))
         }
         return SerializationSlot(

@@ -110,7 +110,7 @@ final class SessionContext: Sendable {
         for request in requests {
             request.core.refuse()
             // A WebSocket has no end of its own.
-            request.core.sink.socket?.sessionShutsDown()
+            request.core.sink.sessionShutsDown()
         }
         (transport.innermost as? CurlTransport)?.refuseWaiting()
         await withTaskCancellationHandler {

@@ -6,7 +6,7 @@ import Synchronization
 /// The event loop passes received bytes, and reports sent ones. Tasks send and await messages. All methods may be
 /// called on any thread; one lock guards the state, and effects follow when it is released. Compression of sent
 /// messages has a lock of its own, so that the event loop never waits for it.
-final class WebSocketConnection: Sendable {
+final class WebSocketConnection: ResponseSink, SinkWriter {
     private let configuration: WebSocketRequest.Configuration
     private let protocols: [String]
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -26,7 +26,7 @@ final class WebSocketConnection: Sendable {
     }
 
     /// The settings of the exchange.
-    var upgrade: ExchangeOptions.Upgrade { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
+    var upgrade: ExchangeOptions.Upgrade? { ExchangeOptions.Upgrade(idleTimeout: configuration.idleTimeout) }
 
     var isOpen: Bool { state.withLock { $0.stage.isConnected && $0.phase.isOpen } }
     /// Whether the connection has been opened; unlike ``isOpen``, this needs no lock (150 instructions for an echo).
@@ -53,28 +53,28 @@ final class WebSocketConnection: Sendable {
         return try WebSocketHandshake(protocols: protocols, offer: offer, key: key)
     }
 
-    /// Returns the error for a response that does not accept the handshake of a request.
+    var validated: ValidatedPart { .nothing }
+
+    /// Refuses a response that does not accept the handshake of a request.
     ///
     /// The key is that of the request, because fields are also created to describe a request.
-    func refusal(of response: HTTPResponse, to request: HTTPRequest?) -> RequestError? {
+    func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction {
         do throws(WebSocketHandshakeFailure) {
             let sent = try handshake(request?.headers["Sec-WebSocket-Key"] ?? "")
             let agreed = try sent.agreement(statusCode: response.statusCode, headers: response.headers)
             state.withLock { $0.agreement = agreed }
-            return nil
+            return .receive
         } catch {
-            return RequestError(.webSocket(.handshake(error)))
+            return .refuse(RequestError(.webSocket(.handshake(error))))
         }
     }
 
     /// Moves messages until the connection ends; returns the outcome, with the error that the end stands for.
-    func run(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
+    func receive(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = state.withLock { $0.agreement }?.deflate
         let fragmentSize = max(1, configuration.maximumFrameBytes)
         writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
-        let (exchange, request, attempts) = core.machine.withLock {
-            ($0.exchange, $0.record.requests.last, $0.record.attempts)
-        }
+        let (exchange, request, attempts) = core.read { ($0.exchange, $0.record.requests.last, $0.record.attempts) }
         let handshake = request.map { ($0, attempts) }
         guard change({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: handshake) }) else {
             // The task that has closed the connection cancels the request as well, perhaps later.

@@ -37,7 +37,7 @@ public actor WebSocketRequest: Request {
             convertible: convertible, connection: connection)
         self.connection = connection
         let core = RequestCore(
-            convertible: handshake, context: context, sink: .socket(connection), interceptor: interceptor)
+            convertible: handshake, context: context, sink: connection, interceptor: interceptor)
         reference = RequestReference(core: core)
         core.events?.adopt(self)
     }

@@ -55,7 +55,7 @@ public struct WebSocketTask: Sendable {
     /// The connection learns of the end of the request last; without a close frame until then, the end is abnormal.
     private var closure: WebSocketClosure? {
         // In this order: the end of an open connection is known before its request is settled.
-        let isSettled = request.core.machine.withLock { $0.isSettled }
+        let isSettled = request.core.read { $0.isSettled }
         return connection.closure ?? (isSettled ? WebSocketClosure() : nil)
     }
 

@@ -172,9 +172,9 @@ private enum Release {
             let touch = DeinitAction { _ = machine.withLock { $0.state } }
             let error = RequestError(.validation(.customValidationFailed), underlying: TouchingError(touch: touch))
             let attempt = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 1)
-            _ = machine.withLock { $0.record.came(to: attempt) }
+            _ = machine.withLock { $0.recorded { $0.came(to: attempt) } }
         }
-        _ = machine.withLock { $0.record.forgetAttempt() }
+        _ = machine.withLock { $0.recorded { $0.forgetAttempt() } }
         #expect(machine.withLock { $0.record.last } == nil)
     }
 

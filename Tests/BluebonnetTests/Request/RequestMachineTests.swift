@@ -238,7 +238,7 @@ extension RequestMachineTests {
         .registered: "reported once, by the task that got `begin`",
         .registrationRefused: "reported once, by the task that got `begin`",
         .exchangeReturned: "reported once for each `sent`, by the sender",
-        .notSent: "reported in the place of `sent` by the task with `begin`, or of `exchangeReturned` by the sender",
+        .notSent: "reported in the place of `exchangeReturned` by the sender",
         .asked: "the driver's; one piece of the user's code at a time",
         .preparationFailed: "the driver's, who makes the request in `preparing` alone",
         .sent: "the driver's, who has made the request in `preparing`; or of the task that got `begin`, once",
@@ -273,11 +273,10 @@ extension RequestMachineTests {
           cancelled: interrupt | beginning, none, cancelled
           registered: call driver | preparing, called, resumed
           registrationRefused: settle with sessionShutDown | settled, none, finished
-          notSent: call driver | ended, called, resumed
           sent: send as attempt +1 | starting, none, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: exchangeReturned asked preparationFailed redirectSent awaited retried serializationBegan
+          never: exchangeReturned notSent asked preparationFailed redirectSent awaited retried serializationBegan
           never: served
         called: preparing, called, resumed
           suspended: align | preparing, called, suspended

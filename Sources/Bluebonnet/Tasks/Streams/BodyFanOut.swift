@@ -49,6 +49,13 @@ final class BodyFanOut: BodyReceiver {
         _ = state.withLock { exchange(&$0.demand, with: demand) }
     }
 
+    /// Receives the body of an exchange; `nil` if the exchange has ended.
+    func receive(from exchange: (any Exchange)?) {
+        guard let exchange else { return }
+        onDemand { exchange.receiveMore() }
+        exchange.receiveBody(with: self)
+    }
+
     func receive(_ bytes: Data) -> ReceiveAction {
         let (action, waiting) = state.withLock { ($0.body.received(bytes), $0.takeWaiting()) }
         for continuation in waiting { continuation.resume() }
