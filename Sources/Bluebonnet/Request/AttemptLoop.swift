@@ -32,7 +32,9 @@ struct AttemptLoop: ~Copyable {
     private var redirects: RedirectFollower
     /// The error of the previous attempt.
     private var earlier: RequestError?
-    private var served = TinyArray<SerializationSlot>()
+    /// The serializers that were taken from the machine, and those that have results.
+    private var taken = TinyArray<SerializationSlot>()
+    private var served = TinyArray<ServedSlot>()
 
     init(of core: RequestCore, _ start: RequestMachine<Resumption<ExchangeEvent>>.DriverStart) {
         self.core = core
@@ -369,23 +371,25 @@ struct AttemptLoop: ~Copyable {
     private mutating func serialize(_ attempt: CompletedAttempt) async -> RequestError? {
         while true {
             let slots = core.report { $0.serializationBegan() }
-            served.append(contentsOf: slots)
+            taken.append(contentsOf: slots)
             for slot in slots {
                 // As in `conclude`, a call that may suspend is made only if it is needed.
-                let error =
+                var result =
                     slot.isSynchronous
                     ? slot.serve(attempt)
-                    : await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
+                    : await slot.serve(attempt) { [core] work in await core.interruptible(work) }
                 // The failure of a serializer is a new failure, so the retriers are called again.
-                guard attempt.error == nil, let error else { continue }
-                switch await ask(about: error, attempt) {
-                case .finished(let attempt): slot.fail(attempt)
-                case .again:
-                    for slot in served { slot.forget() }
-                    core.report { $0.reattached(&served) }
-                    writer.startOver()
-                    return error
+                if attempt.error == nil, let error = result.error {
+                    switch await ask(about: error, attempt) {
+                    case .finished(let attempt): result = SerializationSlot.SerializationResult(failed: attempt)
+                    case .again:
+                        core.report { $0.reattached(&taken) }
+                        served = TinyArray()
+                        writer.startOver()
+                        return error
+                    }
                 }
+                served.append(ServedSlot(slot: slot, result: result))
             }
             if settle(attempt) { return nil }
         }
@@ -395,12 +399,18 @@ struct AttemptLoop: ~Copyable {
     private func settle(_ attempt: CompletedAttempt) -> Bool {
         guard let settlement = core.report({ $0.served(attempt) }) else { return false }
         // Values that were serialized before the request was cancelled are not delivered.
-        if settlement.attempt !== attempt {
-            for slot in served where slot.failure?.isCancellation != true {
-                slot.fail(attempt.cancelled(after: slot.failure))
-            }
+        guard settlement.attempt !== attempt else {
+            core.answer(settlement, served: served)
+            return true
         }
-        core.answer(settlement, served: served)
+        var cancelled = TinyArray<ServedSlot>()
+        for item in served {
+            let isCancelled = item.result.error?.isCancellation == true
+            let result =
+                isCancelled ? item.result : .init(failed: attempt.cancelled(after: item.result.error))
+            cancelled.append(ServedSlot(slot: item.slot, result: result))
+        }
+        core.answer(settlement, served: cancelled)
         return true
     }
 }

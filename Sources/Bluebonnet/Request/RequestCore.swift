@@ -145,8 +145,9 @@ final class RequestCore: Sendable {
             exchange?.cancel()
             interruption?()
         case .settle(let settlement):
-            for slot in settlement.slots { slot.fail(settlement.attempt) }
-            answer(settlement, served: settlement.slots, isOnPool: false)
+            var failed = TinyArray<ServedSlot>()
+            for slot in settlement.slots { failed.append(ServedSlot(slot: slot, result: slot.serve(settlement.attempt))) }
+            answer(settlement, served: failed, isOnPool: false)
         case .serializeOutcome: if let slot { serializeOutcome(into: slot) }
         }
     }
@@ -203,18 +204,18 @@ final class RequestCore: Sendable {
     ///   - isOnPool: Whether user code may run on the current thread.
     func answer(
         _ settlement: RequestMachine<Resumption<ExchangeEvent>>.PendingCompletions,
-        served: TinyArray<SerializationSlot>,
+        served: TinyArray<ServedSlot>,
         isOnPool: Bool = true
     ) {
         if let events {
-            for slot in served { slot.report() }
+            for item in served { item.slot.report(item.result) }
             events.finish()
         }
         settlement.sequences.finish()
         for continuation in settlement.headWaiters { continuation.resume() }
         context.remove(id)
         releaseTransport()
-        for slot in served { slot.deliver(isOnPool: isOnPool) }
+        for item in served { item.slot.deliver(item.result, isOnPool: isOnPool) }
         sink.finish(with: settlement.attempt.error)
     }
 
@@ -230,11 +231,11 @@ final class RequestCore: Sendable {
                 preconditionFailure("a request was settled without an outcome")
             }
             // The request can no longer be cancelled, but the task of the serializer can.
-            await slot.serve(attempt) { work in
-                await InterruptibleWait.awaiting(work) { !slot.setInterruption($0) } != nil
+            let result = await slot.serve(attempt) { work in
+                await InterruptibleWait.awaiting(work) { !slot.setInterruption($0) }
             }
-            slot.report()
-            slot.deliver()
+            slot.report(result)
+            slot.deliver(result)
         }
     }
 

@@ -12,14 +12,9 @@ final class SerializationSlot: Sendable {
         let result: Result<any AnyValueBox, RequestError>
     }
 
-    private enum Phase {
-        case empty
-        case made(SerializationResult)
-        case delivered(SerializationResult)
-    }
-
     private struct State {
-        var phase = Phase.empty
+        /// The result, which is final.
+        var delivered: SerializationResult?
         var waiting: [Resumption<Void>] = []
         /// The closures to call with the result, in the order in which they were added.
         var handlers: [@Sendable (SerializationResult) -> Void] = []
@@ -58,100 +53,60 @@ final class SerializationSlot: Sendable {
     /// Whether the serializer never suspends.
     var isSynchronous: Bool { if case .synchronous = serializer { true } else { false } }
 
-    /// Serializes the response of an attempt, without delivering the result.
+    /// Returns the result for the response of an attempt.
     ///
     /// - Parameters:
     ///   - attempt: The attempt whose response is serialized.
-    ///   - interruptible: A closure that awaits a serializer that may suspend. It returns whether the serializer has
-    ///     finished.
-    /// - Returns: The error of the result.
-    @discardableResult
+    ///   - interruptible: A closure that awaits a serializer that may suspend, or returns `nil` if the request is
+    ///     cancelled.
+    /// - Returns: The result.
     func serve(
-        _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
-    ) async -> RequestError? {
+        _ attempt: CompletedAttempt,
+        interruptible: (@escaping @Sendable () async -> SerializationResult) async -> SerializationResult?
+    ) async -> SerializationResult {
         guard attempt.error == nil, case .asynchronous(let serialize) = serializer else { return serve(attempt) }
         let start = MonotonicClock.now()
-        let isComplete = await interruptible { [self] in
+        let result = await interruptible { [self] in
             do throws(RequestError) {
-                make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
+                return Self.result(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
             } catch {
-                make(.failure(error), of: attempt, since: start)
+                return Self.result(.failure(error), of: attempt, since: start)
             }
         }
-        if !isComplete { fail(attempt.cancelled()) }
-        return failure
+        return result ?? SerializationResult(failed: attempt.cancelled())
     }
 
-    /// Serializes the response of an attempt with a serializer that never suspends.
-    ///
-    /// - Parameter attempt: The attempt whose response is serialized.
-    /// - Returns: The error of the result.
-    func serve(_ attempt: CompletedAttempt) -> RequestError? {
+    /// Returns the result of a serializer that never suspends.
+    func serve(_ attempt: CompletedAttempt) -> SerializationResult {
         guard attempt.error == nil, case .synchronous(let serialize) = serializer else {
-            fail(attempt)
-            return attempt.error
+            return SerializationResult(failed: attempt)
         }
         let start = MonotonicClock.now()
         do throws(RequestError) {
-            make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
-            return nil
+            return Self.result(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
-            make(.failure(error), of: attempt, since: start)
-            return failure
-        }
-    }
-
-    /// Sets the error of a failed attempt as the result, without delivering it.
-    ///
-    /// The error replaces an earlier result.
-    func fail(_ attempt: CompletedAttempt) {
-        guard let error = attempt.error else { return }
-        let answer = SerializationResult(attempt: attempt, duration: .zero, result: .failure(error))
-        _ = state.withLock { state -> Phase in
-            if case .delivered = state.phase { return .empty }
-            return exchange(&state.phase, with: .made(answer))
-        }
-    }
-
-    /// The error of the undelivered result, or `nil` if there is none.
-    var failure: RequestError? {
-        state.withLock { state in
-            guard case .made(let answer) = state.phase, case .failure(let error) = answer.result else { return nil }
-            return error
-        }
-    }
-
-    /// Removes a result that was not delivered, because another attempt follows.
-    func forget() {
-        _ = state.withLock { state -> Phase in
-            guard case .made = state.phase else { return .empty }
-            return exchange(&state.phase, with: .empty)
+            return Self.result(.failure(error), of: attempt, since: start)
         }
     }
 
     /// Reports the result to the monitors, before it is delivered.
-    func report() {
-        guard let reportResult, case .made(let answer) = state.withLock({ $0.phase }) else { return }
-        reportResult(answer)
-    }
+    func report(_ result: SerializationResult) { reportResult?(result) }
 
     /// Delivers the result to all tasks that wait now or later.
     ///
-    /// - Parameter isOnPool: Whether user code may run on the current thread.
-    func deliver(isOnPool: Bool = true) {
-        let (waiting, answer) = state.withLock { state in
-            guard case .made(let answer) = state.phase else {
-                return ([], nil) as ([Resumption<Void>], SerializationResult?)
-            }
-            state.phase = .delivered(answer)
+    /// - Parameters:
+    ///   - result: The result.
+    ///   - isOnPool: Whether user code may run on the current thread.
+    func deliver(_ result: SerializationResult, isOnPool: Bool = true) {
+        let (waiting, calls) = state.withLock { state in
+            state.delivered = result
             state.isCalling = !state.handlers.isEmpty
-            defer { state.waiting = [] }
-            return (state.waiting, state.isCalling ? answer : nil)
+            return (exchange(&state.waiting, with: []), state.isCalling)
         }
         for continuation in waiting { continuation.resume() }
-        guard let answer else { return }
-        guard isOnPool else { return callHandlersInTask(with: answer) }
-        callHandlers(with: answer)
+        guard calls else { return }
+        guard isOnPool else { return callHandlersInTask(with: result) }
+        callHandlers(with: result)
     }
 
     /// Calls the handlers one after the other, including handlers that are added during this time.
@@ -180,15 +135,12 @@ final class SerializationSlot: Sendable {
             request: attempt.request, response: attempt.response, data: data, fileURL: attempt.fileURL)
     }
 
-    private func make(
-        _ result: Result<any AnyValueBox, RequestError>, of attempt: CompletedAttempt,
-        since start: Int64
-    ) {
-        let answer = SerializationResult(
+    private static func result(
+        _ result: Result<any AnyValueBox, RequestError>, of attempt: CompletedAttempt, since start: Int64
+    ) -> SerializationResult {
+        SerializationResult(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts).after(attempt.response) })
-        // If the serializer continued after the request was cancelled, its result is ignored.
-        state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
     }
 
     /// Stores the closure that ends the serializer, and returns whether the serializer must end now.
@@ -211,15 +163,13 @@ final class SerializationSlot: Sendable {
     }
 
     /// The delivered result, or `nil` if no result was delivered.
-    var answer: SerializationResult? {
-        state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
-    }
+    var answer: SerializationResult? { state.withLock { $0.delivered } }
 
     /// Calls a closure with the result when it is delivered.
     func handle(_ handler: @escaping @Sendable (SerializationResult) -> Void) {
         let answer = state.withLock { state -> SerializationResult? in
             state.handlers.append(handler)
-            guard case .delivered(let answer) = state.phase, !state.isCalling else { return nil }
+            guard let answer = state.delivered, !state.isCalling else { return nil }
             state.isCalling = true
             return answer
         }
@@ -232,7 +182,7 @@ final class SerializationSlot: Sendable {
             if let answer { return answer }
             await withResumption { continuation in
                 let isThere = state.withLock { state in
-                    if case .delivered = state.phase { return true }
+                    if state.delivered != nil { return true }
                     state.waiting.append(continuation)
                     return false
                 }
@@ -240,6 +190,22 @@ final class SerializationSlot: Sendable {
             }
         }
     }
+}
+
+extension SerializationSlot.SerializationResult {
+    /// The result for an attempt that has failed, so that its response is not serialized.
+    init(failed attempt: CompletedAttempt) {
+        guard let error = attempt.error else { preconditionFailure("an attempt without an error has failed") }
+        self.init(attempt: attempt, duration: .zero, result: .failure(error))
+    }
+
+    var error: RequestError? { if case .failure(let error) = result { error } else { nil } }
+}
+
+/// A serializer with its result, which is not delivered yet.
+struct ServedSlot: Sendable {
+    let slot: SerializationSlot
+    let result: SerializationSlot.SerializationResult
 }
 
 /// A box for a value whose type is erased.
