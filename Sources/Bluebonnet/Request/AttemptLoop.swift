@@ -133,7 +133,6 @@ struct AttemptLoop: ~Copyable {
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }
         do throws(RequestError) {
             if attempt.isCancelled { throw RequestError(.cancelled) }
-            let chain = AdapterChain(adapters: adapters)
             let adapted = try await core.interruptible { [core] () async throws(RequestError) in
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempt.attempts)
@@ -144,7 +143,7 @@ struct AttemptLoop: ~Copyable {
                     adapted.removeSecrets(addedTo: request)
                     adapted = try await ownChain.adapt(adapted, using: state)
                 } else if !adapters.isEmpty {
-                    adapted = try await chain.adapt(request, using: state)
+                    adapted = try await AdapterChain(adapters: adapters).adapt(request, using: state)
                     if adapted.omitsSessionSecrets { adapted.leaveOrigin() }
                 }
                 // An unchanged request was already validated when it was created.
@@ -208,7 +207,8 @@ struct AttemptLoop: ~Copyable {
         responses?.send(response)
         if let error = verdict(on: response, of: attempt) ?? refusal { return await refused(response, error) }
         // The handlers run before the body is received.
-        for handler in attempt.setup.headHandlers where await core.interruptible({ await handler(response) }) != .allow {
+        for handler in attempt.setup.headHandlers {
+            if await core.interruptible({ await handler(response) }) == .allow { continue }
             core.cancel()
             return validate(await core.nextOutcome())
         }

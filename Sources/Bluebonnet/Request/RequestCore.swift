@@ -146,7 +146,9 @@ final class RequestCore: Sendable {
             interruption?()
         case .settle(let settlement):
             var failed = TinyArray<ServedSlot>()
-            for slot in settlement.slots { failed.append(ServedSlot(slot: slot, result: slot.serve(settlement.attempt))) }
+            for slot in settlement.slots {
+                failed.append(ServedSlot(slot: slot, result: slot.serve(settlement.attempt)))
+            }
             answer(settlement, served: failed, isOnPool: false)
         case .serializeOutcome: if let slot { serializeOutcome(into: slot) }
         }
