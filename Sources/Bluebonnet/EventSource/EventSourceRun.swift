@@ -119,10 +119,10 @@ final class EventSourceRun {
                 let entry = try parser.nextEntry()
                 parserAdvanced()
                 switch entry {
-                case .event(let event): return state.isFinal(event) ? finalEventReceived() : entry
+                case .event(let event): return state.isFinal(event) ? finalEventReceived() : .event(event)
                 case .comment(let comment):
                     status.comments.send(comment)
-                    return entry
+                    return .comment(comment)
                 case nil: break
                 }
                 guard let chunk = try await connection.next() else { break }

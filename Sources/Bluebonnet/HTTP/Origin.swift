@@ -71,3 +71,11 @@ struct RecentOrigin {
         return end == 0x2f || end == 0x3f || end == 0x23
     }
 }
+
+extension HTTPRequest {
+    /// The host and the port of the URL, with the default port if the URL has none.
+    var hostAndPort: String {
+        let origin = Origin(of: url)
+        return "\(origin.host):\(origin.port)"
+    }
+}

@@ -49,6 +49,13 @@ public protocol RequestAdapter: Sendable {
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 }
 
+/// An adapter that also wraps the transport of its session, through which each exchange passes once.
+///
+/// An adapter alone does not receive redirects or outcomes.
+package protocol TransportWrapper: RequestAdapter {
+    func wrapped(_ transport: any Transport) -> any Transport
+}
+
 /// The state of a request that is being adapted.
 public struct RequestAdapterState: Sendable {
     /// The identifier of the request, unique within the process.

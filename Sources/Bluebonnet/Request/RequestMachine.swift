@@ -61,8 +61,8 @@ struct RequestMachine<Waiter: Sendable> {
         case nothing
         /// Register the request with its session, and report the result.
         ///
-        /// If the session refuses the request, call ``registrationRefused()``. If the request can be created at once, send
-        /// it, and call ``sent(_:isRedirect:now:)``. Otherwise, call ``registered()``.
+        /// If the session refuses the request, call ``registrationRefused()``. If the request can be created at once,
+        /// send it, and call ``sent(_:isRedirect:now:)``. Otherwise, call ``registered()``.
         case begin(hasInterceptors: Bool, hasAdditions: Bool)
         /// Create a task that runs the request, unless another task already runs it.
         case callDriver

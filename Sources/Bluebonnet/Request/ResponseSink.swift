@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// The destination of the response bodies of one kind of request: memory, a stream, a file or a socket.
 ///
-/// A new kind of destination is a type that conforms to this protocol, with a ``SinkWriter``. All members may be used on
-/// any thread. The defaults are those of a sink that receives the body in pieces and needs nothing else.
+/// A new kind of destination is a type that conforms to this protocol, with a ``SinkWriter``. All members may be used
+/// on any thread. The defaults are those of a sink that receives the body in pieces and needs nothing else.
 protocol ResponseSink: Sendable {
     /// Whether the head is checked before any of the body is received.
     var pausesBody: Bool { get }

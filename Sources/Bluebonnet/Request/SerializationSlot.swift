@@ -207,13 +207,3 @@ struct ServedSlot: Sendable {
     let slot: SerializationSlot
     let result: SerializationSlot.SerializationResult
 }
-
-/// A box for a value whose type is erased.
-protocol AnyValueBox: AnyObject, Sendable {}
-
-/// A box for a value of a known type.
-final class ValueBox<Value: Sendable>: AnyValueBox {
-    let value: Value
-
-    init(_ value: Value) { self.value = value }
-}

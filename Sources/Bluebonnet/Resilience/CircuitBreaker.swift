@@ -148,11 +148,3 @@ private struct RefusedExchange: Exchange {
     func receiveBody(with receiver: (any BodyReceiver)?) {}
     func receiveMore() {}
 }
-
-extension HTTPRequest {
-    /// The host and the port of the URL, with the default port if the URL has none.
-    var hostAndPort: String {
-        let origin = Origin(of: url)
-        return "\(origin.host):\(origin.port)"
-    }
-}

@@ -40,7 +40,7 @@ public struct ProblemDetails: Hashable, Sendable {
     }
 
     /// Creates the problem of a response; `nil` if the body has another media type or is not a JSON object.
-    fileprivate init?(_ response: HTTPResponse?, _ body: Data?) {
+    init?(_ response: HTTPResponse?, _ body: Data?) {
         guard response?.mimeType == "application/problem+json", let body else { return nil }
         self.init(json: body)
     }
@@ -51,12 +51,4 @@ extension RequestError {
     ///
     /// The body must have the media type `application/problem+json`.
     public var problem: ProblemDetails? { ProblemDetails(response, body) }
-}
-
-extension SerializedResponse where Source == DataRequest {
-    /// The problem that the server describes in the body (RFC 9457); `nil` if there is none.
-    ///
-    /// The body must have the media type `application/problem+json`. The property is available whether or not a
-    /// validator has rejected the response.
-    public var problem: ProblemDetails? { ProblemDetails(response, data) }
 }

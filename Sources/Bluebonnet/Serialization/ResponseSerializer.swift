@@ -256,6 +256,16 @@ enum ErasedSerializer: Sendable {
     case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any AnyValueBox)
 }
 
+/// A box for a value whose type is erased.
+protocol AnyValueBox: AnyObject, Sendable {}
+
+/// A box for a value of a known type.
+final class ValueBox<Value: Sendable>: AnyValueBox {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}
+
 extension RequestError {
     /// Returns the error of a serializer or preprocessor as a `RequestError`.
     ///

@@ -43,10 +43,10 @@ final class SessionContext: Sendable {
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         (transport.innermost as? any LimitedTransport)?.setLimits(configuration.timeouts)
-        let transport = TraceInterceptor.traced(transport, by: adapters)
+        let wrapper = adapters.lazy.compactMap { $0 as? any TransportWrapper }.first
+        let wrapped = wrapper?.wrapped(transport) ?? transport
         self.transport =
-            configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }
-            ?? transport
+            configuration.cache.map { CachingTransport(wrapped, cache: $0, configuration: configuration) } ?? wrapped
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
         self.eventMonitors = eventMonitors

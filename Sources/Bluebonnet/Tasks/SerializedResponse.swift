@@ -258,3 +258,11 @@ private enum DescriptionBlock {
             || ["json", "xml", "javascript", "x-www-form-urlencoded"].contains { mediaType.subtype.contains($0) }
     }
 }
+
+extension SerializedResponse where Source == DataRequest {
+    /// The problem that the server describes in the body (RFC 9457); `nil` if there is none.
+    ///
+    /// The body must have the media type `application/problem+json`. The property is available whether or not a
+    /// validator has rejected the response.
+    public var problem: ProblemDetails? { ProblemDetails(response, data) }
+}

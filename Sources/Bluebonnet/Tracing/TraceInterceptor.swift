@@ -17,7 +17,7 @@
 ///
 /// After a redirect to another origin, `tracestate` is not sent, because it may contain identifiers of your own
 /// services.
-public struct TraceInterceptor: RequestInterceptor {
+public struct TraceInterceptor: RequestInterceptor, TransportWrapper {
     /// A closure that begins the span of an exchange.
     ///
     /// The closure receives the request and the context of the parent span. If the new span is the first of its trace,
@@ -66,10 +66,8 @@ public struct TraceInterceptor: RequestInterceptor {
         return request
     }
 
-    /// Wraps a session's transport if the session traces its requests.
-    static func traced(_ transport: any Transport, by adapters: [any RequestAdapter]) -> any Transport {
-        guard let tracing = adapters.lazy.compactMap({ $0 as? TraceInterceptor }).first else { return transport }
-        return TracingTransport(inner: transport, tracing: tracing)
+    package func wrapped(_ transport: any Transport) -> any Transport {
+        TracingTransport(inner: transport, tracing: self)
     }
 }
 
@@ -95,8 +93,6 @@ public struct TraceSpan: Sendable {
 }
 
 /// A transport that begins and ends the span of each exchange.
-///
-/// An adapter does not receive redirects or outcomes. Each exchange passes through the transport once.
 private struct TracingTransport: WrappingTransport {
     let inner: any Transport
     let tracing: TraceInterceptor

@@ -63,6 +63,12 @@ public struct ServerSentEvent: Hashable, Sendable {
 /// The parser drops an incomplete event at the end of the stream. It replaces malformed UTF-8 with U+FFFD, and skips a
 /// byte order mark at the start.
 package struct ServerSentEventParser {
+    /// An event, or the text of a comment.
+    enum Entry {
+        case event(ServerSentEvent)
+        case comment(String)
+    }
+
     private let limit: Int
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
@@ -107,7 +113,7 @@ package struct ServerSentEventParser {
     }
 
     /// Returns the next event or comment; see ``next()``.
-    mutating func nextEntry() throws(RequestError) -> EventSource.Entry? {
+    mutating func nextEntry() throws(RequestError) -> Entry? {
         if let failure { throw failure }
         do throws(RequestError) {
             while try lines.advance() {

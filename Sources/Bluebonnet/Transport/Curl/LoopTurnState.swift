@@ -34,23 +34,14 @@ final class LoopTurnState {
     /// The session's cookies, and the hosts that require TLS, if it stores them.
     let cookies: SessionCookies?
     let hsts: SessionHSTS?
-    /// The transfers whose request bodies are refused while libcurl waits for more bytes of them.
-    var refused: [Transfer] = []
-    /// Counts the body pieces that have arrived in this turn.
+    /// The number of body pieces that have arrived in this turn.
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
-    var receiveBudget = ReceiveBudget()
-    /// The speed limits of the session, and whether there are any.
-    let speedLimits: SpeedLimits
-    let limitsSpeed: Bool
-    /// Whether there has been a transfer with a speed limit.
-    var usesSpeedQueues = false
-    /// The transfers that wait because of speed limits.
-    var downloads: SpeedQueue
-    var uploads: SpeedQueue
-    /// The transfers with bytes that are still to be decoded.
-    var decodingQueue = DecodingQueue()
+    private var pieces = 0
+    /// The number of bytes that may still enter and leave decoders in this turn.
+    var decodingAllowance = LoopTurnState.fullDecodingAllowance
+    var speed: SpeedQueues
     /// The uploads whose ends have yet to be sent to their servers.
     var uploadEnds = DeferredUploadEnds()
     /// The streams that libcurl may have left with unread bytes.
@@ -76,14 +67,27 @@ final class LoopTurnState {
     ///   - group: The state that the session's engines share.
     init(_ configuration: Session.Configuration, _ group: EngineGroup) {
         (cookies, hsts) = (group.cookies, group.hsts)
-        let (highWatermark, speed) = (configuration.bodyHighWatermark, configuration.speedLimits)
         freshAttempts = FreshAttempts(configuration.happyEyeballsTimeout)
-        speedLimits = speed
-        limitsSpeed = !speed.isEmpty
-        downloads = SpeedQueue(bytesPerSecond: speed.download, now: MonotonicClock.now())
-        uploads = SpeedQueue(bytesPerSecond: speed.upload, now: MonotonicClock.now())
-        buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
+        speed = SpeedQueues(configuration.speedLimits)
+        buffers = RecycledBuffers(size: min(max(configuration.bodyHighWatermark / 2, 64 * 1024), 512 * 1024))
     }
+
+    /// The number of bytes that may enter and leave decoders in a turn, which takes about two milliseconds.
+    static let fullDecodingAllowance = 1 << 20
+    /// The maximum number of body pieces in a turn, which take a few milliseconds.
+    ///
+    /// Libcurl continues to read as long as a socket has bytes. A body in small chunks needs one callback for each
+    /// chunk.
+    private static let maximumPieces = 4096
+
+    /// Called when a piece of a body arrives; returns whether it still belongs to this turn.
+    func takesPiece() -> Bool {
+        pieces += 1
+        return pieces <= Self.maximumPieces
+    }
+
+    /// Begins the steps of a turn, in which as many pieces and bytes may arrive again.
+    func renewAllowances() { (pieces, decodingAllowance) = (0, Self.fullDecodingAllowance) }
 
     /// Reports an event to the transfers that wait for a connection, if this one may be among them.
     func waitingChanges(
@@ -97,64 +101,11 @@ final class LoopTurnState {
 
     /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
-        (progressed, withHeads, refused, readyUpgrades, endedSockets, connectionEvents) = ([], [], [], [], [], [])
+        (progressed, withHeads, readyUpgrades, endedSockets, connectionEvents) = ([], [], [], [], [])
         freshAttempts = FreshAttempts(nil)
         steps = TurnSteps()
-        (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
+        uploadEnds = DeferredUploadEnds()
     }
-}
-
-/// The transfers with bytes that are still to be decoded, and the number of bytes to decode in a turn.
-struct DecodingQueue {
-    /// The number of bytes that may enter and leave decoders in a turn, which takes about two milliseconds.
-    private static let fullAllowance = 1 << 20
-
-    private(set) var transfers: [Transfer] = []
-    /// The number of bytes that may still enter and leave decoders in this turn.
-    var allowance = Self.fullAllowance
-
-    mutating func append(_ transfer: Transfer) {
-        transfers.append(transfer)
-    }
-
-    /// Begins the steps of a turn, which have the whole allowance.
-    mutating func renew() { allowance = Self.fullAllowance }
-
-    /// Returns the transfers to serve in the turn.
-    mutating func takeTransfers() -> [Transfer] { exchange(&transfers, with: []) }
-
-    /// Ends a turn; the transfers that were not served come first in the next turn.
-    mutating func endTurn(unserved: ArraySlice<Transfer>) {
-        transfers.insert(contentsOf: unserved, at: 0)
-        allowance = Self.fullAllowance
-    }
-}
-
-/// Limits the number of body pieces that arrive in a turn, which takes a few milliseconds.
-///
-/// Libcurl continues to read as long as a socket has bytes. A body in small chunks needs one callback for each chunk.
-struct ReceiveBudget {
-    private static let maximumPieces = 4096
-
-    private var pieces = 0
-    /// The transfers that wait for the next turn.
-    private var waiting: [Transfer] = []
-
-    /// Called when a piece of a body arrives; returns whether it still belongs to this turn.
-    mutating func takesPiece() -> Bool {
-        pieces += 1
-        return pieces <= Self.maximumPieces
-    }
-
-    mutating func append(_ transfer: Transfer) {
-        waiting.append(transfer)
-    }
-
-    /// Begins the steps of a turn, in which as many pieces may arrive again.
-    mutating func renew() { pieces = 0 }
-
-    /// Returns the transfers that waited for the turn.
-    mutating func takeWaiting() -> [Transfer] { exchange(&waiting, with: []) }
 }
 
 /// An event in the life of an exchange that a ``ConnectionGate`` counts.

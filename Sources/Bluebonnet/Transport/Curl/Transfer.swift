@@ -342,8 +342,8 @@ final class Transfer {
         counts.add(max(bytes.count, Self.pieceEstimate))
         noteStream()
         noteHead()
-        if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() {
-            turn.receiveBudget.append(self)
+        if !turn.takesPiece(), responseBuffer.state.turnEnded() {
+            turn.steps.ask(.resumePieces, for: self)
             turn.steps.ask(.resumePieces)
         }
         let hasDecoder = responseBuffer.decoder != nil

@@ -56,8 +56,7 @@ extension Transfer {
     func noteRest() {
         guard responseBuffer.state.hasRest, responseBuffer.state.takesBody, !waitsToTakeRest else { return }
         waitsToTakeRest = true
-        turn.decodingQueue.append(self)
-        turn.steps.ask(.takeRests)
+        turn.steps.ask(.takeRests, for: self)
     }
 
     /// Takes bytes until they are used up, there is no room for the body, or the turn must end.
@@ -66,7 +65,7 @@ extension Transfer {
         while true {
             if responseBuffer.isPieceFull(for: ContentDecoder.stepSize) { deliverPiece() }
             guard responseBuffer.state.takesBody else { return .pause }
-            switch unsafe decoder.step(&input, allowance: &turn.decodingQueue.allowance) {
+            switch unsafe decoder.step(&input, allowance: &turn.decodingAllowance) {
             case .output(let count):
                 let action = unsafe acceptBody(decoder.output(count))
                 guard action == .accept else { return action }
@@ -98,13 +97,13 @@ extension Transfer {
 extension TransferEngine {
     /// Takes the bytes of the transfers that wait, one transfer after another.
     func takeRests() {
-        var waiting = shared.decodingQueue.takeTransfers()[...]
-        while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
+        var waiting = shared.steps.takeTransfers(of: .takeRests)[...]
+        while shared.decodingAllowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended in the meantime take no more bytes.
             if !transfer.hasEnded { takeRest(of: transfer) }
         }
-        shared.decodingQueue.endTurn(unserved: waiting)
-        if !waiting.isEmpty { shared.steps.ask(.takeRests) }
+        shared.steps.putBack(waiting, for: .takeRests)
+        shared.decodingAllowance = LoopTurnState.fullDecodingAllowance
     }
 
     private func takeRest(of transfer: Transfer) {

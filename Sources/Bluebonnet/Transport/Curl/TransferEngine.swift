@@ -161,6 +161,7 @@ actor TransferEngine: EventLoopClient {
         _ id: TransferID, _ request: HTTPRequest, _ upload: UploadBody, _ exchangeOptions: ExchangeOptions,
         _ observer: any ExchangeObserver
     ) {
+        let speed = exchangeOptions.upgrade == nil ? shared.speed.state(for: request, now: shared.now) : nil
         let transfer = Transfer(
             id: id, request: request, observer: observer,
             limits: options.limits(
@@ -172,7 +173,7 @@ actor TransferEngine: EventLoopClient {
             upload: upload, httpVersion: options.version(of: request, sentTo: request.url),
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.pausesRedirects,
-            speed: exchangeOptions.upgrade == nil ? speedState(for: request) : nil, turn: shared)
+            speed: speed, turn: shared)
         if let hsts = shared.hsts { transfer.url = hsts.secured(request.url) }
         transfer.upgrade = exchangeOptions.upgrade.map { UpgradableConnection(idleTimeout: $0.idleTimeout) }
         if options.configuration.decodesContent { transfer.responseBuffer.removedCodings = request.removedCodings }
@@ -358,10 +359,8 @@ extension TransferEngine {
         if shared.freshAttempts.due != nil { tryNextAddresses() }
         runAll()
         if let due = nextCheck, due <= shared.now { shared.steps.ask(.checkLimits) }
-        let isSpeedLimited = shared.usesSpeedQueues
-        if isSpeedLimited { shared.steps.ask(.resumeSpeed) }
-        shared.decodingQueue.renew()
-        shared.receiveBudget.renew()
+        if shared.speed.isUsed { shared.steps.ask(.resumeSpeed) }
+        shared.renewAllowances()
         while let step = shared.steps.next() { perform(step) }
         if limitsRequests || gate.isWaiting { startQueued() }
         notifyObservers()
@@ -372,8 +371,9 @@ extension TransferEngine {
             for transfer in upgrades.opening.values { deadline = Self.earlier(deadline, transfer.multi?.deadline) }
         }
         let check = Self.earlier(Self.earlier(nextCheck, shared.unreadStreams.due), shared.freshAttempts.due)
-        guard isSpeedLimited else { return Self.earlier(deadline, check) }
-        return Self.earlier(Self.earlier(deadline, check), Self.earlier(shared.downloads.due, shared.uploads.due))
+        guard shared.speed.isUsed else { return Self.earlier(deadline, check) }
+        let (downloads, uploads) = (shared.speed.downloads.due, shared.speed.uploads.due)
+        return Self.earlier(Self.earlier(deadline, check), Self.earlier(downloads, uploads))
     }
 
     private func perform(_ step: TurnStep) {
@@ -400,7 +400,7 @@ extension TransferEngine {
 
     /// Resumes the bodies that had reached their limit for the turn.
     private func resumeWaiting() {
-        for transfer in shared.receiveBudget.takeWaiting() where !transfer.hasEnded {
+        for transfer in shared.steps.takeTransfers(of: .resumePieces) where !transfer.hasEnded {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
             transfer.noteRest()
         }

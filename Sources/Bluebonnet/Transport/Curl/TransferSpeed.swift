@@ -74,6 +74,30 @@ struct TransferSpeed {
     mutating func passed(_ count: Int) { granted -= count }
 }
 
+/// The speed limits of a session, and the transfers that wait because of them or of their own limits.
+struct SpeedQueues {
+    private let session: SpeedLimits
+    private let limitsSession: Bool
+    /// Whether there has been a transfer with a speed limit.
+    private(set) var isUsed = false
+    var downloads: SpeedQueue
+    var uploads: SpeedQueue
+
+    init(_ session: SpeedLimits) {
+        self.session = session
+        limitsSession = !session.isEmpty
+        downloads = SpeedQueue(bytesPerSecond: session.download, now: MonotonicClock.now())
+        uploads = SpeedQueue(bytesPerSecond: session.upload, now: MonotonicClock.now())
+    }
+
+    /// Returns the speed limits of a request and of the session; `nil` if there are none.
+    mutating func state(for request: HTTPRequest, now: Int64) -> Transfer.SpeedState? {
+        guard limitsSession || request.hasSpeedLimits else { return nil }
+        isUsed = true
+        return Transfer.SpeedState(own: request.speedLimits, session: session, now: now)
+    }
+}
+
 /// Keeps a transfer's bodies within the speed limits.
 ///
 /// Libcurl has its own speed limits, but no limit for several transfers together. Until 8.5.0, if a whole body has
@@ -97,7 +121,7 @@ extension Transfer {
             return unsafe receivedBody(bytes)
         }
         let now = MonotonicClock.now()
-        let isAllowed = speed.download?.allows(bytes.count, of: id, in: &turn.downloads, now: now) ?? true
+        let isAllowed = speed.download?.allows(bytes.count, of: id, in: &turn.speed.downloads, now: now) ?? true
         if !isAllowed { responseBuffer.state.speedExceeded() }
         let action = unsafe receivedBody(bytes)
         // Libcurl delivers the bytes again if they were not accepted.
@@ -113,7 +137,7 @@ extension Transfer {
         let rest = upload.length.map { Int(clamping: $0 - Int64(upload.offset)) } ?? .max
         guard rest > 0 else { return unsafe provideBody(into: buffer) }
         let (size, now) = (min(buffer.count, rest), MonotonicClock.now())
-        guard let limit = speed.upload?.sendable(size, of: id, in: &turn.uploads, now: now) else {
+        guard let limit = speed.upload?.sendable(size, of: id, in: &turn.speed.uploads, now: now) else {
             responseBuffer.state.bodyBytesMissing()
             return bb_curl_readfunc_pause
         }
@@ -126,21 +150,14 @@ extension Transfer {
 
 /// Continues the transfers that waited because of speed limits.
 extension TransferEngine {
-    /// Returns the speed limits of a request and of the session; `nil` if there are none.
-    func speedState(for request: HTTPRequest) -> Transfer.SpeedState? {
-        guard shared.limitsSpeed || request.hasSpeedLimits else { return nil }
-        shared.usesSpeedQueues = true
-        return Transfer.SpeedState(own: request.speedLimits, session: shared.speedLimits, now: shared.now)
-    }
-
     func resumeWithinSpeedLimits() {
-        for id in shared.downloads.takeAdmitted(now: shared.now) {
+        for id in shared.speed.downloads.takeAdmitted(now: shared.now) {
             guard let transfer = transfers[id] else { continue }
             transfer.speed?.download?.admitted()
             transfer.responseBuffer.lastActivity = shared.now
             perform(transfer.responseBuffer.state.speedAllowed(), on: transfer)
         }
-        for id in shared.uploads.takeAdmitted(now: shared.now) {
+        for id in shared.speed.uploads.takeAdmitted(now: shared.now) {
             guard let transfer = transfers[id] else { continue }
             transfer.speed?.upload?.admitted()
             transfer.responseBuffer.lastActivity = shared.now
@@ -153,8 +170,8 @@ extension TransferEngine {
     /// A suspended transfer requests bytes again when it is resumed.
     func leaveSpeedQueues(_ transfer: Transfer) {
         guard let speed = transfer.speed else { return }
-        leave(&shared.downloads, &speed.download, of: transfer) { $0.speedAllowed() }
-        leave(&shared.uploads, &speed.upload, of: transfer) { $0.bodyBytesArrived() }
+        leave(&shared.speed.downloads, &speed.download, of: transfer) { $0.speedAllowed() }
+        leave(&shared.speed.uploads, &speed.upload, of: transfer) { $0.bodyBytesArrived() }
     }
 
     private func leave(

@@ -1,7 +1,7 @@
 /// A step of a turn that runs only if something asked for it; the steps run in the order of the cases.
 ///
 /// A turn begins with libcurl's work, and ends with the outcomes of the exchanges. To add a step, add a case here and
-/// a line in ``TransferEngine/perform(_:)``.
+/// a line in ``TransferEngine/perform(_:)``. A step that is asked for by transfers finds them in ``TurnSteps``.
 enum TurnStep: UInt8, CaseIterable {
     /// Libcurl sends the ends of uploads. It may end other transfers on the connection, which are collected next.
     case endUploads
@@ -42,12 +42,29 @@ struct TurnSteps {
     private static let urgent = TurnStep.allCases.filter(\.isUrgent).reduce(0) { $0 | bit($1) }
 
     private var asked: UInt32 = 0
+    /// The transfers that have asked for each step, if it does something for single transfers.
+    private var waiting = [[Transfer]](repeating: [], count: TurnStep.allCases.count)
     /// The steps whose time in this turn has passed.
     private var passed: UInt32 = 0
 
     private static func bit(_ step: TurnStep) -> UInt32 { 1 << UInt32(step.rawValue) }
 
     mutating func ask(_ step: TurnStep) { asked |= Self.bit(step) }
+
+    mutating func ask(_ step: TurnStep, for transfer: Transfer) {
+        waiting[Int(step.rawValue)].append(transfer)
+        ask(step)
+    }
+
+    /// Returns the transfers that have asked for a step, in this order.
+    mutating func takeTransfers(of step: TurnStep) -> [Transfer] { exchange(&waiting[Int(step.rawValue)], with: []) }
+
+    /// Lets transfers, which a step has not served, come first in its next turn.
+    mutating func putBack(_ unserved: ArraySlice<Transfer>, for step: TurnStep) {
+        guard !unserved.isEmpty else { return }
+        waiting[Int(step.rawValue)].insert(contentsOf: unserved, at: 0)
+        ask(step)
+    }
 
     /// Returns the next step of the turn.
     mutating func next() -> TurnStep? {

@@ -22,10 +22,7 @@ extension Transfer {
     }
 
     /// Lets the turn check whether the response to a refused body is complete.
-    func refusalMayBeComplete() {
-        turn.refused.append(self)
-        turn.steps.ask(.endRefusedUploads)
-    }
+    func refusalMayBeComplete() { turn.steps.ask(.endRefusedUploads, for: self) }
 
     /// Whether the transfer is complete, because the body was refused and the whole response has arrived.
     var isRefusalComplete: Bool {
@@ -39,9 +36,7 @@ extension Transfer {
 extension TransferEngine {
     /// Ends the transfers whose refusals are complete, and stops libcurl from waiting for bytes that will not be sent.
     func endRefusedUploads() {
-        let refused = shared.refused
-        shared.refused.removeAll(keepingCapacity: true)
-        for transfer in refused where !transfer.hasEnded {
+        for transfer in shared.steps.takeTransfers(of: .endRefusedUploads) where !transfer.hasEnded {
             if transfer.isRefusalComplete {
                 finish(transfer, with: transfer.responseBuffer.endError)
             } else {
