@@ -16,19 +16,16 @@ final class DownloadPlan: ResponseSink {
     typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
 
-    /// A closure that waits for a duration, and ends early if its task is cancelled.
-    typealias Sleep = @Sendable (Duration) async throws -> Void
-
     /// The closure that waits between the attempts of a download that resumes automatically.
-    let sleep: Sleep
+    let sleep: SessionContext.Sleep
 
-    init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping Sleep) {
+    init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping SessionContext.Sleep) {
         self.destination = destination
         self.resumeData = resumeData
         self.sleep = sleep
     }
 
-    var opensFile: Bool { true }
+    var needsPreparation: Bool { true }
 
     func makeWriter() -> any SinkWriter { FileDownload(self) }
 }

@@ -3,12 +3,14 @@ import FoundationEssentials
 /// A download with all of its attempts, which writes the body to a file.
 struct FileDownload: SinkWriter {
     private let plan: DownloadPlan
-    private var sink: DownloadSink?
+    private var file: DownloadFile?
     /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     /// Whether the next attempt has to request the whole body, because the requested range is not available.
     private var startsOver = false
+    /// The accepted head of the current attempt.
+    private var head: HTTPResponse?
     /// The error that ended the writing of the current body.
     private var failure: RequestError?
     /// Whether the partial file no longer exists, because validation refused it or another process moved it.
@@ -30,19 +32,20 @@ struct FileDownload: SinkWriter {
     /// The file is opened before the first attempt. A new file is opened if validation refused the old file or another
     /// process moved it, because the old file cannot be moved to the destination.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
-        if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
-        if sink == nil {
+        if file?.isInPlace == false { (file, isGone) = (nil, true) }
+        if file == nil {
             let checksum = plan.checksum.withLock { $0 }
             try checksum?.validate()
-            sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
-            sink?.checksum = checksum
+            file = try DownloadFile.prepare(plan.destination, for: request, resumeData: plan.resumeData)
+            file?.checksum = checksum
         }
-        for field in sink?.fields(for: request) ?? [:] { request.headers.update(field) }
+        for field in file?.fields(for: request) ?? [:] { request.headers.update(field) }
         request.keepsUnacceptedCodings = true
     }
 
-    mutating func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction {
-        switch sink?.headReceived(response) {
+    mutating func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadDecision {
+        head = response
+        switch file?.headReceived(response) {
         case .write, nil: return .receive
         case .complete: return .skip
         case .refuse(let error): return .refuse(error)
@@ -58,14 +61,14 @@ struct FileDownload: SinkWriter {
         let body = BodyFanOut(
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
         let reader = body.join(cancelsRequest: false)
-        core.bodyResumes(at: sink?.positionOfBody ?? 0, of: sink?.total)
+        core.bodyResumes(at: file?.positionOfBody ?? 0, of: file?.total)
         let exchange = core.accept(response, fileBody: body)
         body.receive(from: exchange)
         // Without an exchange, it has already ended without a body.
         if exchange == nil { body.finish() }
         do throws(RequestError) {
             while let piece = try await body.read(reader) {
-                try sink?.write(piece)
+                try file?.write(piece)
                 FilePlaces.shared.progressed()
             }
         } catch {
@@ -83,15 +86,15 @@ struct FileDownload: SinkWriter {
         {
             return attempt.failing(with: failure.during(attempt.request, attempts: attempt.attempts))
         }
-        guard !startsOver, attempt.error == nil, let response = attempt.response else { return asking(attempt) }
+        guard !startsOver, attempt.error == nil else { return failingIfIncomplete(attempt) }
         do throws(RequestError) {
-            try validate(attempt, response, core.events)
-            guard case .file(let url) = try sink?.complete() else {
+            try validate(attempt, core.events)
+            guard case .file(let url) = try file?.complete() else {
                 startsOver = true
-                return asking(attempt)
+                return failingIfIncomplete(attempt)
             }
             fileURL = url
-            core.fileCompleted(sink?.completed ?? 0)
+            core.fileCompleted(file?.completed ?? 0)
             core.events?.downloaded(attempt, .success(url))
             return attempt.saved(at: url)
         } catch {
@@ -101,18 +104,18 @@ struct FileDownload: SinkWriter {
         }
     }
 
-    /// Returns the attempt with an error if the whole body has to be requested again.
-    private func asking(_ attempt: CompletedAttempt) -> CompletedAttempt {
-        guard startsOver, let statusCode = attempt.response?.statusCode else { return attempt }
+    /// Returns the attempt, with an error if the whole body has to be requested again.
+    private func failingIfIncomplete(_ attempt: CompletedAttempt) -> CompletedAttempt {
+        guard startsOver, let statusCode = head?.statusCode else { return attempt }
         return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: statusCode))))
     }
 
     /// Runs the validators on the complete file, and removes a refused file.
-    private mutating func validate(
-        _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
-    ) throws(RequestError) {
+    private mutating func validate(_ attempt: CompletedAttempt, _ events: RequestEvents?) throws(RequestError) {
+        // The response of the attempt has the trailers.
+        guard let response = attempt.response ?? head else { return }
         let validators = plan.validators.withLock { $0 }
-        let partialFileURL = sink?.partialFileURL
+        let partialFileURL = file?.partialFileURL
         func finish(_ result: ValidationResult) {
             guard let events, !validators.isEmpty else { return }
             events.validated(response, of: attempt.request, data: nil, fileURL: partialFileURL, result)
@@ -124,8 +127,8 @@ struct FileDownload: SinkWriter {
                 let error = RequestError.wrappingValidator(error).about(response, body: nil)
                 finish(.failure(error))
                 // Resuming would result in the same file again.
-                _ = sink?.interrupted(discarding: true)
-                (sink, isGone) = (nil, true)
+                _ = file?.interrupted(discarding: true)
+                (file, isGone) = (nil, true)
                 throw error
             }
         }
@@ -134,7 +137,7 @@ struct FileDownload: SinkWriter {
 
     // MARK: After an attempt
 
-    mutating func interrupted(by error: RequestError, of core: RequestCore) -> Interruption {
+    mutating func interrupted(by error: RequestError, of core: RequestCore) -> FailureDecision {
         if startsOver {
             startsOver = false
             // The limit prevents an endless loop with a server that sends another representation each time.
@@ -143,18 +146,18 @@ struct FileDownload: SinkWriter {
         }
         if error.isCancellation { return .end }
         // A download that was started from resume data resumes automatically only if its own options include this.
-        let resumes = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
+        let resumes = plan.destination.options.contains(.automaticallyResume) && file?.canResume ?? false
         let delay = resumption.interrupted(
-            by: error.kind, gained: sink?.takeGain() ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
+            by: error.kind, gained: file?.takeGain() ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
         return delay.map { .again(after: $0, sleep: plan.sleep) } ?? .ask
     }
 
-    func resumable(_ attempt: CompletedAttempt) -> CompletedAttempt { attempt.resumable(with: sink?.resumeData) }
+    func resumable(_ attempt: CompletedAttempt) -> CompletedAttempt { attempt.resumable(with: file?.resumeData) }
 
     /// Ends a failed download, and keeps the partial file for resuming unless it should be discarded.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
-        guard let sink else {
+        guard let file else {
             if isGone { return attempt }
             guard isDiscarded, let data = plan.resumeData, let left = try? ResumeData(decoding: data) else {
                 return attempt.resumable(with: plan.resumeData)
@@ -162,11 +165,11 @@ struct FileDownload: SinkWriter {
             PartialFile.left(by: left)?.discard()
             return attempt
         }
-        return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
+        return attempt.resumable(with: file.interrupted(discarding: isDiscarded))
     }
 
     /// Deletes the file at the destination.
-    mutating func startOver() {
+    mutating func discardBody() {
         if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
         self = FileDownload(plan)
     }

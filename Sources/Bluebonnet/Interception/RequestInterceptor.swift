@@ -51,8 +51,10 @@ public protocol RequestAdapter: Sendable {
 
 /// An adapter that also wraps the transport of its session, through which each exchange passes once.
 ///
-/// An adapter alone does not receive redirects or outcomes.
+/// An adapter alone does not receive redirects or outcomes. It has to be an interceptor of the session: those of single
+/// requests wrap nothing.
 package protocol TransportWrapper: RequestAdapter {
+    /// Returns a transport that passes exchanges on to another one, which may have been wrapped, too.
     func wrapped(_ transport: any Transport) -> any Transport
 }
 

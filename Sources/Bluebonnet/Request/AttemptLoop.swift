@@ -20,8 +20,6 @@ import FoundationEssentials
 /// tasks can access. User code that awaits runs in separate tasks, so that a cancellation does not wait for it. What
 /// depends on the destination of the body is done by its ``SinkWriter``.
 struct AttemptLoop: ~Copyable {
-    private typealias Machine = RequestMachine<Resumption<ExchangeEvent>>
-
     private let core: RequestCore
     /// Whether the call that started the request has already sent the first attempt.
     private var isSent: Bool
@@ -36,7 +34,7 @@ struct AttemptLoop: ~Copyable {
     private var taken = TinyArray<SerializationSlot>()
     private var served = TinyArray<ServedSlot>()
 
-    init(of core: RequestCore, _ start: RequestMachine<Resumption<ExchangeEvent>>.DriverStart) {
+    init(of core: RequestCore, _ start: RequestCore.Machine.DriverStart) {
         self.core = core
         isSent = start == .await
         writer = core.sink.makeWriter()
@@ -88,7 +86,7 @@ struct AttemptLoop: ~Copyable {
         redirects = RedirectFollower(core)
         do throws(RequestError) {
             var request = try await adapt(try await convert())
-            if core.sink.opensFile || request.body?.usesFile == true { try await prepareFile(&request) }
+            if core.sink.needsPreparation || request.body?.usesFile == true { try await prepare(&request) }
             core.send(request)
             return nil
         } catch {
@@ -111,8 +109,8 @@ struct AttemptLoop: ~Copyable {
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
             let (additions, isCancelled) = core.read { ($0.setup.additions, $0.isCancelled) }
-            // No user code runs for a cancelled request. A download continues, to return its resume data.
-            if isCancelled, !core.sink.opensFile || core.runsUserCode { throw RequestError(.cancelled) }
+            // No user code runs for a cancelled request.
+            if isCancelled, !core.sink.needsPreparation || core.runsUserCode { throw RequestError(.cancelled) }
             let convert = { @Sendable [core] () throws(RequestError) in try core.converted(additions) }
             let request = core.runsUserCode ? try await core.interruptible(throwing: convert) : try convert()
             core.events?.emit(.didCreateInitialRequest(request))
@@ -172,7 +170,7 @@ struct AttemptLoop: ~Copyable {
     }
 
     /// Waits until a file may be open, and lets the writer of the body open its file.
-    private mutating func prepareFile(_ request: inout HTTPRequest) async throws(RequestError) {
+    private mutating func prepare(_ request: inout HTTPRequest) async throws(RequestError) {
         if place == nil { place = FilePlaces.shared.free() }
         if place == nil {
             let timeouts = request.timeouts.filled(from: core.context.configuration.timeouts)
@@ -217,7 +215,7 @@ struct AttemptLoop: ~Copyable {
     }
 
     /// Runs the validators on the head of a body that is not collected; returns the first error.
-    private func verdict(on response: HTTPResponse, of attempt: Machine.AttemptContext) -> RequestError? {
+    private func verdict(on response: HTTPResponse, of attempt: RequestCore.Machine.AttemptContext) -> RequestError? {
         guard writer.validated == .head else { return nil }
         let isEmpty = attempt.request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
@@ -248,7 +246,7 @@ struct AttemptLoop: ~Copyable {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && writer.validated == .wholeResponse
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let attempt = core.report { $0.judged(isCollected ? progress : nil) }
+        let attempt = core.report { $0.attemptEnded(isCollected ? progress : nil) }
         if sendsResponse, let response = outcome.response { attempt.responses?.send(response) }
         attempt.updates?.send(progress)
         var error = outcome.error
@@ -291,7 +289,7 @@ struct AttemptLoop: ~Copyable {
         case finished(CompletedAttempt)
     }
 
-    /// Decides whether another attempt follows a failed attempt, for example to continue a download.
+    /// Decides whether another attempt follows a failed attempt.
     private mutating func retry(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
         let decision: Decision
         switch writer.interrupted(by: error, of: core) {
@@ -303,7 +301,8 @@ struct AttemptLoop: ~Copyable {
         case .ask, .end: decision = .finished(attempt)
         }
         guard case .finished(let final) = decision else { return decision }
-        return .finished(writer.ended(attempt.failing(with: final.error ?? error)))
+        // What the retriers could use is not part of the result.
+        return .finished(writer.ended(final === attempt ? attempt : attempt.failing(with: final.error ?? error)))
     }
 
     /// Calls the retriers, and waits for the delay of a retry; to be called once for each failure.
@@ -345,7 +344,7 @@ struct AttemptLoop: ~Copyable {
     /// Waits for the delay or a cancellation of the request, and then begins another attempt.
     private func again(
         after delay: Duration?, _ attempt: CompletedAttempt, _ error: RequestError, keepingProgress: Bool = false,
-        by sleep: DownloadPlan.Sleep? = nil
+        by sleep: SessionContext.Sleep? = nil
     ) async -> Decision {
         core.events?.emit(.willRetry(error, after: delay))
         if let delay, delay > .zero {
@@ -374,22 +373,23 @@ struct AttemptLoop: ~Copyable {
             taken.append(contentsOf: slots)
             for slot in slots {
                 // As in `conclude`, a call that may suspend is made only if it is needed.
-                var result =
+                let result =
                     slot.isSynchronous
                     ? slot.serve(attempt)
                     : await slot.serve(attempt) { [core] work in await core.interruptible(work) }
-                // The failure of a serializer is a new failure, so the retriers are called again.
-                if attempt.error == nil, let error = result.error {
-                    switch await ask(about: error, attempt) {
-                    case .finished(let attempt): result = SerializationSlot.SerializationResult(failed: attempt)
-                    case .again:
-                        core.report { $0.reattached(&taken) }
-                        served = TinyArray()
-                        writer.startOver()
-                        return error
-                    }
+                guard attempt.error == nil, let error = result.error else {
+                    served.append(ServedSlot(slot: slot, result: result))
+                    continue
                 }
-                served.append(ServedSlot(slot: slot, result: result))
+                // The failure of a serializer is a new failure, so the retriers are called again.
+                switch await ask(about: error, attempt) {
+                case .finished(let failed): served.append(ServedSlot(slot, failedWith: failed))
+                case .again:
+                    core.report { $0.reattached(&taken) }
+                    served = TinyArray()
+                    writer.discardBody()
+                    return error
+                }
             }
             if settle(attempt) { return nil }
         }
@@ -398,19 +398,18 @@ struct AttemptLoop: ~Copyable {
     /// Delivers the outcome, unless more serializers were attached, and returns whether the outcome was delivered.
     private func settle(_ attempt: CompletedAttempt) -> Bool {
         guard let settlement = core.report({ $0.served(attempt) }) else { return false }
-        // Values that were serialized before the request was cancelled are not delivered.
-        guard settlement.attempt !== attempt else {
-            core.answer(settlement, served: served)
-            return true
+        var results = served
+        if settlement.attempt !== attempt {
+            // Values that were serialized before the request was cancelled are not delivered.
+            results = TinyArray()
+            for item in served {
+                let error = item.result.error
+                results.append(
+                    error?.isCancellation == true
+                        ? item : ServedSlot(item.slot, failedWith: attempt.cancelled(after: error)))
+            }
         }
-        var cancelled = TinyArray<ServedSlot>()
-        for item in served {
-            let isCancelled = item.result.error?.isCancellation == true
-            let result =
-                isCancelled ? item.result : .init(failed: attempt.cancelled(after: item.result.error))
-            cancelled.append(ServedSlot(slot: item.slot, result: result))
-        }
-        core.answer(settlement, served: cancelled)
+        core.answer(settlement, served: results)
         return true
     }
 }

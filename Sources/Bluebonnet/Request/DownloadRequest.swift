@@ -28,7 +28,7 @@ public actor DownloadRequest: Request {
         convertible: any HTTPRequestConvertible, context: SessionContext, interceptor: (any RequestInterceptor)? = nil,
         destination: Destination,
         resumeData: Data? = nil,
-        sleep: @escaping DownloadPlan.Sleep = { try await ContinuousClock().sleep(for: $0) }
+        sleep: @escaping SessionContext.Sleep = { try await ContinuousClock().sleep(for: $0) }
     ) {
         plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
         reference = RequestReference(

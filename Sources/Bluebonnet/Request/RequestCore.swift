@@ -10,8 +10,10 @@ import Synchronization
 /// - The task that awaits the result, if there is one. Most requests therefore need no additional task.
 /// - Otherwise, a task that is created when the request has to be prepared or has received a response.
 ///
-/// If a request needs no preparation, the call that starts the request also sends it, without a task.
+/// If a request needs no preparation and can be created, the call that starts the request also sends it.
 final class RequestCore: Sendable {
+    typealias Machine = RequestMachine<Resumption<ExchangeEvent>>
+
     /// The number of the request, in the order of creation within the process.
     let id: RequestID
     let context: SessionContext
@@ -21,7 +23,7 @@ final class RequestCore: Sendable {
     let runsUserCode: Bool
     /// The destination of response bodies.
     let sink: any ResponseSink
-    private let machine: Locked<RequestMachine<Resumption<ExchangeEvent>>>
+    private let machine: Locked<Machine>
     private let monitored = LazyReference<RequestEvents>()
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
@@ -55,7 +57,7 @@ final class RequestCore: Sendable {
     }
 
     /// Returns a part of the request's state.
-    func read<Result: Sendable>(_ part: (RequestMachine<Resumption<ExchangeEvent>>) -> Result) -> Result {
+    func read<Result: Sendable>(_ part: (borrowing Machine) -> Result) -> Result {
         machine.withLock { part($0) }
     }
 
@@ -115,7 +117,7 @@ final class RequestCore: Sendable {
     /// Events are appended to the queues of the monitors before the lock is released. They are therefore in the order
     /// of the changes, and before all later events.
     private func changed(
-        by change: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Action
+        by change: (inout Machine) -> Action
     ) -> Action {
         guard let events else { return machine.withLock { change(&$0) } }
         let action = machine.withLock { machine in
@@ -128,7 +130,7 @@ final class RequestCore: Sendable {
         return action
     }
 
-    private typealias Action = RequestMachine<Resumption<ExchangeEvent>>.Action
+    private typealias Action = Machine.Action
 
     /// Performs an action of the machine.
     ///
@@ -146,9 +148,7 @@ final class RequestCore: Sendable {
             interruption?()
         case .settle(let settlement):
             var failed = TinyArray<ServedSlot>()
-            for slot in settlement.slots {
-                failed.append(ServedSlot(slot: slot, result: slot.serve(settlement.attempt)))
-            }
+            for slot in settlement.slots { failed.append(ServedSlot(slot, failedWith: settlement.attempt)) }
             answer(settlement, served: failed, isOnPool: false)
         case .serializeOutcome: if let slot { serializeOutcome(into: slot) }
         }
@@ -163,8 +163,9 @@ final class RequestCore: Sendable {
         if isStale { cancel() }
         // User code and file access do not run on the thread that starts the request. A cancelled request creates no
         // files.
-        let isPrepared = hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.opensFile
-        if isStale || isPrepared || !sendAtOnce(hasAdditions ? read { $0.setup.additions } : nil) {
+        let isAdapted = hasInterceptors || !context.adapters.isEmpty
+        let waits = isStale || isAdapted || runsUserCode || sink.needsPreparation
+        if waits || !sendAtOnce(hasAdditions ? read { $0.setup.additions } : nil) {
             perform(machine.withLock { $0.registered() })
         }
     }
@@ -205,7 +206,7 @@ final class RequestCore: Sendable {
     ///   - served: The serializers, which already have their results.
     ///   - isOnPool: Whether user code may run on the current thread.
     func answer(
-        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.PendingCompletions,
+        _ settlement: Machine.PendingCompletions,
         served: TinyArray<ServedSlot>,
         isOnPool: Bool = true
     ) {
@@ -293,7 +294,7 @@ final class RequestCore: Sendable {
         sending.requests?.send(request)
         if !isRedirect { emitPrepared(request) }
         guard sending.requestedState != .cancelled else {
-            return perform(machine.withLock { $0.notSent(RequestError(.cancelled)) })
+            return perform(machine.withLock { $0.notSent() })
         }
         let pausesBody = sink.pausesBody
         var options = ExchangeOptions(
@@ -332,11 +333,8 @@ final class RequestCore: Sendable {
 
     var isCancelled: Bool { read { $0.isCancelled } }
 
-    /// The current attempt.
-    var attempt: RequestMachine<Resumption<ExchangeEvent>>.AttemptContext { read { $0.attempt } }
-
-    /// Reports an event of the driver to the machine.
-    func report<Result: Sendable>(_ event: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Result) -> Result {
+    /// Reports an event of the driver that has no action.
+    func report<Result: Sendable>(_ event: (inout Machine) -> Result) -> Result {
         machine.withLock { event(&$0) }
     }
 

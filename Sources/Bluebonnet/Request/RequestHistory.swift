@@ -70,7 +70,7 @@ struct RequestHistory {
     }
 
     /// The request of an attempt could not be created.
-    mutating func attemptFailed() { attempts += 1 }
+    mutating func notCreated() { attempts += 1 }
 
     /// Counts a rejection because of an interceptor's credential; returns the number of earlier ones.
     mutating func credentialRefused() -> Int {

@@ -4,7 +4,7 @@ import FoundationEssentials
 ///
 /// The state consists of the phase, the state that the user requested, and the record of the attempts. A lock of the
 /// request protects the machine. Each method reports an event, and returns the action that the caller must perform
-/// after the lock is released. The methods call no other code. They return replaced values to the caller, because
+/// after the lock is released. The methods call no user code. They return replaced values to the caller, because
 /// releasing these values may run user code.
 ///
 ///     idle ─► beginning ─► preparing ─► exchanging ─► deciding ─► serializing ─► settled
@@ -237,12 +237,12 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// The request was cancelled before it was passed to the transport.
-    mutating func notSent(_ error: RequestError) -> Action {
+    mutating func notSent() -> Action {
         guard case .exchanging(let exchanging) = phase, exchanging.isStarting else {
             preconditionFailure("a request was not sent while \(phase)")
         }
         exchanging.handle = .ended
-        exchanging.outcome = ExchangeOutcome(response: nil, error: error)
+        exchanging.outcome = ExchangeOutcome(response: nil, error: RequestError(.cancelled))
         return wakes()
     }
 
@@ -351,11 +351,14 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("a request could not be made while \(phase), \(driver)")
         }
         phase = .deciding
-        record.attemptFailed()
+        record.notCreated()
     }
 
     /// The adapters of an attempt are about to run, if there are any.
     mutating func adapting(_ request: HTTPRequest, hasAdapters: Bool) -> AttemptContext {
+        guard isDriving, case .preparing = phase else {
+            preconditionFailure("a request was adapted while \(phase), \(driver)")
+        }
         if hasAdapters || !setup.interceptors.isEmpty { record.willAdapt(request) }
         return attempt
     }
@@ -409,15 +412,18 @@ struct RequestMachine<Waiter: Sendable> {
     /// An attempt has ended, and its result is about to be validated.
     ///
     /// A complete body in memory ends the progress of the download.
-    mutating func judged(_ bodyProgress: TransferProgress?) -> Judgement {
-        Judgement(
+    mutating func attemptEnded(_ bodyProgress: TransferProgress?) -> AttemptEnd {
+        guard isDriving, case .deciding = phase else {
+            preconditionFailure("an attempt ended while \(phase), \(driver)")
+        }
+        return AttemptEnd(
             request: record.requests.last, attempts: record.attempts, isCancelled: isCancelled,
             validators: setup.validators, updates: bodyProgress.flatMap { record.bodyCompleted($0) },
             responses: record.sequences.responses)
     }
 
     /// The values that the validation of a result needs.
-    struct Judgement {
+    struct AttemptEnd {
         let request: HTTPRequest?
         let attempts: Int
         let isCancelled: Bool

@@ -99,6 +99,7 @@ final class SerializationSlot: Sendable {
     ///   - isOnPool: Whether user code may run on the current thread.
     func deliver(_ result: SerializationResult, isOnPool: Bool = true) {
         let (waiting, calls) = state.withLock { state in
+            precondition(state.delivered == nil, "a result was delivered twice")
             state.delivered = result
             state.isCalling = !state.handlers.isEmpty
             return (exchange(&state.waiting, with: []), state.isCalling)
@@ -206,4 +207,10 @@ extension SerializationSlot.SerializationResult {
 struct ServedSlot: Sendable {
     let slot: SerializationSlot
     let result: SerializationSlot.SerializationResult
+}
+
+extension ServedSlot {
+    init(_ slot: SerializationSlot, failedWith attempt: CompletedAttempt) {
+        self.init(slot: slot, result: SerializationSlot.SerializationResult(failed: attempt))
+    }
 }

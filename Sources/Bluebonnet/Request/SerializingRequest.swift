@@ -172,21 +172,21 @@ extension SerializingRequest {
     ) -> SerializingTask<Self, Value> {
         // A Swift task that is already cancelled will not await the value.
         if automaticallyCancelling, Task.isCancelled { cancel() }
-        let slot = core.slot(for: serializer, readsFile: readsFile)
+        let slot = core.slot(for: serializer, of: Self.self, readsFile: readsFile)
         core.attach(slot, startsImmediately: core.context.startsRequestsImmediately, for: self)
         return SerializingTask(request: self, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }
 }
 
 extension RequestCore {
-    fileprivate func slot<Value>(for serializer: PreparedSerializer<Value>, readsFile: Bool) -> SerializationSlot {
-        guard sink.opensFile else {
-            return SerializationSlot(serializer, report: events?.answer(to: DataRequest.self, Value.self))
-        }
+    fileprivate func slot<Value, Source: SerializingRequest>(
+        for serializer: PreparedSerializer<Value>, of source: Source.Type, readsFile: Bool
+    ) -> SerializationSlot {
+        let isDownload = source == DownloadRequest.self
         return SerializationSlot(
             serializer,
-            fileReading: readsFile ? .whole(limit: context.configuration.maximumResponseBytes) : .none,
-            report: events?.answer(to: DownloadRequest.self, Value.self))
+            fileReading: isDownload && readsFile ? .whole(limit: context.configuration.maximumResponseBytes) : .none,
+            report: events?.answer(to: source, Value.self))
     }
 }
 

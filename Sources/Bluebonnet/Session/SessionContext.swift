@@ -21,11 +21,14 @@ final class SessionContext: Sendable {
     let urlDefaults: Session.Configuration.URLDefaults?
     /// Whether the session has a cache.
     let hasCache: Bool
-    /// Waits between attempts; ends early if its task is cancelled.
-    let sleep: @Sendable (Duration) async throws -> Void
+    /// Waits between attempts.
+    let sleep: Sleep
     let startsRequestsImmediately: Bool
     /// The error of every request, for example if a default header field is invalid.
     let configurationError: RequestError?
+    /// A closure that waits for a duration, and ends early if its task is cancelled.
+    typealias Sleep = @Sendable (Duration) async throws -> Void
+
     private let owner = Locked(SessionReference())
     private let registry = Locked(RequestRegistry())
     private let epoch = Atomic<Int>(0)
@@ -43,8 +46,9 @@ final class SessionContext: Sendable {
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         (transport.innermost as? any LimitedTransport)?.setLimits(configuration.timeouts)
-        let wrapper = adapters.lazy.compactMap { $0 as? any TransportWrapper }.first
-        let wrapped = wrapper?.wrapped(transport) ?? transport
+        var wrapped = transport
+        // The first adapter is the first to see an exchange.
+        for case let wrapper as any TransportWrapper in adapters.reversed() { wrapped = wrapper.wrapped(wrapped) }
         self.transport =
             configuration.cache.map { CachingTransport(wrapped, cache: $0, configuration: configuration) } ?? wrapped
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// Connects the messages of a ``WebSocketTask`` with the bytes of its exchange.
+/// Connects the messages of a ``WebSocketTask`` with the bytes of its exchange, as the sink of the request.
 ///
 /// The event loop passes received bytes, and reports sent ones. Tasks send and await messages. All methods may be
 /// called on any thread; one lock guards the state, and effects follow when it is released. Compression of sent
@@ -12,7 +12,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     private let sleep: @Sendable (Duration) async throws -> Void
     private let state: Locked<WebSocketQueues>
     /// Makes the frames of messages; `nil` until the connection is open.
-    private let writer = Locked(WebSocketFrameWriter?.none)
+    private let frameWriter = Locked(WebSocketFrameWriter?.none)
     private let opened = Atomic(false)
 
     init(_ configuration: WebSocketRequest.Configuration, _ protocols: [String], _ context: SessionContext) {
@@ -58,7 +58,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     /// Refuses a response that does not accept the handshake of a request.
     ///
     /// The key is that of the request, because fields are also created to describe a request.
-    func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadAction {
+    func headReceived(_ response: HTTPResponse, to request: HTTPRequest?) -> HeadDecision {
         do throws(WebSocketHandshakeFailure) {
             let sent = try handshake(request?.headers["Sec-WebSocket-Key"] ?? "")
             let agreed = try sent.agreement(statusCode: response.statusCode, headers: response.headers)
@@ -73,7 +73,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     func receive(_ response: HTTPResponse, of core: RequestCore) async -> ExchangeOutcome {
         let deflate = state.withLock { $0.agreement }?.deflate
         let fragmentSize = max(1, configuration.maximumFrameBytes)
-        writer.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
+        frameWriter.withLock { $0 = WebSocketFrameWriter(deflate: deflate, fragmentSize: fragmentSize) }
         let (exchange, request, attempts) = core.read { ($0.exchange, $0.record.requests.last, $0.record.attempts) }
         let handshake = request.map { ($0, attempts) }
         guard change({ $0.opened(exchange.map(ExchangeReference.init), deflate, of: handshake) }) else {
@@ -235,7 +235,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     private func write(_ kind: WebSocketMessageKind, _ bytes: Data, isFinal: Bool) async throws(RequestError) {
         var rest = bytes
         while true {
-            let frame = writer.withLock { $0?.frame(kind, &rest, isFinal: isFinal) ?? Data() }
+            let frame = frameWriter.withLock { $0?.frame(kind, &rest, isFinal: isFinal) ?? Data() }
             let isLast = rest.isEmpty && isFinal
             if let error = change({ $0.enqueued(frame, isLast: isLast) }) { throw error }
             if isLast { return }
@@ -249,7 +249,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     /// The connection is closed if the message has begun.
     private func broken(_ kind: RequestError.Kind, by error: (any Error)? = nil) -> RequestError {
         defer { change { $0.turnEnded() } }
-        guard writer.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
+        guard frameWriter.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
         // The rest of the message will not follow, so nothing else can.
         change { $0.beginClosing() }
         let detail = "the message is incomplete, so the WebSocket was closed"

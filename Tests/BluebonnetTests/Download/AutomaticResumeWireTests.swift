@@ -19,7 +19,7 @@ import Testing
 
     private func download(
         _ origin: RangeOrigin, to destination: DownloadRequest.Destination, in session: Session,
-        sleep: @escaping DownloadPlan.Sleep
+        sleep: @escaping SessionContext.Sleep
     ) throws -> DownloadRequest {
         DownloadRequest(
             convertible: HTTPRequest(url: origin.url), context: session.context, destination: destination, sleep: sleep)

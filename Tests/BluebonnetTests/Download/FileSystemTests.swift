@@ -54,7 +54,7 @@ import Testing
             for index in 0..<16 {
                 group.addTask { () -> String? in
                     let request = HTTPRequest(url: url)
-                    guard let sink = try? DownloadSink.prepare(destination, for: request) else { return nil }
+                    guard let sink = try? DownloadFile.prepare(destination, for: request) else { return nil }
                     _ = sink.fields(for: request)
                     _ = sink.headReceived(HTTPResponse(url: url, statusCode: 200))
                     guard (try? sink.write(Data("\(index)".utf8))) != nil, case .file(let file) = try? sink.complete(),

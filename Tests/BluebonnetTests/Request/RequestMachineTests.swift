@@ -19,7 +19,7 @@ import Testing
         case registered, registrationRefused
         case exchangeReturned, headReceived, outcomeReceived, notSent
         case claimed, asked, answered, preparationFailed, sent, redirectSent, awaited, accepted, retried
-        case serializationBegan, served
+        case serializationBegan, served, adapting, attemptEnded
     }
 
     @Test(arguments: PhaseCase.allCases)
@@ -148,7 +148,7 @@ extension RequestMachine<Int> {
         case .outcomeReceived:
             let (action, exchange, _) = outcomeReceived(ExchangeOutcome(response: Self.response))
             return name(action) + (exchange == nil ? "" : ", let the exchange go")
-        case .notSent: return name(notSent(RequestError(.cancelled)))
+        case .notSent: return name(notSent())
         case .claimed: return claimed().map { $0 == .prepare ? "prepare" : "await" } ?? "do not drive"
         case .asked: return asked {} ? "ask" : "do not ask"
         case .answered: return answered() == nil ? "nothing" : "let the interruption go"
@@ -162,6 +162,8 @@ extension RequestMachine<Int> {
         case .awaited: return name(awaited(by: 7))
         case .accepted: return accepted(Self.response, fileBody: nil).0 == nil ? "no exchange" : "exchange"
         case .retried: return retried() == nil ? "do not retry" : "retry"
+        case .adapting: return "adapt attempt +\(adapting(Self.request, hasAdapters: true).attempts - record.attempts)"
+        case .attemptEnded: return "judge \(attemptEnded(nil).isCancelled ? "a cancelled" : "an") attempt"
         case .serializationBegan: return "serve \(serializationBegan().array.count)"
         case .served:
             let attempt = CompletedAttempt(request: nil, outcome: nil, error: nil, attempts: 1)
@@ -247,6 +249,8 @@ extension RequestMachineTests {
         .retried: "the driver's, when it has taken the outcome",
         .serializationBegan: "the driver's, when it has taken the outcome",
         .served: "the driver's, after `serializationBegan`",
+        .adapting: "the driver's, who makes the request in `preparing` alone",
+        .attemptEnded: "the driver's, when it has taken the outcome",
     ]
 
     /// For each situation its place, what each event leads to, which ones are ignored, and which cannot occur.
@@ -260,6 +264,7 @@ extension RequestMachineTests {
           ignored: attachedWaiting headReceived outcomeReceived claimed answered accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         heldBack: idle, none, suspended
           resumed: begin | beginning, none, resumed
           cancelled: settle with cancelled | settled, none, cancelled
@@ -268,6 +273,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         beginning: beginning, none, resumed
           suspended: align | beginning, none, suspended
           cancelled: interrupt | beginning, none, cancelled
@@ -278,6 +284,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: exchangeReturned notSent asked preparationFailed redirectSent awaited retried serializationBegan
           never: served
+          never: adapting attemptEnded
         called: preparing, called, resumed
           suspended: align | preparing, called, suspended
           cancelled: interrupt | preparing, called, cancelled
@@ -285,6 +292,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         preparing: preparing, running, resumed
           suspended: align | preparing, running, suspended
           cancelled: interrupt | preparing, running, cancelled
@@ -295,6 +303,8 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent redirectSent awaited retried
           never: serializationBegan served
+          adapting: adapt attempt +0 | preparing, running, resumed
+          never: attemptEnded
         adapting: preparing, asking, resumed
           suspended: align | preparing, asking, suspended
           cancelled: interrupt the user's code | preparing, running, cancelled
@@ -302,6 +312,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         sending: starting, none, resumed
           suspended: align | starting, none, suspended
           cancelled: interrupt | starting, none, cancelled
@@ -311,6 +322,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
           never: registered registrationRefused asked preparationFailed sent redirectSent awaited retried
           never: serializationBegan served
+          never: adapting attemptEnded
         driverSending: starting, running, resumed
           suspended: align | starting, running, suspended
           cancelled: interrupt | starting, running, cancelled
@@ -322,6 +334,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused preparationFailed sent redirectSent retried
           never: serializationBegan served
+          never: adapting attemptEnded
         underWay: under way, none, resumed
           suspended: align | under way, none, suspended
           cancelled: interrupt the exchange | under way, none, cancelled
@@ -332,6 +345,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         suspended: under way, none, suspended
           resumed: align | under way, none, resumed
           cancelled: interrupt the exchange | under way, none, cancelled
@@ -342,6 +356,7 @@ extension RequestMachineTests {
           ignored: suspended attached attachedWaiting refused answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         awaited: under way, waiting, resumed
           suspended: align | under way, waiting, suspended
           cancelled: interrupt the exchange | under way, waiting, cancelled
@@ -351,6 +366,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused claimed answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         hasHead: under way, called, resumed
           suspended: align | under way, called, suspended
           cancelled: interrupt the exchange | under way, called, cancelled
@@ -360,6 +376,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         judging: under way, asking, resumed
           suspended: align | under way, asking, suspended
           cancelled: interrupt the exchange the user's code | under way, running, cancelled
@@ -369,6 +386,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived claimed
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         hasOutcome: ended, running, resumed
           suspended: align | ended, running, suspended
           cancelled: interrupt | ended, running, cancelled
@@ -378,6 +396,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent preparationFailed sent
           never: redirectSent retried serializationBegan served
+          never: adapting attemptEnded
         unheard: ended, called, resumed
           suspended: align | ended, called, suspended
           cancelled: interrupt | ended, called, cancelled
@@ -385,6 +404,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         deciding: deciding, running, resumed
           suspended: align | deciding, running, suspended
           cancelled: interrupt | deciding, running, cancelled
@@ -396,6 +416,8 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent preparationFailed sent awaited
           never: served
+          attemptEnded: judge an attempt | deciding, running, resumed
+          never: adapting
         retrying: deciding, asking, resumed
           suspended: align | deciding, asking, suspended
           cancelled: interrupt the user's code | deciding, running, cancelled
@@ -403,6 +425,7 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         cancelled: deciding, running, cancelled
           asked: do not ask | deciding, running, cancelled
           redirectSent: send not as attempt +0 | starting, running, cancelled
@@ -412,6 +435,8 @@ extension RequestMachineTests {
           ignored: outcomeReceived claimed answered accepted
           never: registered registrationRefused exchangeReturned notSent preparationFailed sent awaited
           never: served
+          attemptEnded: judge a cancelled attempt | deciding, running, cancelled
+          never: adapting
         serializing: serializing, running, resumed
           suspended: align | serializing, running, suspended
           cancelled: interrupt | serializing, running, cancelled
@@ -423,6 +448,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent preparationFailed sent
           never: redirectSent awaited
+          never: adapting attemptEnded
         settled: settled, none, finished
           attached: serialize the outcome | settled, none, finished
           attachedWaiting: serialize the outcome | settled, none, finished
@@ -430,6 +456,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         settledUnbegun: settled, none, cancelled
           attached: serialize the outcome | settled, none, cancelled
           attachedWaiting: serialize the outcome | settled, none, cancelled
@@ -437,6 +464,7 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
+          never: adapting attemptEnded
         """
 
     /// The rows of a situation; an event that is ignored has the place alone, one that cannot occur is `nil`.

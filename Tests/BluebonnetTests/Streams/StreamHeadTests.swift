@@ -208,6 +208,26 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Before, a download did not deliver it.
+    @Test(arguments: ["data", "stream", "download"])
+    func `a redirect that is refused is the response of every kind of request`(kind: String) async throws {
+        let server = try await LocalServer { router in router.get("/a") { _ in .redirect(to: "/b") } }
+        let session = TestHarness.session { $0.redirects.maximum = 0 }
+        let request: any Request =
+            switch kind {
+            case "data": session.request(server.url("/a"))
+            case "stream": session.streamRequest(server.url("/a"))
+            default: session.download(server.url("/a"))
+            }
+        let responses = request.httpResponses()
+        request.resume()
+        var statusCodes: [Int] = []
+        for await response in responses { statusCodes.append(response.statusCode) }
+        #expect(statusCodes == [302])
+        #expect(request.error?.kind == .redirect(.tooMany(limit: 0)))
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `the requests of every attempt are delivered, also as commands`() async throws {
         let transport = StubTransport()
         transport.stub(.get, "/a", .status(503), .status(200))

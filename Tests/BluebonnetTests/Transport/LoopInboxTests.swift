@@ -11,12 +11,6 @@ import Testing
         return batch.count
     }
 
-    /// Returns what the thread gets when it has waited, or `nil` if it must not continue.
-    private func wokenWith(_ inbox: inout LoopInbox) -> Int? {
-        var batch: [LoopInbox.Entry] = []
-        return inbox.woke(into: &batch) ? batch.count : nil
-    }
-
     @Test func `The first work starts the thread, and further work finds it running`() {
         var inbox = LoopInbox()
         #expect(inbox.accepted(work) == .startThread)
@@ -37,8 +31,8 @@ import Testing
         var inbox = LoopInbox()
         _ = inbox.accepted(work)
         #expect(inbox.willWait() == .poll)
-        #expect(wokenWith(&inbox) == 1)
-        #expect(taken(&inbox) == 0)
+        #expect(inbox.woke() == true)
+        #expect(taken(&inbox) == 1)
     }
 
     @Test func `A sleeping thread is resumed once, by the first job`() {
@@ -49,8 +43,8 @@ import Testing
         #expect(inbox.willWait() == .sleep)
         #expect(inbox.accepted(work) == .wakeThread)
         #expect(inbox.accepted(work) == .nothing)
-        #expect(wokenWith(&inbox) == 2)
-        #expect(taken(&inbox) == 0)
+        #expect(inbox.woke() == true)
+        #expect(taken(&inbox) == 2)
     }
 
     @Test func `The last detach resumes a sleeping thread, so that it ends`() {
@@ -62,7 +56,7 @@ import Testing
         #expect(inbox.willWait() == .sleep)
         #expect(inbox.detached() == .nothing)
         #expect(inbox.detached() == .wakeThread)
-        #expect(wokenWith(&inbox) == 0)
+        #expect(inbox.woke() == true)
         #expect(inbox.willWait() == .stop)
     }
 
@@ -93,7 +87,7 @@ import Testing
         switch activity {
         case .nothing: break
         case .working: #expect(inbox.willWait() == .park)
-        case .sleeping, .wakingUp: #expect(wokenWith(&inbox) == nil)
+        case .sleeping, .wakingUp: #expect(inbox.woke() == false)
         }
         #expect(inbox.isParked(threads: activity == .nothing ? 0 : 1))
         #expect(inbox.accepted(work) == .nothing)

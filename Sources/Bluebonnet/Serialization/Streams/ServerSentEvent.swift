@@ -63,7 +63,7 @@ public struct ServerSentEvent: Hashable, Sendable {
 /// The parser drops an incomplete event at the end of the stream. It replaces malformed UTF-8 with U+FFFD, and skips a
 /// byte order mark at the start.
 package struct ServerSentEventParser {
-    /// An event, or the text of a comment.
+    /// An event, or the text of a comment; an ``EventSource`` has the same for its readers.
     enum Entry {
         case event(ServerSentEvent)
         case comment(String)

@@ -214,7 +214,6 @@ public final class EventLoop: TaskExecutor {
         guard ExitGate.enters(self) else { return inbox.withLock { $0.barred() } }
         serial.beginOnThisThread()
         var batch: [LoopInbox.Entry] = []
-        inbox.withLock { $0.took(into: &batch) }
         while true {
             runBatch(&batch)
             let deadline = runClients()
@@ -222,10 +221,7 @@ public final class EventLoop: TaskExecutor {
             let next = inbox.withLock { $0.willWait() }
             // Work that results from this turn is done before the sockets are polled, because polling is a system call.
             // There is a limit, so that the sockets do not have to wait too long.
-            if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll {
-                inbox.withLock { $0.took(into: &batch) }
-                continue
-            }
+            if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
             // Once the inbox has returned `stop`, another thread may own the loop.
             if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
@@ -237,7 +233,7 @@ public final class EventLoop: TaskExecutor {
             case .poll: unsafe reactor.wait(until: 0)
             case .sleep: unsafe reactor.wait(until: deadline ?? .max)
             }
-            guard inbox.withLock({ $0.woke(into: &batch) }) else { ExitGate.park() }
+            guard inbox.withLock({ $0.woke() }) else { ExitGate.park() }
             unsafe reactor.dispatch()
         }
     }
@@ -252,9 +248,10 @@ public final class EventLoop: TaskExecutor {
     private static let turnsPerPoll = 4
     private static let roundsPerTurn = 16
 
-    /// Runs the work that was taken from the inbox, and the work that results from it.
+    /// Runs the work in the inbox, and the work that results from it.
     private func runBatch(_ batch: inout [LoopInbox.Entry]) {
-        for round in 1...Self.roundsPerTurn {
+        for _ in 0..<Self.roundsPerTurn {
+            inbox.withLock { $0.took(into: &batch) }
             guard !batch.isEmpty else { return }
             // Accessed by index, because an iterator would share the array's storage, which is reused.
             for index in batch.indices {
@@ -268,7 +265,6 @@ public final class EventLoop: TaskExecutor {
                 }
             }
             batch.removeAll(keepingCapacity: true)
-            if round < Self.roundsPerTurn { inbox.withLock { $0.took(into: &batch) } }
         }
     }
 

@@ -86,15 +86,14 @@ struct LoopInbox {
         return .sleep
     }
 
-    /// Called when the thread has waited; passes all entries to it, and returns whether it may continue.
-    mutating func woke(into batch: inout [Entry]) -> Bool {
+    /// Called when the thread has waited; returns whether it may continue.
+    mutating func woke() -> Bool {
         switch phase {
         case .leaving, .parked:
             phase = .parked(threads: 1)
             return false
         case .stopped, .awake, .sleeping:
             phase = .awake
-            took(into: &batch)
             return true
         }
     }

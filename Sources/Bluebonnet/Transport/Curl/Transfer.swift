@@ -344,7 +344,6 @@ final class Transfer {
         noteHead()
         if !turn.takesPiece(), responseBuffer.state.turnEnded() {
             turn.steps.ask(.resumePieces, for: self)
-            turn.steps.ask(.resumePieces)
         }
         let hasDecoder = responseBuffer.decoder != nil
         // Many pieces may arrive in one turn, and would be copied if they had to be kept.

@@ -1,7 +1,7 @@
 /// A step of a turn that runs only if something asked for it; the steps run in the order of the cases.
 ///
 /// A turn begins with libcurl's work, and ends with the outcomes of the exchanges. To add a step, add a case here and
-/// a line in ``TransferEngine/perform(_:)``. A step that is asked for by transfers finds them in ``TurnSteps``.
+/// a line in ``TransferEngine/perform(_:)``. A step can keep the transfers that it is for in ``TurnSteps``.
 enum TurnStep: UInt8, CaseIterable {
     /// Libcurl sends the ends of uploads. It may end other transfers on the connection, which are collected next.
     case endUploads
@@ -51,6 +51,7 @@ struct TurnSteps {
 
     mutating func ask(_ step: TurnStep) { asked |= Self.bit(step) }
 
+    /// Asks for a step that does something for a transfer.
     mutating func ask(_ step: TurnStep, for transfer: Transfer) {
         waiting[Int(step.rawValue)].append(transfer)
         ask(step)

@@ -4,9 +4,9 @@ import Testing
 @testable import Bluebonnet
 
 /// The shared parts of the tests of sinks: a request, its answers, and exchanges without a network.
-protocol DownloadSinkFixture {}
+protocol DownloadFileFixture {}
 
-extension DownloadSinkFixture {
+extension DownloadFileFixture {
     static var tagged: HTTPHeaders { ["ETag": "\"a\"", "Content-Length": "10"] }
 
     static var body: Data { Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }) }
@@ -18,11 +18,11 @@ extension DownloadSinkFixture {
 
     var request: HTTPRequest { Self.request }
 
-    static func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadSink {
-        try DownloadSink.prepare(destination, for: request, resumeData: data)
+    static func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadFile {
+        try DownloadFile.prepare(destination, for: request, resumeData: data)
     }
 
-    func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadSink {
+    func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadFile {
         try Self.prepare(destination, data)
     }
 
@@ -35,13 +35,13 @@ extension DownloadSinkFixture {
     }
 
     /// Runs an exchange up to where its body may be complete.
-    func exchange(_ sink: DownloadSink, _ response: HTTPResponse, _ pieces: String...) throws {
+    func exchange(_ sink: DownloadFile, _ response: HTTPResponse, _ pieces: String...) throws {
         _ = sink.fields(for: request)
         try #require(sink.headReceived(response).isWrite)
         for piece in pieces { try sink.write(Data(piece.utf8)) }
     }
 
-    func write(_ pieces: String..., to sink: DownloadSink) throws {
+    func write(_ pieces: String..., to sink: DownloadFile) throws {
         for piece in pieces { try sink.write(Data(piece.utf8)) }
     }
 
@@ -55,7 +55,7 @@ extension DownloadSinkFixture {
     }
 }
 
-extension DownloadSink.HeadAction {
+extension DownloadFile.HeadAction {
     var isWrite: Bool { if case .write = self { true } else { false } }
 
     var isSendAgain: Bool { if case .sendAgain = self { true } else { false } }

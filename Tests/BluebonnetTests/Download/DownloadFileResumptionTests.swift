@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// How a download resumes the partial file of another.
-@Suite struct DownloadSinkResumptionTests: DownloadSinkFixture {
+@Suite struct DownloadFileResumptionTests: DownloadFileFixture {
     // MARK: Going on
 
     @Test func `resume data continues at the end of the download`() throws {
@@ -209,7 +209,7 @@ import Testing
             #expect(plain.interrupted() == nil)
         }
         do {
-            let sink = try DownloadSink.prepare(destination, for: other)
+            let sink = try DownloadFile.prepare(destination, for: other)
             #expect(sink.fields(for: other)["Range"] == nil && sink.resumeData == nil)
         }
         #expect(directory.text(".a.part") == "0123", "downloads that brought nothing have not touched it")
@@ -232,11 +232,11 @@ import Testing
         let directory = try TestDirectory()
         let path = directory.path("a")
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, killedAt = killedAt as Int] in
-            let sink = try DownloadSinkResumptionTests.prepare(.file(URL(filePath: path)))
-            _ = sink.fields(for: DownloadSinkResumptionTests.request)
+            let sink = try DownloadFileResumptionTests.prepare(.file(URL(filePath: path)))
+            _ = sink.fields(for: DownloadFileResumptionTests.request)
             let headers: HTTPHeaders = ["ETag": "\"a\"", "Content-Length": "400000"]
-            _ = sink.headReceived(try DownloadSinkResumptionTests.response(200, headers))
-            let body = DownloadSinkResumptionTests.body
+            _ = sink.headReceived(try DownloadFileResumptionTests.response(200, headers))
+            let body = DownloadFileResumptionTests.body
             var position = 0
             while position < killedAt {
                 let count = min(8191, killedAt - position)

@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 /// How the body of one exchange is handled, and where it is written.
-@Suite struct DownloadSinkTests: DownloadSinkFixture {
+@Suite struct DownloadFileTests: DownloadFileFixture {
     // MARK: One exchange
 
     @Test func `a body is saved to its file`() throws {
@@ -49,7 +49,7 @@ import Testing
     @Test func `a part that the user requested is the body`() throws {
         let directory = try TestDirectory()
         let request = HTTPRequest(url: request.url, headers: ["Range": "bytes=0-1", "Accept-Encoding": "gzip"])
-        let sink = try DownloadSink.prepare(
+        let sink = try DownloadFile.prepare(
             .file(directory.url("a"), options: .automaticallyResume), for: request)
         #expect(sink.fields(for: request) == [:])
         let head = try response(206, ["Content-Range": "bytes 0-1/10", "ETag": "\"a\""])

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// Writes the body of a download to its file, and continues where an earlier exchange ended.
 ///
-/// The sink belongs to the task that runs the request. Its calls block, so they never run on the event loop. All
-/// attempts of a request use the same sink. This is the order of calls:
+/// It belongs to the task that runs the request. Its calls block, so they never run on the event loop. All
+/// attempts of a request use the same file. This is the order of calls:
 ///
 ///     prepare                           once, before the first exchange: checks the destination
 ///     ├─ fields(for:)                   before each exchange: the fields to add to the request
@@ -18,7 +18,7 @@ import FoundationEssentials
 ///     └─ interrupted()                  once, if no exchange follows: returns the data for resuming later
 ///
 /// If an attempt is not resumed, the file keeps its bytes until the next attempt has a body.
-final class DownloadSink {
+final class DownloadFile {
     /// The next step after the head of an exchange.
     enum HeadAction: Sendable {
         case write
@@ -107,20 +107,20 @@ final class DownloadSink {
     ///   - request: The request after adaptation.
     ///   - resumeData: The data that ``interrupted(discarding:)`` returned. If its file does not exist or contains
     ///     another body, the whole body is requested.
-    /// - Returns: A sink for the download.
+    /// - Returns: The file of the download.
     /// - Throws: `.download` with the problem of the destination or the data.
     static func prepare(
         _ destination: DownloadDestination, for request: HTTPRequest, resumeData: Data? = nil
-    ) throws(RequestError) -> DownloadSink {
+    ) throws(RequestError) -> DownloadFile {
         let data: ResumeData? = if let resumeData { try ResumeData(decoding: resumeData) } else { nil }
         let target = try DownloadTarget(destination)
         let isAutomatic = target.options.contains(.automaticallyResume)
         if let partial = data.flatMap({ PartialFile.left(by: $0) }) {
-            return DownloadSink(target, partial, isResuming: true, isForeign: false)
+            return DownloadFile(target, partial, isResuming: true, isForeign: false)
         }
         let partial = try target.openPartialFile()
         let isUsable = isAutomatic && partial.resumeData?.isOf(request) == true
-        return DownloadSink(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isUsable)
+        return DownloadFile(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isUsable)
     }
 
     // MARK: An exchange
