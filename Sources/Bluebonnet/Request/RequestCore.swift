@@ -74,9 +74,9 @@ final class RequestCore: Sendable {
         perform(changed { $0.cancelled() })
     }
 
-    /// Ends a request that was not started when the session is shut down.
-    func refuse() {
-        perform(machine.withLock { $0.refused() })
+    /// Ends a request that was not started, for example when the session is shut down.
+    func refuse(_ error: RequestError) {
+        perform(machine.withLock { $0.refused(error) })
     }
 
     /// Records a reader of the body, and starts the request if the session starts requests immediately.
@@ -99,7 +99,7 @@ final class RequestCore: Sendable {
     func awaitedBeforeStart(_ request: any Request) {
         guard read({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }
-        if !context.register(request) { return refuse() }
+        if let error = context.register(request) { return refuse(error) }
         // The request may have finished, or the session may have cancelled all requests, since the first check.
         if read({ $0.isSettled }) { return context.remove(id) }
         if creationEpoch != context.cancellationEpoch { cancel() }
@@ -156,7 +156,9 @@ final class RequestCore: Sendable {
 
     private func begin(_ request: any Request, hasInterceptors: Bool, hasAdditions: Bool) {
         events?.begin(request)
-        guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
+        if let error = context.register(request) {
+            return perform(machine.withLock { $0.registrationRefused(error) })
+        }
         // The epoch is checked after the registration. Otherwise, a concurrent cancellation of all requests could miss
         // this request.
         let isStale = creationEpoch != context.cancellationEpoch

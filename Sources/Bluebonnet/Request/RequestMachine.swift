@@ -61,7 +61,7 @@ struct RequestMachine<Waiter: Sendable> {
         case nothing
         /// Register the request with its session, and report the result.
         ///
-        /// If the session refuses the request, call ``registrationRefused()``. If the request can be created at once,
+        /// If the session refuses the request, call ``registrationRefused(_:)``. If the request can be created at once,
         /// send it, and call ``sent(_:isRedirect:now:)``. Otherwise, call ``registered()``.
         case begin(hasInterceptors: Bool, hasAdditions: Bool)
         /// Create a task that runs the request, unless another task already runs it.
@@ -187,16 +187,14 @@ struct RequestMachine<Waiter: Sendable> {
         return .callDriver
     }
 
-    /// The session was shut down before the request was started.
-    mutating func registrationRefused() -> Action {
+    /// The session does not accept the request, for example because it was shut down.
+    mutating func registrationRefused(_ error: RequestError) -> Action {
         guard case .beginning = phase else { preconditionFailure("a request was refused while \(phase)") }
-        return settles(with: RequestError(.sessionShutDown))
+        return settles(with: error)
     }
 
-    /// The session is being shut down, so a request that was not started must end.
-    mutating func refused() -> Action {
-        isIdle ? settles(with: RequestError(.sessionShutDown)) : .nothing
-    }
+    /// A request that was not started must end, for example because the session is being shut down.
+    mutating func refused(_ error: RequestError) -> Action { isIdle ? settles(with: error) : .nothing }
 
     /// Ends a request that was not started.
     private mutating func settles(with error: RequestError) -> Action {

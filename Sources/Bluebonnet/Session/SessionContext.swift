@@ -86,12 +86,18 @@ final class SessionContext: Sendable {
     /// The request with this identifier, if it is registered.
     func request(_ id: RequestID) -> (any Request)? { registry.withLock { $0.requests[id.number] } }
 
-    /// Retains the request until it has finished; returns `false` if the session was shut down.
-    func register(_ request: any Request) -> Bool {
-        registry.withLock { $0.began(request) }
+    /// Retains the request until it has finished; returns the error of a request that cannot begin.
+    func register(_ request: any Request) -> RequestError? {
+        guard !ForkedProcess.isCopy else {
+            return RequestError(
+                .sessionShutDown,
+                detail: "fork() has made this process after the first request; use posix_spawn(), or fork() earlier")
+        }
+        return registry.withLock { $0.began(request) } ? nil : RequestError(.sessionShutDown)
     }
 
     func remove(_ id: RequestID) {
+        guard !ForkedProcess.isCopy else { return }
         let (done, _) = registry.withLock { $0.ended(id) }
         for continuation in done { continuation.resume() }
     }
@@ -109,10 +115,11 @@ final class SessionContext: Sendable {
     }
 
     func shutDown() async {
+        guard !ForkedProcess.isCopy else { return }
         registry.withLock { $0.shutDown() }
         // A request that was not started would otherwise wait indefinitely.
         for request in requests {
-            request.core.refuse()
+            request.core.refuse(RequestError(.sessionShutDown))
             // A WebSocket has no end of its own.
             request.core.sink.sessionShutsDown()
         }

@@ -137,11 +137,11 @@ extension RequestMachine<Int> {
         case .attached: return name(attached(slot, startsImmediately: true))
         case .attachedWaiting: return name(attached(slot, startsImmediately: false))
         case .refused:
-            let action = refused()
+            let action = refused(RequestError(.sessionShutDown))
             return name(action)
         case .registered: return name(registered())
         case .registrationRefused:
-            let action = registrationRefused()
+            let action = registrationRefused(RequestError(.sessionShutDown))
             return name(action)
         case .exchangeReturned: return name(exchangeReturned(FakeExchange()).0)
         case .headReceived: return name(headReceived(Self.response))

@@ -119,6 +119,7 @@ public final class CurlTransport: Transport {
     ///
     /// - Returns: The counts.
     public func connectionCounts() async -> ConnectionCounts {
+        guard !ForkedProcess.isCopy else { return ConnectionCounts() }
         var counts = ConnectionCounts(waiting: group.queue?.withLock { $0.waitingCount } ?? 0)
         for engine in engines { counts += await engine.connectionCounts }
         return counts

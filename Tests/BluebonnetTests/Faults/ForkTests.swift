@@ -1,0 +1,57 @@
+import Bluebonnet
+import BluebonnetTesting
+import Foundation
+import Glibc
+import Testing
+
+/// Each use of a session in a process that `fork()` has made after the first request ends at once.
+@Suite struct ForkTests {
+    private static let refused: Int32 = 42
+
+    enum Use: String, CaseIterable, Codable, Sendable {
+        case request, secondRequest, newSession, download, stream, webSocket, shutdown
+    }
+
+    /// Without ``ForkedProcess``, the copy waits for ever, or its last thread ends, and with it the process, as if all
+    /// were well.
+    @Test(arguments: Use.allCases) func `a forked process gets an error that says so`(use: Use) async {
+        await #expect(processExitsWith: .success) { [use] in
+            let server = try await LocalServer { router in router.get("/a") { _ in .text("a") } }
+            let (session, url) = (Session(), server.url("/a"))
+            #expect(try await session.request(url).serializingString().value == "a")
+            let copy = fork()
+            if copy == 0 {
+                // The copy is killed if it waits.
+                alarm(30)
+                _exit(await Self.isRefused(use, session, url) ? Self.refused : EXIT_FAILURE)
+            }
+            var status: Int32 = -1
+            #expect(unsafe waitpid(copy, &status, 0) == copy)
+            #expect(status == Self.refused << 8)
+            // The other process is not affected.
+            #expect(try await session.request(url).serializingString().value == "a")
+            await session.shutdown()
+        }
+    }
+
+    private static func isRefused(_ use: Use, _ session: Session, _ url: URL) async -> Bool {
+        do {
+            switch use {
+            case .request: _ = try await session.request(url).serializingString().value
+            case .secondRequest:
+                _ = try? await session.request(url).serializingString().value
+                _ = try await session.request(url).serializingString().value
+            case .newSession: _ = try await Session().request(url).serializingString().value
+            case .download: _ = try await session.download(url).serializingURL().value
+            case .stream: for try await _ in session.streamRequest(url).streamTask().bytes {}
+            case .webSocket: for try await _ in session.webSocket(url).webSocketTask().messages {}
+            case .shutdown:
+                await session.shutdown()
+                return await session.connectionCounts() == ConnectionCounts()
+            }
+            return false
+        } catch {
+            return error.kind == .sessionShutDown && "\(error)".contains("fork()")
+        }
+    }
+}
