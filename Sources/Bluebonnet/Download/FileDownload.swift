@@ -89,6 +89,8 @@ struct FileDownload: SinkWriter {
         guard !startsOver, attempt.error == nil else { return failingIfIncomplete(attempt) }
         do throws(RequestError) {
             try validate(attempt, core.events)
+            // The validators may have taken long.
+            guard !core.isCancelled else { return attempt.cancelled() }
             guard case .file(let url) = try file?.complete() else {
                 startsOver = true
                 return failingIfIncomplete(attempt)
@@ -107,7 +109,8 @@ struct FileDownload: SinkWriter {
     /// Returns the attempt, with an error if the whole body has to be requested again.
     private func failingIfIncomplete(_ attempt: CompletedAttempt) -> CompletedAttempt {
         guard startsOver, let statusCode = head?.statusCode else { return attempt }
-        return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: statusCode))))
+        let error = RequestError(.download(.cannotResume(statusCode: statusCode)))
+        return attempt.failing(with: error.during(attempt.request, attempts: attempt.attempts))
     }
 
     /// Runs the validators on the complete file, and removes a refused file.

@@ -108,7 +108,10 @@ struct AttemptLoop: ~Copyable {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let (additions, isCancelled) = core.read { ($0.setup.additions, $0.isCancelled) }
+            let (additions, isCancelled, failure) = core.report { machine in
+                (machine.setup.additions, machine.isCancelled, machine.takeCreationError())
+            }
+            if let failure { throw failure }
             // No user code runs for a cancelled request.
             if isCancelled, !core.sink.needsPreparation || core.runsUserCode { throw RequestError(.cancelled) }
             let convert = { @Sendable [core] () throws(RequestError) in try core.converted(additions) }

@@ -166,18 +166,18 @@ final class RequestCore: Sendable {
         // User code and file access do not run on the thread that starts the request. A cancelled request creates no
         // files.
         let isAdapted = hasInterceptors || !context.adapters.isEmpty
-        let waits = isStale || isAdapted || runsUserCode || sink.needsPreparation
-        if waits || !sendAtOnce(hasAdditions ? read { $0.setup.additions } : nil) {
-            perform(machine.withLock { $0.registered() })
+        guard !isStale, !isAdapted, !runsUserCode, !sink.needsPreparation else {
+            return perform(machine.withLock { $0.registered() })
         }
-    }
-
-    /// Creates and sends a request without a driver; returns `false` if a driver has to do it, or report the error.
-    private func sendAtOnce(_ additions: RequestAdditions?) -> Bool {
-        guard let request = try? converted(additions), request.body?.usesFile != true else { return false }
-        events?.emit(.didCreateInitialRequest(request))
-        send(request)
-        return true
+        do throws(RequestError) {
+            let request = try converted(hasAdditions ? read { $0.setup.additions } : nil)
+            // The driver may have to wait before the file is opened.
+            guard request.body?.usesFile != true else { return perform(machine.withLock { $0.registered() }) }
+            events?.emit(.didCreateInitialRequest(request))
+            send(request)
+        } catch {
+            perform(machine.withLock { $0.registered(failure: error) })
+        }
     }
 
     @inline(never)

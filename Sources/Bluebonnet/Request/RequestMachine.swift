@@ -85,6 +85,7 @@ struct RequestMachine<Waiter: Sendable> {
     private(set) var setup = RequestSetup()
     /// The attempts and the progress so far.
     private(set) var record = RequestHistory()
+    private var creationError: RequestError?
     /// The serializers that have not been run, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
 
@@ -180,12 +181,18 @@ struct RequestMachine<Waiter: Sendable> {
     // MARK: The session
 
     /// The session has registered the request, which has to be prepared before it is sent.
-    mutating func registered() -> Action {
+    ///
+    /// If the request could not be created, the driver takes the error.
+    mutating func registered(failure: RequestError? = nil) -> Action {
         guard case .beginning = phase else { preconditionFailure("a request was registered while \(phase)") }
         phase = .preparing
         driver = .called
+        creationError = failure
         return .callDriver
     }
+
+    /// Returns the error of a request that could not be created before there was a driver.
+    mutating func takeCreationError() -> RequestError? { creationError.take() }
 
     /// The session does not accept the request, for example because it was shut down.
     mutating func registrationRefused(_ error: RequestError) -> Action {
