@@ -30,6 +30,21 @@ import Testing
         await session.shutdown()
     }
 
+    /// Before, the file was moved to its destination, although every task received the cancellation.
+    @Test func `a download that is cancelled by its validator leaves no file`() async throws {
+        let directory = try TestDirectory()
+        let session = TestHarness.session()
+        let request = session.download(try TestServers.nginx.url("/bytes/1024"), to: .file(directory.url("a")))
+        let answer = await request.validate { [weak request] _, _, _ in
+            request?.cancel(producingResumeData: false)
+            return .success(())
+        }.serializingURL().response
+        #expect(answer.error?.kind == .cancelled)
+        #expect(answer.fileURL == nil && answer.resumeData == nil)
+        #expect(directory.names.isEmpty, "\(directory.names)")
+        await session.shutdown()
+    }
+
     @Test func `directories are created if this is enabled`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()

@@ -12,9 +12,9 @@ import Testing
         case request, secondRequest, newSession, download, stream, webSocket, shutdown
     }
 
-    /// Without ``ForkedProcess``, the copy waits for ever, or its last thread ends, and with it the process, as if all
-    /// were well.
-    @Test(arguments: Use.allCases) func `a forked process gets an error that says so`(use: Use) async {
+    /// Without ``ForkedProcess``, the copy gets no answer, or its last thread ends, and with it the process, without an
+    /// error.
+    @Test(arguments: Use.allCases) func `a request of a forked process fails and names the cause`(use: Use) async {
         await #expect(processExitsWith: .success) { [use] in
             let server = try await LocalServer { router in router.get("/a") { _ in .text("a") } }
             let (session, url) = (Session(), server.url("/a"))

@@ -32,6 +32,20 @@ import Testing
         #expect(transport.requestCount == 0)
     }
 
+    /// A cancellation may precede the error, but does not hide it.
+    @Test(arguments: ["http://", "/path"])
+    func `a request that is cancelled at once keeps the error of its URL`(_ text: String) async throws {
+        let session = Session(transport: StubTransport { _ in .ok })
+        for _ in 0..<200 {
+            let request = session.request(text)
+            let task = request.serializingData()
+            request.cancel()
+            let error = try #require(await task.response.error)
+            #expect(error.description.contains("not a URL that can be requested"))
+            #expect(error.description.hasSuffix("[GET \(text)]"))
+        }
+    }
+
     @Test(arguments: [
         "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "ws://example.com/", "wss://example.com/",
         "dict://example.com/", "ldap://example.com/", "smtp://example.com/", "telnet://example.com/",
