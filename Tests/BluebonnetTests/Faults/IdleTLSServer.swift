@@ -7,31 +7,33 @@ import Testing
 
 @testable import Bluebonnet
 
-/// A server of TLS 1.3 and HTTP/1.1, by OpenSSL, that sends something after each answer, while the connection is idle.
+/// A server of TLS 1.3 and HTTP/1.1, by OpenSSL, that sends something before or after each answer.
 ///
 /// An answer's body says how many connections there were. A thread for each connection; all waits are bounded.
 // Safety: every pointer is used only during its call. The context is created once, and OpenSSL lets threads share it.
 @safe final class IdleTLSServer: @unchecked Sendable {
-    /// The bytes after an answer.
-    enum Epilogue: Sendable {
+    /// The bytes before or after an answer.
+    enum Message: Sendable {
         /// NewSessionTicket (RFC 8446 §4.6.1).
         case ticket
         /// KeyUpdate (RFC 8446 §4.6.3), which may request a KeyUpdate from the client.
         case keyUpdate(asksBack: Bool)
+        /// KeyUpdates until the client has left.
+        case keyUpdates
         case bytes(String)
         case end
     }
 
     private let listener: Int32
     private let context: OpaquePointer
-    private let epilogues: [Epilogue]
-    private let state = Locked((connections: 0, epilogues: 0, isStopped: false))
+    private let messages: (before: [Message], after: [Message])
+    private let state = Locked((connections: 0, exchanges: 0, isStopped: false))
 
-    /// Starts it; every answer is followed by all of the epilogues.
-    init(after epilogues: [Epilogue]) throws {
+    /// Starts it; all of the messages are sent before or after every answer.
+    init(before: [Message] = [], after: [Message] = []) throws {
         let certificates = try TestCertificates()
         unsafe context = try #require(SSL_CTX_new(TLS_server_method()))
-        self.epilogues = epilogues
+        messages = (before, after)
         unsafe try #require(SSL_CTX_use_certificate_file(context, certificates.server, SSL_FILETYPE_PEM) == 1)
         unsafe try #require(SSL_CTX_use_PrivateKey_file(context, certificates.serverKey, SSL_FILETYPE_PEM) == 1)
         listener = try listenOnLoopback()
@@ -43,7 +45,7 @@ import Testing
     var url: String { "https://127.0.0.1:\(bb_local_port(listener))/" }
 
     /// The number of answers after which everything was sent.
-    var epilogueCount: Int { state.withLock { $0.epilogues } }
+    var exchangeCount: Int { state.withLock { $0.exchanges } }
 
     func stop() {
         state.withLock { $0.isStopped = true }
@@ -83,9 +85,10 @@ import Testing
         }
         while unsafe requestCame(on: ssl) {
             let body = "{\"connection\":\(number)}"
+            for message in messages.before { unsafe send(message, on: ssl, descriptor) }
             unsafe send("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)", on: ssl)
-            for epilogue in epilogues { unsafe send(epilogue, on: ssl, descriptor) }
-            state.withLock { $0.epilogues += 1 }
+            for message in messages.after { unsafe send(message, on: ssl, descriptor) }
+            state.withLock { $0.exchanges += 1 }
         }
     }
 
@@ -105,14 +108,18 @@ import Testing
         _ = unsafe SSL_write(ssl, bytes, Int32(bytes.count))
     }
 
-    private func send(_ epilogue: Epilogue, on ssl: OpaquePointer, _ descriptor: Int32) {
-        switch epilogue {
+    @discardableResult private func sendKeys(on ssl: OpaquePointer, asksBack: Bool) -> Bool {
+        unsafe SSL_key_update(ssl, asksBack ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
+        return unsafe SSL_do_handshake(ssl) == 1
+    }
+
+    private func send(_ message: Message, on ssl: OpaquePointer, _ descriptor: Int32) {
+        switch message {
         case .ticket:
             unsafe SSL_new_session_ticket(ssl)
             _ = unsafe SSL_do_handshake(ssl)
-        case .keyUpdate(let asksBack):
-            unsafe SSL_key_update(ssl, asksBack ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
-            _ = unsafe SSL_do_handshake(ssl)
+        case .keyUpdate(let asksBack): unsafe sendKeys(on: ssl, asksBack: asksBack)
+        case .keyUpdates: while unsafe sendKeys(on: ssl, asksBack: false) {}
         case .bytes(let text): unsafe send(text, on: ssl)
         case .end:
             _ = unsafe SSL_shutdown(ssl)

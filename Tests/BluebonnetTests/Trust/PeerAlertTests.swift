@@ -91,7 +91,7 @@ import Testing
 
     @Test func `an alert explains the failures of its origin for a second`() throws {
         let (first, second) = (try #require(PeerAlert(42)), try #require(PeerAlert(116)))
-        var alerts = PeerAlerts()
+        var alerts = PeerActs<PeerAlert>()
         alerts.received(first, from: Self.origin("a.test"), at: 0)
         alerts.received(second, from: Self.origin("b.test"), at: 500_000_000)
         #expect(alerts.last(from: Self.origin("a.test"), at: 1_000_000_000) == first)

@@ -53,7 +53,9 @@ final class LoopTurnState {
     /// What has happened in this turn on the connections of exchanges that the gate counts, in this order.
     var connectionEvents: [(Transfer, ConnectionEvent)] = []
     var recentOrigin = RecentOrigin()
-    var alerts = PeerAlerts()
+    var alerts = PeerActs<PeerAlert>()
+    /// The connections that were ended because of messages of TLS without end.
+    var messageFloods = PeerActs<Void>()
     /// Whether libcurl has reported that it opened a stream; see ``RefusedStreams``.
     var reportsOpening = false
     /// Whether all requests on new connections are traced; see ``RefusedStreams``.

@@ -654,16 +654,28 @@ extension Transfer {
         switch unsafe trust.prepare(context, of: easy, isOwn: isOwn) {
         case .ready:
             guard isOwn else { return true }
-            let recorder = AlertRecorder { [origin = countedOrigin, turn] in
-                turn.alerts.received($0, from: origin, at: turn.now)
-            }
-            unsafe recorder.attach(to: context)
+            unsafe tlsObserver.attach(to: context)
             return true
         case .outdated: resends.halts()
         case .refused(let error): responseBuffer.fail(with: error)
         case .failed: break
         }
         return false
+    }
+
+    /// Observes a connection for its whole life, during which other transfers use it.
+    private var tlsObserver: TLSObserver {
+        var before = (time: turn.now, bytes: turn.counts.reportedBytes)
+        return TLSObserver { [origin = countedOrigin, turn] in
+            turn.alerts.received($0, from: origin, at: turn.now)
+        } isFlooded: { [origin = countedOrigin, turn] in
+            let now = (time: turn.now, bytes: turn.counts.reportedBytes)
+            defer { before = now }
+            // Within one turn of the loop, and one call of libcurl.
+            guard now == before else { return false }
+            turn.messageFloods.received((), from: origin, at: turn.now)
+            return true
+        }
     }
 
     /// Whether the request may be sent on the connection that libcurl chose; otherwise, libcurl is stopped.

@@ -46,7 +46,8 @@ extension TransferEngine {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
-            && multi.floods.hasCut(transfer.easy?.connectionEnds)
+            && (multi.floods.hasCut(transfer.easy?.connectionEnds)
+                || shared.messageFloods.last(from: transfer.countedOrigin, at: shared.now) != nil)
         let lastConnection = transfer.lastConnection
         if reported != CURLE_OK { transfer.noteFailure(reported) }
         if transfer.isUnconnected(code) { transfer.resends.learned(.unconnected) }

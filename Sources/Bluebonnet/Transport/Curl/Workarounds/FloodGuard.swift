@@ -10,7 +10,8 @@ import Synchronization
 /// makes progress. All tested versions do this, 7.88 to 8.23.
 ///
 /// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread checks the loops that are busy. It
-/// replaces a socket by a socket whose peer is closed; see ``FloodWindow``.
+/// replaces a socket by a socket whose peer is closed; see ``FloodWindow``. Tickets and new keys of TLS without end are
+/// noticed sooner, by ``TLSObserver``.
 // Safety: C types are passed by value or within a call.
 final class FloodGuard: Sendable {
     private static let interval: Int64 = 15_000_000

@@ -1,5 +1,3 @@
-import COpenSSL
-
 /// An alert with which a peer has ended TLS (RFC 8446 §6.2).
 struct PeerAlert: Equatable {
     let number: UInt8
@@ -44,65 +42,27 @@ struct PeerAlert: Equatable {
     ]
 }
 
-/// The alerts that peers have sent recently, which libcurl often does not report.
+/// What peers have done recently on connections for origins, which libcurl often does not report.
 ///
 /// With TLS 1.3, a server refuses a client's certificate only after the client's handshake. If libcurl cannot send the
 /// request any more, it reports that instead of the alert, although OpenSSL has read the alert.
 ///
 /// This is a value type without I/O and without a clock.
-struct PeerAlerts {
-    private struct Entry {
-        let origin: Origin
-        let alert: PeerAlert
-        let time: Int64
-    }
+struct PeerActs<Act> {
+    private var entries: [(origin: Origin, act: Act, time: Int64)] = []
 
-    private var entries: [Entry] = []
+    /// The time for which an act explains failures, in nanoseconds.
+    private static var lifetime: Int64 { 1_000_000_000 }
+    private static var limit: Int { 64 }
 
-    /// The time for which an alert explains failures, in nanoseconds.
-    private static let lifetime: Int64 = 1_000_000_000
-    private static let limit = 64
-
-    mutating func received(_ alert: PeerAlert, from origin: Origin, at now: Int64) {
+    mutating func received(_ act: Act, from origin: Origin, at now: Int64) {
         entries.removeAll { now - $0.time > Self.lifetime }
         if entries.count == Self.limit { entries.removeFirst() }
-        entries.append(Entry(origin: origin, alert: alert, time: now))
+        entries.append((origin, act, now))
     }
 
-    /// The last alert on a connection for an origin.
-    func last(from origin: Origin, at now: Int64) -> PeerAlert? {
-        entries.last { $0.origin == origin && now - $0.time <= Self.lifetime }?.alert
-    }
-}
-
-/// Records the alerts on one connection, for OpenSSL's callback.
-///
-/// OpenSSL stores an instance in the connection's context for the context's lifetime. The instance never leaves the
-/// loop's thread.
-// Safety: OpenSSL's pointers are used within the callback that provides them.
-final class AlertRecorder {
-    private let received: (PeerAlert) -> Void
-
-    init(_ received: @escaping (PeerAlert) -> Void) { self.received = received }
-
-    /// The index under which OpenSSL's contexts store recorders.
-    private static let index = unsafe bb_ssl_context_index { context in
-        guard let context = unsafe context else { return }
-        unsafe Unmanaged<AlertRecorder>.fromOpaque(context).release()
-    }
-
-    /// Makes OpenSSL report the alerts on the connections of a context.
-    func attach(to context: OpaquePointer) {
-        let kept = unsafe Unmanaged.passRetained(self)
-        guard unsafe SSL_CTX_set_ex_data(context, Self.index, kept.toOpaque()) == 1 else {
-            return unsafe kept.release()
-        }
-        unsafe SSL_CTX_set_info_callback(context) { ssl, kind, value in
-            guard kind & SSL_CB_READ == SSL_CB_READ, kind & SSL_CB_ALERT == SSL_CB_ALERT,
-                let alert = PeerAlert(UInt8(truncatingIfNeeded: value)),
-                let kept = unsafe bb_ssl_context_argument(ssl, AlertRecorder.index)
-            else { return }
-            unsafe Unmanaged<AlertRecorder>.fromOpaque(kept)._withUnsafeGuaranteedRef { $0.received(alert) }
-        }
+    /// The last act on a connection for an origin.
+    func last(from origin: Origin, at now: Int64) -> Act? {
+        entries.last { $0.origin == origin && now - $0.time <= Self.lifetime }?.act
     }
 }
