@@ -45,12 +45,12 @@ extension AFError {
                     error: error, source: URL(filePath: source), destination: URL(filePath: destination))
             case .download(.cannotCreateFile(let path)):
                 .downloadedFileMoveFailed(
-                    error: CocoaError(.fileNoSuchFile, causedBy: error), source: .temporaryDirectory,
-                    destination: URL(filePath: path))
+                    error: CocoaError(.fileNoSuchFile, userInfo: [NSUnderlyingErrorKey: error]),
+                    source: .temporaryDirectory, destination: URL(filePath: path))
             case .download(.destinationExists(let path)), .download(.destinationIsDirectory(let path)):
                 .downloadedFileMoveFailed(
-                    error: CocoaError(.fileWriteFileExists, causedBy: error), source: .temporaryDirectory,
-                    destination: URL(filePath: path))
+                    error: CocoaError(.fileWriteFileExists, userInfo: [NSUnderlyingErrorKey: error]),
+                    source: .temporaryDirectory, destination: URL(filePath: path))
             case .download(.cannotReadFile(let path)):
                 .responseSerializationFailed(reason: .inputFileReadFailed(at: URL(filePath: path)))
             case .cancelled: .explicitlyCancelled
@@ -59,12 +59,6 @@ extension AFError {
                 .download, .eventSource, .webSocket, .bodyAlreadyRead, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }
-    }
-}
-
-extension CocoaError {
-    fileprivate init(_ code: Code, causedBy error: RequestError) {
-        self.init(code, userInfo: [NSUnderlyingErrorKey: error])
     }
 }
 

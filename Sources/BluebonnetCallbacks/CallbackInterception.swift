@@ -183,20 +183,6 @@ extension CallbackAuthenticator {
     }
 }
 
-/// A closure that changes a request and passes the new request to a completion handler.
-package typealias AdaptHandler =
-    @Sendable (
-        _ urlRequest: URLRequest, _ session: Session,
-        _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
-    ) -> Void
-
-/// A closure that decides whether to retry a failed request, and passes the decision to a completion handler.
-package typealias RetryHandler =
-    @Sendable (
-        _ request: any Request, _ session: Session, _ error: any Error,
-        _ completion: @escaping @Sendable (RetryResult) -> Void
-    ) -> Void
-
 // The declarations below are `@preconcurrency`, because Alamofire's closures are not marked as `Sendable`. Code in
 // Swift 5 mode can therefore pass a closure that is not `Sendable`. In Swift 6 mode, the compiler checks the closure.
 extension Adapter {

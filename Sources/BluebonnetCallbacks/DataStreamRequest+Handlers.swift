@@ -7,9 +7,6 @@ nonisolated extension DataStreamRequest {
     /// A closure that receives the events of a stream: the pieces of the body, and then the completion.
     public typealias Handler<Success: Sendable, Failure: Error> =
         @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
-    /// A ``Handler`` that runs on the main actor.
-    package typealias MainHandler<Success: Sendable, Failure: Error> =
-        @MainActor (_ stream: Stream<Success, Failure>) throws -> Void
 
     /// Calls a handler on a queue with each piece of the body as it arrives, and with the completion of the request.
     ///

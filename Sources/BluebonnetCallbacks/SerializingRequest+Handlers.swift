@@ -199,13 +199,17 @@ nonisolated extension DataRequest {
 }
 
 /// Returns the body unchanged, or `nil` if it is empty.
-private struct UnserializedBody: SynchronousResponseSerializer {
-    func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
+package struct UnserializedBody: SynchronousResponseSerializer {
+    package init() {}
+
+    package func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
 }
 
 /// A serializer that returns the file, if there is one.
-private struct UnserializedFile: SynchronousResponseSerializer {
-    func serialize(_ input: SerializerInput) -> URL? { input.fileURL }
+package struct UnserializedFile: SynchronousResponseSerializer {
+    package init() {}
+
+    package func serialize(_ input: SerializerInput) -> URL? { input.fileURL }
 }
 
 nonisolated extension DownloadRequest {

@@ -46,7 +46,7 @@ public class DataRequest: Request, @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
-    ) -> Self { respond(queue, BodySerializer(), completionHandler) }
+    ) -> Self { respond(queue, UnserializedBody(), completionHandler) }
 
     /// Calls a closure with the response, whose value a serializer creates.
     ///
@@ -59,7 +59,7 @@ public class DataRequest: Request, @unchecked Sendable {
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        respond(queue, SerializerBridge(data: HandingSerializer(base: responseSerializer))) {
+        respond(queue, SerializerBridge(handing: responseSerializer)) {
             completionHandler($0.map(\.value))
         }
     }
@@ -211,9 +211,4 @@ extension UploadRequest.Uploadable {
             self = .stream(body.inputStream)
         }
     }
-}
-
-/// A serializer that returns the body, or `nil` if the body is empty.
-struct BodySerializer: SynchronousResponseSerializer {
-    func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
 }

@@ -99,7 +99,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
-    ) -> Self { respond(queue, SerializerBridge(file: FileSerializer()), completionHandler) }
+    ) -> Self {
+        respond(
+            queue, downloadBase.serializingFile(using: UnserializedFile(), automaticallyCancelling: false),
+            { AFDownloadResponse($0, of: self) }, completionHandler)
+    }
 
     /// Calls a closure with the response, whose value a serializer creates.
     ///
@@ -112,7 +116,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         queue: DispatchQueue = .main, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        respond(queue, SerializerBridge(file: HandingSerializer(base: responseSerializer))) {
+        respond(queue, SerializerBridge(handingFile: responseSerializer)) {
             completionHandler($0.map(\.value))
         }
     }
@@ -232,15 +236,5 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         respond(
             queue, downloadBase.serializingResponse(using: serializer, automaticallyCancelling: false),
             { AFDownloadResponse($0, of: self) }, handler)
-    }
-}
-
-/// A serializer that returns the URL of the file, or `nil` if there is no file.
-private struct FileSerializer: DownloadResponseSerializerProtocol {
-    func serializeDownload(
-        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
-    ) throws -> URL? {
-        if let error { throw error }
-        return fileURL
     }
 }

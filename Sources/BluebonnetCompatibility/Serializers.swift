@@ -242,28 +242,6 @@ protocol AnyHanded {
     var sendable: (any Sendable)? { get }
 }
 
-/// A serializer that wraps its values, because they may not be `Sendable`.
-struct HandingSerializer<Base: Sendable>: Sendable {
-    let base: Base
-}
-
-extension HandingSerializer: DataResponseSerializerProtocol where Base: DataResponseSerializerProtocol {
-    func serialize(
-        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-    ) throws -> Handed<Base.SerializedObject> {
-        Handed(value: try base.serialize(request: request, response: response, data: data, error: error))
-    }
-}
-
-extension HandingSerializer: DownloadResponseSerializerProtocol where Base: DownloadResponseSerializerProtocol {
-    func serializeDownload(
-        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
-    ) throws -> Handed<Base.SerializedObject> {
-        Handed(
-            value: try base.serializeDownload(request: request, response: response, fileURL: fileURL, error: error))
-    }
-}
-
 /// A serializer of `Bluebonnet` that calls a serializer of the user.
 struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
     private let call: @Sendable (URLRequest?, HTTPURLResponse?, Data?, URL?, (any Error)?) throws -> Object
@@ -274,6 +252,16 @@ struct SerializerBridge<Object: Sendable>: SynchronousResponseSerializer {
 
     init(file serializer: some DownloadResponseSerializerProtocol<Object>) {
         call = { try serializer.serializeDownload(request: $0, response: $1, fileURL: $3, error: $4) }
+    }
+
+    /// Wraps the serializer's values, because they may not be `Sendable`.
+    init<Value>(handing serializer: some DataResponseSerializerProtocol<Value>) where Object == Handed<Value> {
+        call = { Handed(value: try serializer.serialize(request: $0, response: $1, data: $2, error: $4)) }
+    }
+
+    /// Wraps the serializer's values, because they may not be `Sendable`.
+    init<Value>(handingFile serializer: some DownloadResponseSerializerProtocol<Value>) where Object == Handed<Value> {
+        call = { Handed(value: try serializer.serializeDownload(request: $0, response: $1, fileURL: $3, error: $4)) }
     }
 
     func serialize(_ input: SerializerInput) throws -> Object {

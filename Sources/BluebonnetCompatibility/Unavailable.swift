@@ -29,9 +29,7 @@ extension Request {
     /// Not available; give the session an `EventMonitor` with `requestDidFinish(_:)`.
     @available(*, unavailable, message: "no notifications are posted; use EventMonitor.requestDidFinish(_:)")
     public static var didFinishNotification: Notification.Name { fatalError("unavailable") }
-}
 
-extension Request {
     /// Not available; the metrics of the latest exchange are in `metrics`.
     @available(*, unavailable, message: "use metrics, or the monitor's request(_:didGatherMetrics:)")
     public var allMetrics: [URLSessionTaskMetrics] { [] }

@@ -102,16 +102,6 @@ extension StringResponseSerializer {
     ) throws -> String { try value(request, response, data, error) }
 }
 
-extension JSONObjectSerializer {
-    /// Returns the objects in the body, for a request and a response of Foundation's types; see
-    /// `FoundationResponseSerializer`.
-    ///
-    /// If `error` is not `nil`, this method throws the error instead.
-    package func serialize(
-        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-    ) throws -> any Sendable { try value(request, response, data, error) }
-}
-
 extension DecodableResponseSerializer {
     /// Returns the decoded value, for a request and a response of Foundation's types; see
     /// `FoundationResponseSerializer`.

@@ -124,13 +124,8 @@ extension Certificate {
     /// - Returns: The certificates. Files without a certificate are skipped.
     public static func all(in bundle: Bundle = .main) -> [Certificate] {
         let endings = ["cer", "CER", "crt", "CRT", "der", "DER", "pem", "PEM"]
-        var paths: Set<String> = []
-        for ending in endings {
-            paths.formUnion(bundle.paths(forResourcesOfType: ending, inDirectory: nil))
-        }
-        var certificates: [Certificate] = []
-        for path in paths.sorted() { certificates += (try? all(inFile: URL(filePath: path))) ?? [] }
-        return certificates
+        let paths = Set(endings.flatMap { bundle.paths(forResourcesOfType: $0, inDirectory: nil) })
+        return paths.sorted().flatMap { (try? all(inFile: URL(filePath: $0))) ?? [] }
     }
 }
 

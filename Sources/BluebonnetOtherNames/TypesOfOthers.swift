@@ -141,23 +141,11 @@ public struct Response {
 
 /// Not available.
 @available(*, unavailable, message: "use a MultipartFormData, and pass .multipart(form) as the body")
-@dynamicMemberLookup
-public struct MultipartForm {
-    /// Not available.
-    public init() { unavailable() }
-    /// Not available.
-    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
-}
+public typealias MultipartForm = _OtherName
 
 /// Not available.
 @available(*, unavailable, message: "use a MultipartFormData, and pass .multipart(form) as the body")
-@dynamicMemberLookup
-public struct FormData {
-    /// Not available.
-    public init() { unavailable() }
-    /// Not available.
-    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
-}
+public typealias FormData = _OtherName
 
 /// Not available.
 @available(*, unavailable, message: "a session has a CookieStore: session.cookies")
@@ -171,13 +159,7 @@ public struct CookieJar {
 
 /// Not available.
 @available(*, unavailable, message: "a session has a CookieStore: session.cookies")
-@dynamicMemberLookup
-public struct HTTPCookieJar {
-    /// Not available.
-    public init() { unavailable() }
-    /// Not available.
-    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
-}
+public typealias HTTPCookieJar = _OtherName
 
 /// Not available.
 @available(*, unavailable, message: "set proxy of a Session.Configuration, such as .url(url, excluding: hosts)")

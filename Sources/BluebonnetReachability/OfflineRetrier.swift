@@ -124,14 +124,7 @@ public struct OfflineRetrier: RequestInterceptor {
         _ monitor: any ConnectivityMonitoring, _ sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async -> Bool {
         await withTaskGroup(of: Bool.self) { [maximumWait] group in
-            group.addTask {
-                do {
-                    try await monitor.waitUntilConnected()
-                    return true
-                } catch {
-                    return false
-                }
-            }
+            group.addTask { (try? await monitor.waitUntilConnected()) != nil }
             group.addTask {
                 try? await sleep(maximumWait)
                 return false
@@ -140,19 +133,5 @@ public struct OfflineRetrier: RequestInterceptor {
             group.cancelAll()
             return isConnected
         }
-    }
-}
-
-extension RequestRetrier where Self == OfflineRetrier {
-    /// Creates a retrier that waits for a network.
-    ///
-    /// - Parameters:
-    ///   - monitor: The monitor of the network; a monitor of the route to the Internet by default.
-    ///   - maximumWait: The longest time for which a request waits for a network; 5 seconds by default.
-    /// - Returns: The new retrier.
-    package static func offlineRetrier(
-        monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5)
-    ) -> OfflineRetrier {
-        OfflineRetrier(monitor: monitor ?? NetworkReachabilityManager.ofInternet, maximumWait: maximumWait)
     }
 }

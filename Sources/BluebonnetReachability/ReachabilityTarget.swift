@@ -12,19 +12,15 @@ enum ReachabilityDestination: Hashable, Sendable {
 
     /// Parses a host as in a URL; returns `nil` if the text is not a host, for example if it is a whole URL.
     init?(host: String) {
-        if let address = IPAddress(host) {
+        let name = HostName.pattern(host)
+        if let address = IPAddress(host) ?? name.flatMap({ IPAddress($0) }) {
             self = .addresses([address])
             return
         }
-        guard let name = HostName.pattern(host), !name.hasPrefix("*"), name.utf8.count <= 255 else { return nil }
-        if let address = IPAddress(name) {
-            self = .addresses([address])
-        } else if name == "localhost" || name.hasSuffix(".localhost") {
-            // The name needs no lookup (RFC 6761 §6.3).
-            self = .addresses([.loopback4, .loopback6])
-        } else {
-            self = .name(name)
-        }
+        guard let name, !name.hasPrefix("*"), name.utf8.count <= 255 else { return nil }
+        // This name needs no lookup (RFC 6761 §6.3).
+        let isLocal = name == "localhost" || name.hasSuffix(".localhost")
+        self = isLocal ? .addresses([.loopback4, .loopback6]) : .name(name)
     }
 }
 
@@ -78,15 +74,10 @@ final class ReachabilityTarget: Sendable {
     ///
     /// A name that was never looked up counts as a host on the Internet.
     func status() -> Status {
-        switch destination {
-        case .internet: return statusOfInternet()
-        case .addresses(let addresses): return status(of: addresses)
-        case .name: break
-        }
-        switch state.withLock({ $0.name }) {
-        case .neverLookedUp: return statusOfInternet()
-        case .addresses(let addresses): return status(of: addresses)
-        case .failed: return .notReachable
+        switch (destination, state.withLock({ $0.name })) {
+        case (.internet, _), (.name, .neverLookedUp): statusOfInternet()
+        case (.addresses(let addresses), _), (.name, .addresses(let addresses)): status(of: addresses)
+        case (.name, .failed): .notReachable
         }
     }
 

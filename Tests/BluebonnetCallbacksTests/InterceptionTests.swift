@@ -54,6 +54,11 @@ import Testing
         #expect(number.next() == 4)
     }
 
+    private typealias AdaptHandler =
+        @Sendable (URLRequest, Session, @escaping @Sendable (Result<URLRequest, any Error>) -> Void) -> Void
+    private typealias RetryHandler =
+        @Sendable (any Request, Session, any Error, @escaping @Sendable (RetryResult) -> Void) -> Void
+
     @Test func `Closures with completion handlers do the same, in all their forms`() async {
         let adapt: AdaptHandler = { urlRequest, _, completion in
             var urlRequest = urlRequest

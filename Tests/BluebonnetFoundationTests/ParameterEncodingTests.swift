@@ -94,7 +94,9 @@ struct ParameterEncodingTests {
 
     @Test func `an existing content type is kept`() throws {
         let request = try URLRequest(url: Self.url, method: .post, headers: ["Content-Type": "a/b"])
-        let encodings: [any ParameterEncoding] = [.urlEncoding, .jsonEncoding, PropertyListEncoding.default]
+        let encodings: [any ParameterEncoding] = [
+            URLEncoding.default, JSONEncoding.default, PropertyListEncoding.default,
+        ]
         for encoding in encodings {
             let encoded = try encoding.encode(request, with: ["a": 1])
             #expect(encoded.headers.dictionary == ["Content-Type": "a/b"])

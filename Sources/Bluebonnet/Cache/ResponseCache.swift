@@ -156,9 +156,6 @@ public final class ResponseCache: Sendable {
 
     // MARK: Operations for transports
 
-    /// Whether a lookup may block, because it reads files.
-    var hasDisk: Bool { disk != nil }
-
     /// Changes the statistics.
     func count(_ change: (inout Statistics) -> Void) {
         counts.withLock { change(&$0) }
@@ -211,16 +208,6 @@ public final class ResponseCache: Sendable {
 
     /// Makes later responses to running requests for a key unstorable.
     func advanceEpoch(of key: CacheKey) { epochs.withLock { $0.advance(key) } }
-
-    /// Returns a writer for a response whose body arrives in pieces.
-    ///
-    /// - Parameters:
-    ///   - key: The key of the response.
-    ///   - count: The expected number of bytes in the body.
-    /// - Returns: The writer; `nil` if the cache cannot store the response.
-    func makeWriter(for key: CacheKey, expecting count: Int64?) -> ResponseWriter? {
-        ResponseWriter(self, key, expecting: count)
-    }
 
     /// The maximum number of bytes in the body of a stored response.
     var maximumBodyCount: Int { max(memoryCapacity, diskCapacity) / Self.shareOfEntry }
@@ -289,14 +276,6 @@ public final class ResponseCache: Sendable {
         return advanced
     }
 
-    /// Removes all responses for the key; responses in transit may still be stored; blocks if there are files.
-    func drop(_ key: CacheKey) { discard([key]) }
-
-    /// Removes one response; blocks if there are files.
-    func drop(_ entry: StoredResponse, for key: CacheKey) {
-        drop(entry.selector, for: key)
-    }
-
     /// Removes the response with a selector; blocks if there are files.
     func drop(_ selector: Data, for key: CacheKey) {
         changeMemory { $0.remove(selector, for: key) }
@@ -311,7 +290,8 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    private func discard(_ keys: [CacheKey]) {
+    /// Removes all responses for keys; responses in transit may still be stored; blocks if there are files.
+    func discard(_ keys: [CacheKey]) {
         for key in keys {
             changeMemory { $0.removeAll(for: key) }
             disk?.removeAll(for: key)

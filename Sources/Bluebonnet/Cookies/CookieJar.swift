@@ -120,9 +120,8 @@ struct CookieJar {
 
     /// The name and the value at the beginning of a field, without white space around them.
     private static func pair(of field: [UInt8]) -> [UInt8] {
-        let pair = field.prefix { $0 != 0x3b }
-        guard let equals = pair.firstIndex(of: 0x3d) else { return Array(pair) }
-        return Array(pair[..<equals].withoutSpaces) + [0x3d] + Array(pair[(equals + 1)...].withoutSpaces)
+        let parts = field.prefix { $0 != 0x3b }.split(separator: 0x3d, maxSplits: 1, omittingEmptySubsequences: false)
+        return Array(parts.map { URLText.stripped($0, where: FieldSyntax.isWhitespace) }.joined(separator: [0x3d]))
     }
 
     // MARK: Reading and changing
@@ -162,13 +161,5 @@ struct CookieJar {
         let oldest = Set((sites[site] ?? []).map(\.lastSet).sorted().prefix(number))
         sites[site]?.removeAll { oldest.contains($0.lastSet) }
         if sites[site]?.isEmpty == true { sites[site] = nil }
-    }
-}
-
-extension ArraySlice<UInt8> {
-    fileprivate var withoutSpaces: Self {
-        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        let end = lastIndex { !isSpace($0) } ?? startIndex - 1
-        return self[...end].drop(while: isSpace)
     }
 }

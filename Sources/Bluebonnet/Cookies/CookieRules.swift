@@ -83,19 +83,14 @@ struct CookieTarget {
     /// Returns the parts of an ASCII URL without escapes; URL's properties would take 8,000 instructions.
     private static func plainParts(of text: String) -> (host: String, path: String)? {
         guard text.utf8.allSatisfy({ $0 < 0x80 && $0 != 0x25 && $0 != 0x5b }) else { return nil }
-        let (host, end) = hostAndEnd(in: text.utf8.span)
-        guard !host.isEmpty else { return nil }
+        let syntax = URLSyntax(text.utf8.span)
+        guard !syntax.host.isEmpty else { return nil }
         func slice(_ part: Substring.UTF8View) -> String { String(Substring(part)) }
         let rest = Substring(text).utf8
         return (
-            slice(rest.dropFirst(host.lowerBound).prefix(host.count)),
-            slice(rest.dropFirst(end).prefix { $0 != 0x3f && $0 != 0x23 })
+            slice(rest.dropFirst(syntax.host.lowerBound).prefix(syntax.host.count)),
+            slice(rest.dropFirst(syntax.authority.upperBound).prefix { $0 != 0x3f && $0 != 0x23 })
         )
-    }
-
-    private static func hostAndEnd(in bytes: Span<UInt8>) -> (host: Range<Int>, end: Int) {
-        let syntax = URLSyntax(bytes)
-        return (syntax.host, syntax.authority.upperBound)
     }
 
     /// The path of a cookie without a `Path` attribute (RFC 6265 §5.1.4).

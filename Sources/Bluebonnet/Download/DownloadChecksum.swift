@@ -129,8 +129,7 @@ extension ExpectedDigest {
     func check(_ digest: RunningDigest) throws(RequestError) {
         let actual = digest.finish()
         guard actual != bytes else { return }
-        let texts = [actual, bytes].map { $0.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
-        let detail = "\(algorithm.rawValue) is \(texts[0]), but \(texts[1]) was expected"
+        let detail = "\(algorithm.rawValue) is \(actual.hexadecimal), but \(bytes.hexadecimal) was expected"
         throw RequestError(.download(.checksumMismatch), detail: detail)
     }
 }

@@ -121,7 +121,7 @@ struct FileDownload: SinkWriter {
         let partialFileURL = file?.partialFileURL
         func finish(_ result: ValidationResult) {
             guard let events, !validators.isEmpty else { return }
-            events.validated(response, of: attempt.request, data: nil, fileURL: partialFileURL, result)
+            events.emit(.didValidateRequest(attempt.request, response, data: nil, fileURL: partialFileURL, result))
         }
         for validator in validators {
             do {

@@ -148,7 +148,7 @@ struct ParallelDownload: Sendable {
                 // Other sources may work, and so may the one that worked before.
                 if sources.count > 1, failures <= sources.count { continue }
                 let delay = resumption.interrupted(
-                    by: Self.isBusy(error.kind) ? .connection(.refused) : error.kind, gained: fetched,
+                    by: Self.busy.contains(error.kind) ? .connection(.refused) : error.kind, gained: fetched,
                     canResume: true, spread: .random(in: 0...1))
                 guard let delay, (try? await session.sleep(delay)) != nil else { return error }
             }
@@ -156,15 +156,11 @@ struct ParallelDownload: Sendable {
         return nil
     }
 
-    /// Whether another connection was refused, because there are as many as the server or the session allows.
-    private static func isBusy(_ kind: RequestError.Kind) -> Bool {
-        switch kind {
-        case .validation(.unacceptableStatusCode(429)), .validation(.unacceptableStatusCode(503)), .timedOut(.pool),
-            .timedOut(.queue):
-            true
-        default: false
-        }
-    }
+    /// The failures if there are as many connections as the server or the session allows.
+    private static let busy: Set<RequestError.Kind> = [
+        .validation(.unacceptableStatusCode(429)), .validation(.unacceptableStatusCode(503)), .timedOut(.pool),
+        .timedOut(.queue),
+    ]
 
     private func position(of index: Int) -> Int64 { plan?.parts[index].position ?? 0 }
 

@@ -95,8 +95,13 @@ extension ResumeData {
     func encoded() -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let entityTag: String? = if case .entityTag(let tag) = validator { tag } else { nil }
+        let coded = ResumeDataJSON(
+            version: Self.version, id: id, url: url.absoluteString, headers: headers.map { [$0.name, $0.value] },
+            entityTag: entityTag, lastModified: entityTag == nil ? validator.fieldValue : nil, total: total, path: path,
+            bytes: bytes)
         // Encoding cannot fail, because the values are only strings and integers.
-        return (try? encoder.encode(ResumeDataJSON(self))) ?? Data()
+        return (try? encoder.encode(coded)) ?? Data()
     }
 
     /// Creates resume data from the JSON that ``encoded()`` returned.
@@ -127,20 +132,6 @@ extension ResumeData {
         var total: Int64?
         var path: String
         var bytes: Int64
-
-        init(_ data: ResumeData) {
-            version = ResumeData.version
-            id = data.id
-            url = data.url.absoluteString
-            headers = data.headers.map { [$0.name, $0.value] }
-            switch data.validator {
-            case .entityTag(let tag): entityTag = tag
-            case .lastModified(let date): lastModified = date
-            }
-            total = data.total
-            path = data.path
-            bytes = data.bytes
-        }
 
         func checked() -> ResumeData? {
             guard let url = URL(string: url), headers.allSatisfy({ $0.count == 2 }) else { return nil }

@@ -162,38 +162,26 @@ enum ChallengeDecision: Equatable {
     ///   - apparent: The schemes that libcurl takes for offered, in the order received.
     ///   - schemes: The authentication schemes that the request may use.
     ///   - hasBody: Whether the request has a body.
-    init(
+    /// - Returns: The decision.
+    static func on(
         _ challenges: [Challenge], apparent: [Credential.Schemes], schemes: Credential.Schemes, hasBody: Bool
-    ) {
+    ) -> ChallengeDecision {
         let offered = challenges.compactMap { Credential.Schemes(name: $0.scheme) }
         let usable = Credential.Schemes(offered).intersection(schemes)
         let isMistaken = Credential.Schemes(apparent).intersection(schemes).strongest != usable.strongest
-        guard let strongest = usable.strongest else {
-            self = isMistaken ? .answerOnly([]) : .deliver
-            return
-        }
+        guard let strongest = usable.strongest else { return isMistaken ? .answerOnly([]) : .deliver }
         // Libcurl uses the first Digest challenge, which may be none.
         let isHidden = apparent.count { $0 == .digest } > offered.count { $0 == .digest }
         let digests = challenges.filter { $0.scheme == "digest" }
-        guard strongest == .digest, let digest = digests.first else {
-            self = isMistaken ? .answerOnly(strongest) : .answer
-            return
-        }
-        let understood = digests.first { Self.flaw(of: $0, hasBody: hasBody) == nil && $0.protectsOnlyHeads }
-        guard let reason = isHidden ? .unsupportedScheme("Digest") : Self.flaw(of: digest, hasBody: hasBody) else {
+        let usual = isMistaken ? ChallengeDecision.answerOnly(strongest) : .answer
+        guard strongest == .digest, let digest = digests.first else { return usual }
+        let understood = digests.first { flaw(of: $0, hasBody: hasBody) == nil && $0.protectsOnlyHeads }
+        guard let reason = isHidden ? .unsupportedScheme("Digest") : flaw(of: digest, hasBody: hasBody) else {
             let isAlone = digests.count { $0.field == digest.field } == 1
-            if !isAlone, let understood {
-                self = .answerDigest(understood)
-            } else {
-                self = isMistaken ? .answerOnly(strongest) : .answer
-            }
-            return
+            return isAlone ? usual : understood.map(ChallengeDecision.answerDigest) ?? usual
         }
-        if let understood, !isHidden {
-            self = .answerDigest(understood)
-            return
-        }
-        self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
+        if let understood, !isHidden { return .answerDigest(understood) }
+        return usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
     }
 
     /// The reason why libcurl's response to a Digest challenge would be incorrect (RFC 7616 §3.3), if there is one.

@@ -43,10 +43,7 @@ struct DigestAnswer {
 
     private func hash(_ text: String) -> String {
         let data = Data(text.utf8)
-        let digest = algorithm.hasPrefix("sha-256") ? Digest.sha256(of: data) : Digest.md5(of: data)
-        return digest.reduce(into: "") { text, byte in
-            text += (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }
+        return (algorithm.hasPrefix("sha-256") ? Digest.sha256(of: data) : Digest.md5(of: data)).hexadecimal
     }
 
     private func quoted(_ text: String) -> String {

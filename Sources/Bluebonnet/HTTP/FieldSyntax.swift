@@ -167,7 +167,7 @@ extension Collection where SubSequence == Self, Element == UInt8 {
 /// Reads and writes percent-encoded text (RFC 3986 §2.1).
 package enum PercentEncoding {
     /// Decodes text; returns `nil` if a percent sign is not followed by two hexadecimal digits.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var iterator = text.makeIterator()
         while let byte = iterator.next() {
@@ -180,6 +180,14 @@ package enum PercentEncoding {
             bytes.append(high << 4 | low)
         }
         return bytes
+    }
+
+    /// Returns text in which the bytes that fulfil a condition are percent-encoded.
+    static func encode(_ text: some Collection<UInt8>, where isEncoded: (UInt8) -> Bool) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        for byte in text { if isEncoded(byte) { append(byte, to: &bytes) } else { bytes.append(byte) } }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Appends `%` and two upper-case hexadecimal digits.
@@ -201,7 +209,7 @@ package enum PercentEncoding {
     }
 }
 
-extension Int64 {
+extension FixedWidthInteger {
     /// Parses text that consists only of digits; `nil` if the number is too large.
     init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }

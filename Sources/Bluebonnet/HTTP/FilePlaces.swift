@@ -24,6 +24,12 @@ final class FilePlaces: Sendable {
         var waiting: [Int: Resumption<Result<Void, RequestError>>] = [:]
         var order: ArraySlice<Int> = []
 
+        mutating func takes(limit: Int) -> Bool {
+            guard taken < limit else { return false }
+            taken += 1
+            return true
+        }
+
         mutating func popFirst() -> Resumption<Result<Void, RequestError>>? {
             while let number = order.popFirst() {
                 if let first = waiting.removeValue(forKey: number) { return first }
@@ -54,14 +60,7 @@ final class FilePlaces: Sendable {
     var waiting: Int { waitingCount.load(ordering: .relaxed) }
 
     /// Takes a place if one is free.
-    func free() -> Place? {
-        let isFree = state.withLock { state in
-            guard state.taken < limit else { return false }
-            state.taken += 1
-            return true
-        }
-        return isFree ? Place(self) : nil
-    }
+    func free() -> Place? { state.withLock { $0.takes(limit: limit) } ? Place(self) : nil }
 
     /// Waits for a place.
     ///
@@ -83,10 +82,7 @@ final class FilePlaces: Sendable {
         let result = await withTaskCancellationHandler {
             await withResumption { resumption in
                 let isFree = state.withLock { state in
-                    guard state.taken >= limit else {
-                        state.taken += 1
-                        return true
-                    }
+                    if state.takes(limit: limit) { return true }
                     state.waiting[number] = resumption
                     state.order.append(number)
                     waitingCount.add(1, ordering: .relaxed)
@@ -143,10 +139,8 @@ final class FilePlaces: Sendable {
 
     private func left() {
         let next = state.withLock { state in
-            guard let next = state.popFirst() else {
-                state.taken -= 1
-                return nil as Resumption<Result<Void, RequestError>>?
-            }
+            let next = state.popFirst()
+            if next == nil { state.taken -= 1 }
             return next
         }
         guard let next else { return }

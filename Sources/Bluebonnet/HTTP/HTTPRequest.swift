@@ -524,4 +524,9 @@ extension HTTPRequest {
     func defaultField(_ field: HTTPHeader) -> HTTPHeader {
         field == .defaultAcceptEncoding && headers.contains("Range") ? .acceptEncoding("identity") : field
     }
+
+    /// Whether a default field is sent with the request; the secrets of the session are not sent to another origin.
+    func takesDefault(_ field: HTTPHeader) -> Bool {
+        !headers.contains(field.name) && !(omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
+    }
 }

@@ -17,7 +17,9 @@ package struct Origin: Hashable, Sendable {
         let bytes = text.utf8.span
         let syntax = URLSyntax(bytes)
         let schemeBytes = bytes.extracting(syntax.scheme)
-        scheme = Self.usualScheme(schemeBytes) ?? Self.lowercased(schemeBytes)
+        // The text of the usual schemes need not be made from bytes.
+        let usualScheme = schemeBytes.count == 5 ? "https" : "http"
+        scheme = URL.isWeb(schemeBytes) ? usualScheme : Self.lowercased(schemeBytes)
         let host = Self.lowercased(bytes.extracting(syntax.host))
         // The escapes of an international name, or the zone of an address.
         self.host = host.utf8.contains(0x25) && !host.hasPrefix("[") ? HostName.ascii(host) : host
@@ -27,15 +29,6 @@ package struct Origin: Hashable, Sendable {
 
     /// Whether a third party on the network can read the messages.
     package var isInsecure: Bool { scheme != "https" }
-
-    /// The scheme of most URLs, whose text need not be made from bytes.
-    private static func usualScheme(_ bytes: Span<UInt8>) -> String? {
-        for scheme in ["https", "http"]
-        where bytes.count == scheme.utf8.count && FieldSyntax.isSame(bytes, scheme.utf8.span) {
-            return scheme
-        }
-        return nil
-    }
 
     private static func lowercased(_ bytes: Span<UInt8>) -> String {
         var result: [UInt8] = []

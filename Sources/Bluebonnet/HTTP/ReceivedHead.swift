@@ -27,11 +27,7 @@ package final class ReceivedHead: Sendable {
     }
 
     /// Creates a head from its parts, for a response that did not come from a server.
-    package convenience init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders) {
-        self.init(statusCode: statusCode, httpVersion: httpVersion, headers: headers, statusLine: [])
-    }
-
-    private init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders, statusLine: [UInt8]) {
+    package init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders, statusLine: [UInt8] = []) {
         self.statusCode = statusCode
         self.httpVersion = httpVersion
         bytes = statusLine
@@ -55,10 +51,7 @@ package final class ReceivedHead: Sendable {
 
     /// The fields in the order received; the first access parses them.
     package var headers: HTTPHeaders {
-        if let parsed = parsed.load() {
-            return parsed.headers
-        }
-        return parsed.storeIfNil(ParsedFields(parse())).headers
+        (parsed.load() ?? parsed.storeIfNil(ParsedFields(Self.fields(of: bytes)))).headers
     }
 
     /// Returns the values of all fields of a name, joined with `, `.
@@ -91,8 +84,6 @@ package final class ReceivedHead: Sendable {
         }
         return values
     }
-
-    private func parse() -> HTTPHeaders { Self.fields(of: bytes) }
 
     /// Parses the field lines after a first line, which is ignored.
     static func fields(of bytes: [UInt8]) -> HTTPHeaders {
@@ -295,8 +286,6 @@ package struct FieldLine {
         let text = bytes[range].contains(0x0d) ? bytes[range].map { $0 == 0x0d ? 0x20 : $0 }[...] : bytes[range]
         if let valid = String(validating: text, as: UTF8.self) { return valid }
         guard isURL() else { return String(String.UnicodeScalarView(text.map { UnicodeScalar($0) })) }
-        var encoded: [UInt8] = []
-        for byte in text { if byte < 0x80 { encoded.append(byte) } else { PercentEncoding.append(byte, to: &encoded) } }
-        return String(decoding: encoded, as: UTF8.self)
+        return PercentEncoding.encode(text) { $0 >= 0x80 }
     }
 }

@@ -63,17 +63,11 @@ struct RedirectLocation {
         var rest = value[...]
         let fragment = rest.takeSuffix(after: 0x23)
         let query = rest.takeSuffix(after: 0x3f)
-        rest = ArraySlice(rest.map { $0 == 0x5c ? 0x2f : $0 })  // \ to /
-        guard var target = target(rest, hasQuery: query != nil) else { return nil }
-        if let query {
-            target.append(0x3f)
-            target += URLText.encoded(query)
-        }
+        let text = rest.map { $0 == 0x5c ? 0x2f : $0 }  // \ to /
+        guard var target = target(text, hasQuery: query != nil) else { return nil }
+        if let query { target += [0x3f] + URLText.encoded(query) }
         // RFC 9110 §10.2.2: if the location has no fragment, it inherits the fragment of the request.
-        if let fragment = fragment ?? self.fragment {
-            target.append(0x23)
-            target += URLText.encoded(fragment)
-        }
+        if let fragment = fragment ?? self.fragment { target += [0x23] + URLText.encoded(fragment) }
         guard let url = URL(string: String(decoding: target, as: UTF8.self)) else { return nil }
         return (try? url.checkRequestable()) == nil ? nil : url
     }
@@ -81,9 +75,11 @@ struct RedirectLocation {
     /// Resolves the part before the query.
     ///
     /// Returns `nil` if the result is not an HTTP or HTTPS URL.
-    private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
-        var rest = text
-        if let colon = Self.endOfScheme(rest) {
+    private func target(_ text: [UInt8], hasQuery: Bool) -> [UInt8]? {
+        var rest = text[...]
+        let colon = URLSyntax(text.span).scheme.upperBound
+        // A scheme begins with a letter (RFC 3986 §3.1).
+        if colon > 0, FieldSyntax.lowercased(text[0]) &- 0x61 < 26 {
             var scheme = rest[..<colon].map { FieldSyntax.lowercased($0) }
             if isWebSocket, scheme.starts(with: Array("ws".utf8)) { scheme.replaceSubrange(..<2, with: "http".utf8) }
             guard scheme == Array("http".utf8) || scheme == Array("https".utf8) else { return nil }
@@ -109,25 +105,9 @@ struct RedirectLocation {
         let path = rest[end...].isEmpty ? [0x2f] : URLText.withoutDots(URLText.encoded(rest[end...]))
         return scheme + Array("://".utf8) + authority + path
     }
-
-    // MARK: Parts
-
-    /// The index of the colon after the scheme (RFC 3986 §3.1), if there is one.
-    private static func endOfScheme(_ text: ArraySlice<UInt8>) -> Int? {
-        guard let first = text.first, FieldSyntax.lowercased(first) &- 0x61 < 26 else { return nil }
-        let end = text.firstIndex {
-            !FieldSyntax.isAlphanumeric($0) && $0 != 0x2b && $0 != 0x2d && $0 != 0x2e
-        }
-        return end.flatMap { text[$0] == 0x3a ? $0 : nil }
-    }
 }
 
 extension RedirectLocation {
     /// Whether a response with this status code redirects to its `Location`.
-    static func redirects(_ statusCode: Int) -> Bool {
-        switch statusCode {
-        case 301, 302, 303, 307, 308: true
-        default: false
-        }
-    }
+    static func redirects(_ statusCode: Int) -> Bool { 301...303 ~= statusCode || 307...308 ~= statusCode }
 }

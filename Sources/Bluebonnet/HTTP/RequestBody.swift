@@ -133,12 +133,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Whether the body can be sent again.
-    public var isReplayable: Bool {
-        switch storage {
-        case .data: true
-        case .source(let source): source.isReplayable
-        }
-    }
+    public var isReplayable: Bool { if case .source(let source) = storage { source.isReplayable } else { true } }
 
     /// Whether a file is open while the body is sent.
     var usesFile: Bool { if case .source(let source) = storage { source.usesFile } else { false } }
@@ -147,10 +142,7 @@ public struct RequestBody: Sendable {
     ///
     /// The method may block on file access. Do not call this method on the event loop.
     package func open() throws(RequestError) -> OpenBody? {
-        switch storage {
-        case .data: nil
-        case .source(let source): try source.open()
-        }
+        if case .source(let source) = storage { try source.open() } else { nil }
     }
 }
 

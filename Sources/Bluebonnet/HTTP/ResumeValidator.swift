@@ -117,13 +117,8 @@ package enum ContentRange: Hashable, Sendable {
         }
         let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last,
-            last < Int64.max
+            last < Int64.max, total.map({ last < $0 }) ?? (parts[1] == "*")
         else { return nil }
-        if let total {
-            guard last < total else { return nil }
-        } else {
-            guard parts[1] == "*" else { return nil }
-        }
         self = .bytes(first: first, last: last, total: total)
     }
 }

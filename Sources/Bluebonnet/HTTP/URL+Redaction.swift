@@ -74,14 +74,5 @@ private func hasOddPort(_ authority: ArraySlice<UInt8>) -> Bool {
 
 /// Returns the text with control characters percent-encoded.
 private func printable(_ text: Substring.UTF8View) -> String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count)
-    for byte in text {
-        if byte < 0x20 || byte == 0x7f {
-            PercentEncoding.append(byte, to: &bytes)
-        } else {
-            bytes.append(byte)
-        }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    PercentEncoding.encode(text) { $0 < 0x20 || $0 == 0x7f }
 }

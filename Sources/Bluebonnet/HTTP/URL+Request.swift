@@ -44,7 +44,7 @@ extension URL {
     }
 
     /// Whether a scheme is `http` or `https`, in any case.
-    private static func isWeb(_ scheme: Span<UInt8>) -> Bool {
+    static func isWeb(_ scheme: Span<UInt8>) -> Bool {
         guard scheme.count == 4 || scheme.count == 5 else { return false }
         let isHTTP =
             FieldSyntax.lowercased(scheme[0]) == 0x68 && FieldSyntax.lowercased(scheme[1]) == 0x74

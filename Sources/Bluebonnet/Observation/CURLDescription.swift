@@ -65,12 +65,8 @@ private struct CURLCommand {
 
     /// The header fields to send, without invalid fields.
     private var headers: [HTTPHeader] {
-        let defaults = defaultHeaders.filter { field in
-            // The secrets of the session are not sent to another origin.
-            !request.headers.contains(field.name)
-                && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
-        }
-        return (defaults.map(request.defaultField) + Array(request.headers)).filter { (try? $0.validate()) != nil }
+        let defaults = defaultHeaders.filter(request.takesDefault).map(request.defaultField)
+        return (defaults + Array(request.headers)).filter { (try? $0.validate()) != nil }
     }
 
     private var fields: [String] {

@@ -119,6 +119,10 @@ extension DataRequest {
     /// Not available; see ``Request/timeouts(_:)``.
     @available(*, unavailable, message: "use timeouts { $0.total = .seconds(5) }")
     public nonisolated func timeout(_ limit: Duration) -> Self { unavailable() }
+
+    /// Not available; see ``Session/eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use session.eventSource(_:), or streamTask().serverSentEvents of a stream")
+    public nonisolated var serverSentEvents: _OtherName { unavailable() }
 }
 
 extension Session {
@@ -203,6 +207,26 @@ extension Session {
     /// Not available; see ``init(interceptors:)``.
     @available(*, unavailable, message: "pass interceptors: to the session, and eventMonitors: to observe it")
     public nonisolated func extend(hooks: Hooks) -> Session { unavailable() }
+
+    /// Not available; see ``eventSource(_:headers:interceptor:)``.
+    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
+    public nonisolated func sse(_ url: any URLConvertible) -> _OtherName { unavailable() }
+
+    /// Not available; see ``get(_:parameters:headers:timeout:)``.
+    @available(*, unavailable, message: "use headers: [.authorization(username:password:)]")
+    public nonisolated func get(_ url: any URLConvertible, auth: BasicAuth) async throws -> _WholeResponse {
+        unavailable()
+    }
+
+    /// Not available; see ``put(_:body:headers:timeout:)``.
+    @available(*, unavailable, message: "use put(_:body: .file(url), headers:)")
+    public nonisolated func put(
+        _ url: any URLConvertible, content: RequestBody, headers: HTTPHeaders
+    ) async throws -> _WholeResponse { unavailable() }
+
+    /// Not available; see ``RetryPolicy``.
+    @available(*, unavailable, message: "use Session(interceptor: RetryPolicy(retryLimit: 3))")
+    public init(retries: RetryPolicy) { self.init() }
 }
 
 /// Whether certificates are checked, in other libraries.
@@ -271,12 +295,6 @@ extension _SessionBuilder {
     public func transport(_ transport: Any) -> _SessionBuilder { unavailable() }
 }
 
-extension DataRequest {
-    /// Not available; see ``Session/eventSource(_:headers:interceptor:)``.
-    @available(*, unavailable, message: "use session.eventSource(_:), or streamTask().serverSentEvents of a stream")
-    public nonisolated var serverSentEvents: _OtherName { unavailable() }
-}
-
 extension EventSource {
     /// Not available; the sequence ends with its loop.
     @available(*, unavailable, message: "leave the loop with break, or cancel its task")
@@ -293,28 +311,6 @@ extension WebSocketRequest {
     /// Not available; see ``WebSocketTask``.
     @available(*, unavailable, message: "use the task that webSocketTask() returns: send(_:), and its messages")
     public nonisolated func sendText(_ text: String) async throws { unavailable() }
-}
-
-extension Session {
-    /// Not available; see ``eventSource(_:headers:interceptor:)``.
-    @available(*, unavailable, message: "use eventSource(_:), a sequence that reconnects")
-    public nonisolated func sse(_ url: any URLConvertible) -> _OtherName { unavailable() }
-
-    /// Not available; see ``get(_:parameters:headers:timeout:)``.
-    @available(*, unavailable, message: "use headers: [.authorization(username:password:)]")
-    public nonisolated func get(_ url: any URLConvertible, auth: BasicAuth) async throws -> _WholeResponse {
-        unavailable()
-    }
-
-    /// Not available; see ``put(_:body:headers:timeout:)``.
-    @available(*, unavailable, message: "use put(_:body: .file(url), headers:)")
-    public nonisolated func put(
-        _ url: any URLConvertible, content: RequestBody, headers: HTTPHeaders
-    ) async throws -> _WholeResponse { unavailable() }
-
-    /// Not available; see ``RetryPolicy``.
-    @available(*, unavailable, message: "use Session(interceptor: RetryPolicy(retryLimit: 3))")
-    public init(retries: RetryPolicy) { self.init() }
 }
 
 extension DataStreamTask {

@@ -67,19 +67,59 @@ extension DataRequest {
     /// Not available; a request is sent when its result is awaited.
     @available(*, unavailable, message: "use session.send(_:), or a serializing… method, which sends the request")
     public nonisolated func send() async throws -> DataResponse<Data, RequestError> { unavailable() }
+
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var ok: Bool { unavailable() }
+
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var status: _OtherStatus { unavailable() }
+
+    /// Not available; see ``SerializedResponse/statusCode``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var statusCode: Int { unavailable() }
+
+    /// Not available; see ``SerializedResponse/headers``.
+    @available(
+        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
+    )
+    public nonisolated var headers: HTTPHeaders { unavailable() }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask().bytes")
+    public nonisolated var body: _OtherName { unavailable() }
+
+    /// Not available; see ``DataStreamTask``.
+    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask()")
+    public nonisolated func stream() async throws -> _OtherName { unavailable() }
 }
 
 extension Request {
     /// Not available; see ``downloadProgressUpdates(bufferingPolicy:)``.
     @available(*, unavailable, message: "use downloadProgressUpdates() or uploadProgressUpdates()")
     public nonisolated var progress: StreamOf<TransferProgress> { unavailable() }
-}
 
-extension Request {
     /// Not available; see ``authenticate(using:)``.
     @available(*, unavailable, message: "use authenticate(username:password:)")
     @discardableResult
     public nonisolated func authenticate(with credential: some Any) -> Self { unavailable() }
+
+    /// Not available; see ``retry(using:)``.
+    @available(*, unavailable, renamed: "retry(using:)")
+    @discardableResult
+    public nonisolated func retry(_ retrier: any RequestRetrier) -> Self { unavailable() }
+
+    /// Not available; see ``redirect(using:)``.
+    @available(*, unavailable, renamed: "redirect(using:)")
+    @discardableResult
+    public nonisolated func redirect(_ redirector: Redirector) -> Self { unavailable() }
 }
 
 extension RequestBody {
@@ -94,6 +134,22 @@ extension RequestBody {
     /// Not available; see ``MultipartFormData``.
     @available(*, unavailable, message: "append(_:withName:) to a MultipartFormData, and use .multipart(form)")
     public static func file(_ file: URL, filename: String = "", contentType: String) -> RequestBody { unavailable() }
+
+    /// Not available; see ``Session/post(_:json:headers:timeout:)``.
+    @available(*, unavailable, message: "use post(_:json:), put(_:json:) or patch(_:json:)")
+    public static func json(_ value: some Encodable) -> RequestBody { unavailable() }
+
+    /// Not available; see ``stream(_:length:)``.
+    @available(*, unavailable, message: "leave the length out if it is unknown")
+    public static func stream<Bytes: AsyncSequence>(_ bytes: Bytes, length: _UnknownLength) -> RequestBody {
+        unavailable()
+    }
+
+    /// The length of other libraries' bodies.
+    public enum _UnknownLength: Sendable {
+        /// Not available.
+        case unknown
+    }
 }
 
 extension MultipartFormData {
@@ -164,6 +220,22 @@ extension TransferProgress {
     /// Not available.
     @available(*, unavailable, renamed: "total")
     public var totalUnitCount: Int64 { unavailable() }
+
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var loaded: Int64 { unavailable() }
+
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var transferredBytes: Int64 { unavailable() }
+
+    /// Not available; see ``completed``.
+    @available(*, unavailable, renamed: "completed")
+    public var receivedBytes: Int64 { unavailable() }
+
+    /// Not available; see ``total``.
+    @available(*, unavailable, renamed: "total")
+    public var totalBytes: Int64? { unavailable() }
 }
 
 extension SerializedResponse where Source == DataRequest, Success == Data, Failure == RequestError {
@@ -252,6 +324,38 @@ extension SerializedResponse {
     /// Not available; see ``statusCode``.
     @available(*, unavailable, message: "compare statusCode, or use validate()")
     public var ok: Bool { unavailable() }
+
+    /// Not available; see ``response``.
+    @available(*, unavailable, message: "use response?.httpVersion")
+    public var httpVersion: HTTPVersion { unavailable() }
+
+    /// Not available; see ``metrics``.
+    @available(*, unavailable, message: "use metrics?.total")
+    public var elapsed: Duration { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, message: "compare statusCode")
+    public var isServerError: Bool { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(*, unavailable, message: "compare statusCode")
+    public var isClientError: Bool { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(
+        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
+    )
+    public var reasonPhrase: String { unavailable() }
+
+    /// Not available; see ``statusCode``.
+    @available(
+        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
+    )
+    public var statusText: String { unavailable() }
+
+    /// Not available; see ``Session``.
+    @available(*, unavailable, message: "use session.download(_:to:)")
+    public func download(to file: URL, resume: Bool = false) -> _OtherName { unavailable() }
 }
 
 extension WebSocketRequest {
@@ -264,6 +368,10 @@ extension WebSocketRequest {
     /// Not available; see ``WebSocketTask/messages``.
     @available(*, unavailable, message: "use the task that webSocketTask() returns")
     public nonisolated var messages: StreamOf<WebSocketMessage> { unavailable() }
+
+    /// Not available; see ``webSocketTask(automaticallyClosing:)``.
+    @available(*, unavailable, message: "use webSocketTask()")
+    public nonisolated func connect() async throws -> WebSocketTask { unavailable() }
 }
 
 extension RequestError {
@@ -345,6 +453,14 @@ extension Redirector {
     /// Not available; see ``RedirectHandler/doNotFollow``.
     @available(*, unavailable, renamed: "doNotFollow")
     public static var disallow: Redirector { unavailable() }
+
+    /// Not available; see ``Session/Configuration/redirectLimits``.
+    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
+    public static func limited(_ count: Int) -> Redirector { unavailable() }
+
+    /// Not available; see ``Session/Configuration/redirectLimits``.
+    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
+    public static func follow(max: Int, allowCycles: Bool = false) -> Redirector { unavailable() }
 }
 
 extension Session.Configuration {
@@ -530,76 +646,6 @@ extension HTTPMethod {
     public static var OPTIONS: HTTPMethod { unavailable() }
 }
 
-extension DataRequest {
-    /// Not available; see ``SerializedResponse/statusCode``.
-    @available(
-        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
-    )
-    public nonisolated var ok: Bool { unavailable() }
-
-    /// Not available; see ``SerializedResponse/statusCode``.
-    @available(
-        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
-    )
-    public nonisolated var status: _OtherStatus { unavailable() }
-
-    /// Not available; see ``SerializedResponse/statusCode``.
-    @available(
-        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
-    )
-    public nonisolated var statusCode: Int { unavailable() }
-
-    /// Not available; see ``SerializedResponse/headers``.
-    @available(
-        *, unavailable, message: "use serializingData().response, or get(_:), which have statusCode, headers and data"
-    )
-    public nonisolated var headers: HTTPHeaders { unavailable() }
-
-    /// Not available; see ``DataStreamTask``.
-    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask().bytes")
-    public nonisolated var body: _OtherName { unavailable() }
-
-    /// Not available; see ``DataStreamTask``.
-    @available(*, unavailable, message: "use session.streamRequest(_:).streamTask()")
-    public nonisolated func stream() async throws -> _OtherName { unavailable() }
-}
-
-extension Request {
-    /// Not available; see ``retry(using:)``.
-    @available(*, unavailable, renamed: "retry(using:)")
-    @discardableResult
-    public nonisolated func retry(_ retrier: any RequestRetrier) -> Self { unavailable() }
-
-    /// Not available; see ``redirect(using:)``.
-    @available(*, unavailable, renamed: "redirect(using:)")
-    @discardableResult
-    public nonisolated func redirect(_ redirector: Redirector) -> Self { unavailable() }
-}
-
-extension RequestBody {
-    /// Not available; see ``Session/post(_:json:headers:timeout:)``.
-    @available(*, unavailable, message: "use post(_:json:), put(_:json:) or patch(_:json:)")
-    public static func json(_ value: some Encodable) -> RequestBody { unavailable() }
-
-    /// Not available; see ``stream(_:length:)``.
-    @available(*, unavailable, message: "leave the length out if it is unknown")
-    public static func stream<Bytes: AsyncSequence>(_ bytes: Bytes, length: _UnknownLength) -> RequestBody {
-        unavailable()
-    }
-
-    /// The length of other libraries' bodies.
-    public enum _UnknownLength: Sendable {
-        /// Not available.
-        case unknown
-    }
-}
-
-extension WebSocketRequest {
-    /// Not available; see ``webSocketTask(automaticallyClosing:)``.
-    @available(*, unavailable, message: "use webSocketTask()")
-    public nonisolated func connect() async throws -> WebSocketTask { unavailable() }
-}
-
 extension DownloadRequest {
     /// Not available; see ``serializingURL(automaticallyCancelling:)``.
     @available(*, unavailable, message: "use serializingURL()")
@@ -616,70 +662,8 @@ extension ResponseCache {
     public static func disk(_ directory: URL) -> ResponseCache { unavailable() }
 }
 
-extension Redirector {
-    /// Not available; see ``Session/Configuration/redirectLimits``.
-    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
-    public static func limited(_ count: Int) -> Redirector { unavailable() }
-
-    /// Not available; see ``Session/Configuration/redirectLimits``.
-    @available(*, unavailable, message: "set redirectLimits of a Session.Configuration")
-    public static func follow(max: Int, allowCycles: Bool = false) -> Redirector { unavailable() }
-}
-
 extension TransferMetrics {
     /// Not available; see ``total``.
     @available(*, unavailable, message: "use total")
     public var taskInterval: _OtherName { unavailable() }
-}
-
-extension TransferProgress {
-    /// Not available; see ``completed``.
-    @available(*, unavailable, renamed: "completed")
-    public var loaded: Int64 { unavailable() }
-
-    /// Not available; see ``completed``.
-    @available(*, unavailable, renamed: "completed")
-    public var transferredBytes: Int64 { unavailable() }
-
-    /// Not available; see ``completed``.
-    @available(*, unavailable, renamed: "completed")
-    public var receivedBytes: Int64 { unavailable() }
-
-    /// Not available; see ``total``.
-    @available(*, unavailable, renamed: "total")
-    public var totalBytes: Int64? { unavailable() }
-}
-
-extension SerializedResponse {
-    /// Not available; see ``response``.
-    @available(*, unavailable, message: "use response?.httpVersion")
-    public var httpVersion: HTTPVersion { unavailable() }
-
-    /// Not available; see ``metrics``.
-    @available(*, unavailable, message: "use metrics?.total")
-    public var elapsed: Duration { unavailable() }
-
-    /// Not available; see ``statusCode``.
-    @available(*, unavailable, message: "compare statusCode")
-    public var isServerError: Bool { unavailable() }
-
-    /// Not available; see ``statusCode``.
-    @available(*, unavailable, message: "compare statusCode")
-    public var isClientError: Bool { unavailable() }
-
-    /// Not available; see ``statusCode``.
-    @available(
-        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
-    )
-    public var reasonPhrase: String { unavailable() }
-
-    /// Not available; see ``statusCode``.
-    @available(
-        *, unavailable, message: "the phrases of status codes are not part of a response (RFC 9110 §15); use statusCode"
-    )
-    public var statusText: String { unavailable() }
-
-    /// Not available; see ``Session``.
-    @available(*, unavailable, message: "use session.download(_:to:)")
-    public func download(to file: URL, resume: Bool = false) -> _OtherName { unavailable() }
 }

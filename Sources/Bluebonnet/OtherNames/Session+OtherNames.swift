@@ -325,40 +325,7 @@ extension Session {
         _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?, encoding: JSONEncoding,
         headers: HTTPHeaders? = nil
     ) -> DataRequest { unavailable() }
-}
 
-/// What ``Session/builder()`` would return.
-@dynamicMemberLookup
-public struct _SessionBuilder {
-    /// Not available.
-    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
-    /// Not available.
-    public func connectTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func readTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func timeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func poolIdleTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func poolMaxIdlePerHost(_ count: Int) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func redirect(_ redirector: Redirector?) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func retry(_ policy: RetryPolicy) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func userAgent(_ name: String) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func defaultHeaders(_ headers: [String: String]) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func cache(_ cache: Any) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func proxy(_ proxy: Any) -> _SessionBuilder { unavailable() }
-    /// Not available.
-    public func build() throws -> Session { unavailable() }
-}
-
-extension Session {
     /// Not available; see ``eventSource(_:headers:interceptor:)``.
     @available(*, unavailable, message: "use eventSource(_:), which is a sequence of events")
     public nonisolated func connectSSE(
@@ -422,4 +389,35 @@ extension Session {
     /// Not available; see ``Session``.
     @available(*, unavailable, message: "use upload(_:to:method: .put)")
     public nonisolated func upload(with request: some Any, fromFile file: URL) -> _OtherName { unavailable() }
+}
+
+/// What ``Session/builder()`` would return.
+@dynamicMemberLookup
+public struct _SessionBuilder {
+    /// Not available.
+    public subscript(dynamicMember name: String) -> _OtherName { unavailable() }
+    /// Not available.
+    public func connectTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func readTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func timeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func poolIdleTimeout(_ limit: Duration) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func poolMaxIdlePerHost(_ count: Int) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func redirect(_ redirector: Redirector?) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func retry(_ policy: RetryPolicy) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func userAgent(_ name: String) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func defaultHeaders(_ headers: [String: String]) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func cache(_ cache: Any) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func proxy(_ proxy: Any) -> _SessionBuilder { unavailable() }
+    /// Not available.
+    public func build() throws -> Session { unavailable() }
 }

@@ -276,9 +276,9 @@ struct AttemptLoop: ~Copyable {
         }
         do throws(RequestError) {
             try validators.run(request: request, response: response, data: data)
-            events.validated(response, of: request, data: data, .success(()))
+            events.emit(.didValidateRequest(request, response, data: data, fileURL: nil, .success(())))
         } catch {
-            events.validated(response, of: request, data: data, .failure(error))
+            events.emit(.didValidateRequest(request, response, data: data, fileURL: nil, .failure(error)))
             throw error
         }
     }

@@ -44,12 +44,6 @@ struct ReconnectionState {
     /// The number of failed attempts to connect in a row.
     private(set) var failedAttempts = 0
 
-    init(reconnectionTime: Duration, maximumDelay: Duration, maximumAttempts: Int?) {
-        self.reconnectionTime = reconnectionTime
-        self.maximumDelay = maximumDelay
-        self.maximumAttempts = maximumAttempts
-    }
-
     /// The connection is open.
     mutating func opened() -> Action {
         (phase, failedAttempts) = (.open, 0)

@@ -24,6 +24,20 @@ enum Digest {
     }
 }
 
+extension Data {
+    /// The bytes in lower-case hexadecimal.
+    var hexadecimal: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * count)
+        let digits = Array("0123456789abcdef".utf8)
+        for byte in self {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
 /// An algorithm for digests (FIPS 180-4).
 enum DigestAlgorithm: String, Sendable {
     case sha256 = "sha-256"

@@ -9,7 +9,8 @@ enum FileName {
     /// Returns a name that stays in its directory, is not hidden, and leaves room for a number.
     static func harmless(_ suggestion: String?) -> String {
         let last = (suggestion ?? "").unicodeScalars.split { $0 == "/" || $0 == "\\" }.last.map { Array($0) } ?? []
-        let kept = last.filter { $0.properties.generalCategory != .control && !isDirectionMark($0) }
+        // Marks of the direction can make `gpj.exe` look like `exe.jpg`.
+        let kept = last.filter { $0.properties.generalCategory != .control && !$0.properties.isBidiControl }
         let visible = kept.drop { $0 == "." || $0.properties.isWhitespace }
         var name = String(String.UnicodeScalarView(visible))
         while name.last?.isWhitespace == true { name.removeLast() }
@@ -42,14 +43,6 @@ enum FileName {
     static func token() -> String {
         let number = String(UInt64.random(in: .min ... .max), radix: 36)
         return String(repeating: "0", count: max(0, 13 - number.count)) + number
-    }
-
-    /// Returns whether a scalar changes the direction of text, which can make `gpj.exe` look like `exe.jpg`.
-    private static func isDirectionMark(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x200e, 0x200f, 0x061c, 0x202a...0x202e, 0x2066...0x2069: true
-        default: false
-        }
     }
 
     /// Returns the name without its extension, and the extension.

@@ -136,13 +136,9 @@ enum FileSystem {
 
     /// Returns the path without trailing slashes; the root keeps its slash.
     static func withoutSlashes(_ path: String) -> String {
-        var end = path.endIndex
-        while end > path.index(path.startIndex, offsetBy: 1, limitedBy: path.endIndex) ?? path.endIndex,
-            path[path.index(before: end)] == "/"
-        {
-            end = path.index(before: end)
-        }
-        return String(path[..<end])
+        var path = path
+        while path.last == "/", path != "/" { path.removeLast() }
+        return path
     }
 }
 

@@ -60,12 +60,7 @@ package struct IPAddress: Hashable, Sendable {
     /// browsers parse it in the same way.
     static func canonical(_ host: String) -> String? {
         // Most hosts are names, which contain other letters.
-        let mayBeAddress = host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
-            default: byte == UInt8(ascii: "x") || byte == UInt8(ascii: ".")
-            }
-        }
+        let mayBeAddress = host.utf8.allSatisfy { $0 &- 0x30 < 10 || $0 &- 0x61 < 6 || $0 == 0x78 || $0 == 0x2e }
         if mayBeAddress {
             var address = in_addr()
             guard unsafe inet_aton(host, &address) != 0 else { return nil }

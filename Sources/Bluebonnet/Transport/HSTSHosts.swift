@@ -22,7 +22,7 @@ struct HSTSHosts: Equatable {
     /// Returns whether requests to a host must use TLS (§8.2, §8.3).
     func requireTLS(for host: String, now: Date) -> Bool {
         guard !entries.isEmpty, !IPAddress.isAddress(host), !HostName.hasNoDomains(host) else { return false }
-        let host = Self.canonical(host)
+        let host = HostName.canonical(host)
         var rest = Substring(host)
         while !rest.isEmpty {
             if let entry = entries[String(rest)], !entry.isExpired(at: now),
@@ -47,7 +47,7 @@ struct HSTSHosts: Equatable {
         }
         let includesSubdomains = directives.keys.contains("includesubdomains")
         guard !includesSubdomains || directives["includesubdomains"] == .some(nil) else { return }
-        let host = Self.canonical(host)
+        let host = HostName.canonical(host)
         changed.insert(host)
         guard maximumAge > 0 else {
             entries[host] = nil
@@ -72,45 +72,35 @@ struct HSTSHosts: Equatable {
     /// Returns the directives of a field by their names in lower case; `nil` if the field has a mistake.
     private static func directives(_ field: String) -> [String: String?]? {
         var result: [String: String?] = [:]
-        var rest = Substring(field)
-        func skipSpace() { rest = rest.drop { $0 == " " || $0 == "\t" } }
-        func takeToken() -> String? {
-            let token = rest.prefix { $0.utf8.count == 1 && $0.utf8.allSatisfy(FieldSyntax.isTokenByte) }
-            rest = rest.dropFirst(token.count)
-            return token.isEmpty ? nil : String(token)
-        }
+        var rest = field.utf8[...]
         while true {
-            skipSpace()
-            if let name = takeToken()?.lowercased() {
+            rest.skipWhitespace()
+            let name = rest.takeToken()
+            if !name.isEmpty {
                 var value: String?
-                skipSpace()
-                if rest.first == "=" {
+                rest.skipWhitespace()
+                if rest.first == UInt8(ascii: "=") {
                     rest.removeFirst()
-                    skipSpace()
-                    if rest.first == "\"" {
-                        guard let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
-                        value = String(rest[rest.index(after: rest.startIndex)..<end])
-                        rest = rest[rest.index(after: end)...]
+                    rest.skipWhitespace()
+                    if rest.first == UInt8(ascii: "\"") {
+                        guard let end = rest.dropFirst().firstIndex(of: UInt8(ascii: "\"")) else { return nil }
+                        value = String(Substring(rest[..<end].dropFirst()))
+                        rest = rest[end...].dropFirst()
                     } else {
-                        value = takeToken()
-                        if value == nil { return nil }
+                        value = rest.takeToken()
+                        if value == "" { return nil }
                     }
                 }
                 guard result.updateValue(value, forKey: name) == nil else { return nil }
-                skipSpace()
+                rest.skipWhitespace()
             }
             guard let separator = rest.popFirst() else { return result }
-            guard separator == ";" else { return nil }
+            guard separator == UInt8(ascii: ";") else { return nil }
         }
     }
 
     private static func seconds(_ digits: String) -> Double? {
         !digits.isEmpty && digits.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Double(digits) : nil
-    }
-
-    private static func canonical(_ host: String) -> String {
-        let host = HostName.ascii(host)
-        return host.hasSuffix(".") ? String(host.dropLast()) : host
     }
 
     // MARK: The file
@@ -127,7 +117,7 @@ struct HSTSHosts: Equatable {
             let expires = end == "unlimited" ? nil : Self.date(end)
             guard end == "unlimited" || expires != nil else { continue }
             let includesSubdomains = fields[0].hasPrefix(".")
-            let host = Self.canonical(String(includesSubdomains ? fields[0].dropFirst() : fields[0]))
+            let host = HostName.canonical(String(includesSubdomains ? fields[0].dropFirst() : fields[0]))
             let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
             if !host.isEmpty, !entry.isExpired(at: now) { entries[host] = entry }
         }

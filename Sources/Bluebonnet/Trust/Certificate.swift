@@ -237,11 +237,7 @@ struct HostMatch: Equatable {
 
     /// Whether two names are equal, ignoring the case of ASCII letters.
     private static func equal(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {
-        first.count == second.count && zip(first, second).allSatisfy { lowercase($0) == lowercase($1) }
-    }
-
-    private static func lowercase(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+        first.count == second.count && FieldSyntax.isSame(first.span, second.span)
     }
 }
 

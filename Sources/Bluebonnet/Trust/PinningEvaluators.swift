@@ -41,23 +41,6 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
-    /// Accepts a server only if a certificate in its ``ServerTrust/authenticatedChain`` has a pinned public key.
-    ///
-    /// - Parameters:
-    ///   - keys: The pinned keys. If the array is empty, no server is accepted.
-    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
-    ///     by default.
-    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: A new evaluator.
-    package static func publicKeys(
-        _ keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
-    ) -> PublicKeysTrustEvaluator {
-        PublicKeysTrustEvaluator(
-            keys: keys, performDefaultValidation: performDefaultValidation, validateHost: validateHost)
-    }
-}
-
 /// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned certificate.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     private let certificates: [Certificate]
@@ -114,27 +97,5 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
                 .trust(.certificatePinningFailed),
                 detail: "none of \(trust.subjects) is one of \(pinned.joined(separator: ", "))")
         }
-    }
-}
-
-extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned certificate.
-    ///
-    /// - Parameters:
-    ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
-    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of one of the
-    ///     session's trusted authorities; `false` by default.
-    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
-    ///     by default.
-    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: A new evaluator.
-    package static func pinnedCertificates(
-        _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
-        performDefaultValidation: Bool = true,
-        validateHost: Bool = true
-    ) -> PinnedCertificatesTrustEvaluator {
-        PinnedCertificatesTrustEvaluator(
-            certificates: certificates, acceptSelfSignedCertificates: acceptSelfSignedCertificates,
-            performDefaultValidation: performDefaultValidation, validateHost: validateHost)
     }
 }

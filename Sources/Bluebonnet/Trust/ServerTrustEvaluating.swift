@@ -64,9 +64,9 @@ extension ServerTrustEvaluating {
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
-            return trust.signedChain.refusal
+            return trust.signedChain.refusal(of: trust.chain)
         } catch {
-            return trust.signedChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal(of: trust.chain) ?? Self.wrapped(error)
         }
     }
 
@@ -75,9 +75,9 @@ extension ServerTrustEvaluating {
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
             try await evaluateServer(trust)
-            return trust.signedChain.refusal
+            return trust.signedChain.refusal(of: trust.chain)
         } catch {
-            return trust.signedChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal(of: trust.chain) ?? Self.wrapped(error)
         }
     }
 
@@ -124,16 +124,6 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// Creates an evaluator that makes the same checks as libcurl.
-    ///
-    /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: A new evaluator.
-    package static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
-        DefaultTrustEvaluator(validateHost: validateHost)
-    }
-}
-
 /// Accepts every server.
 ///
 /// Never use this evaluator in production. An attacker on the network between you and the server could read and change
@@ -155,13 +145,6 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
     }
-}
-
-extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// An evaluator that accepts every server.
-    ///
-    /// Never use this evaluator in production.
-    package static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
 /// Accepts a server only if several evaluators all accept it.
@@ -194,16 +177,6 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
-    /// Accepts a server only if several evaluators all accept it.
-    ///
-    /// - Parameter evaluators: The evaluators, in the order in which they are called.
-    /// - Returns: A new evaluator.
-    package static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
-        CompositeTrustEvaluator(evaluators: evaluators)
-    }
-}
-
 /// Evaluates servers with a synchronous closure.
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) throws -> Void
@@ -224,26 +197,4 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The closure's error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws { try closure(trust, host) }
-}
-
-/// Evaluates servers with an asynchronous closure.
-package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
-    private let closure: @Sendable (ServerTrust, String) async throws -> Void
-
-    /// Creates an evaluator from a closure.
-    ///
-    /// - Parameter evaluate: A closure that receives the server's certificates and the host. It throws an error if the
-    ///   server is not trusted. It runs on the global executor. There are no other checks of the server.
-    package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
-        closure = evaluate
-    }
-
-    /// Calls the closure.
-    ///
-    /// - Parameters:
-    ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
-    /// - Throws: The closure's error.
-    @concurrent
-    package func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }
 }

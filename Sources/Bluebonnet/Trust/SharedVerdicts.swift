@@ -1,13 +1,8 @@
 /// The evaluations of servers that are running, so that the loops of a session do not evaluate a server twice.
 final class SharedVerdicts: Sendable {
-    private struct Evaluation {
-        let task: Task<RequestError?, Never>
-        var waiting: Int
-    }
-
     /// The servers that were accepted.
     let cache = TrustCache()
-    private let evaluations = Locked<[TrustCache.Key: Evaluation]>([:])
+    private let evaluations = Locked<[TrustCache.Key: (task: Task<RequestError?, Never>, waiting: Int)]>([:])
 
     /// Returns the verdict on a server; an evaluation ends early when all tasks that wait for it are cancelled.
     func verdict(on trust: ServerTrust, by evaluator: any ServerTrustEvaluating) async -> RequestError? {
@@ -15,9 +10,7 @@ final class SharedVerdicts: Sendable {
         let running: Task<RequestError?, Never>? = evaluations.withLock { evaluations in
             // An evaluation may have ended since the handshake. The result is in the cache before it is removed here.
             if evaluations[key] == nil, cache.hasAccepted(trust) { return nil }
-            var evaluation =
-                evaluations[key]
-                ?? Evaluation(task: Task { await evaluator.awaitedVerdict(on: trust) }, waiting: 0)
+            var evaluation = evaluations[key] ?? (Task { await evaluator.awaitedVerdict(on: trust) }, 0)
             evaluation.waiting += 1
             evaluations[key] = evaluation
             return evaluation.task

@@ -147,12 +147,6 @@ private struct EncodableParameters: Encodable, Sendable {
     func encode(to encoder: any Encoder) throws { try ParameterValue.members(parameters).encode(to: encoder) }
 }
 
-extension ParameterEncoding where Self == URLEncoding {
-    /// An encoding that writes the parameters into the query for GET, HEAD and DELETE, and into the body for other
-    /// methods.
-    package static var urlEncoding: URLEncoding { .default }
-}
-
 /// Encodes parameters as a JSON object into the body with `JSONSerialization`.
 public struct JSONEncoding: ParameterEncoding {
     /// The reasons why an object cannot be written as JSON.
@@ -212,11 +206,6 @@ public struct JSONEncoding: ParameterEncoding {
         }
         return request
     }
-}
-
-extension ParameterEncoding where Self == JSONEncoding {
-    /// An encoding that writes the parameters as a JSON object into the body.
-    package static var jsonEncoding: JSONEncoding { .default }
 }
 
 extension URLRequest {

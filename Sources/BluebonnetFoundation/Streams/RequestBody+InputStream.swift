@@ -94,27 +94,17 @@ extension MultipartFormData {
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 
-    func makeAsyncIterator() -> Iterator { Iterator(worker: InputStreamWorker(stream)) }
+    func makeAsyncIterator() -> Iterator { Iterator(InputStreamWorker(stream)) }
 
-    struct Iterator: AsyncIteratorProtocol {
+    /// Ends the thread when it is released.
+    final class Iterator: AsyncIteratorProtocol, Sendable {
         private let worker: InputStreamWorker
-        private let lifetime: Lifetime
 
-        fileprivate init(worker: InputStreamWorker) {
-            self.worker = worker
-            lifetime = Lifetime(worker)
-        }
+        fileprivate init(_ worker: InputStreamWorker) { self.worker = worker }
 
-        mutating func next() async throws -> Data? { try await worker.next() }
+        deinit { worker.abandon() }
 
-        /// Ends the thread when the iterator is released.
-        private final class Lifetime: Sendable {
-            private let worker: InputStreamWorker
-
-            init(_ worker: InputStreamWorker) { self.worker = worker }
-
-            deinit { worker.abandon() }
-        }
+        func next() async throws -> Data? { try await worker.next() }
     }
 }
 
@@ -170,14 +160,7 @@ private final class InputStreamWorker: Sendable {
         thread.start()
     }
 
-    func abandon() {
-        let reply = state.withLock { state -> Reply? in
-            defer { state = .abandoned }
-            if case .asked(let reply) = state { return reply }
-            return nil
-        }
-        reply?.resume(throwing: CancellationError())
-    }
+    func abandon() { answer(.failure(CancellationError()), abandoning: true) }
 
     /// The body of the thread.
     private func run() {
@@ -206,8 +189,10 @@ private final class InputStreamWorker: Sendable {
         }
     }
 
-    private func answer(_ piece: Result<Data?, any Error>) {
+    /// Answers the task that waits, if there is one.
+    private func answer(_ piece: Result<Data?, any Error>, abandoning: Bool = false) {
         let reply = state.withLock { state -> Reply? in
+            defer { if abandoning { state = .abandoned } }
             guard case .asked(let reply) = state else { return nil }
             state = .idle
             return reply

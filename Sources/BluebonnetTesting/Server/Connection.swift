@@ -258,11 +258,8 @@ final class Connection {
         request.sequence = record(request)
         exchange = exchange.next
         switch match {
-        case .found(.fixed(let response), _) where !response.needsTask(for: head.method):
+        case .found(.fixed(let response), _):
             answer(response)
-        case .found(.fixed(let response), let parameters):
-            request.parameters = parameters
-            startTask(request) { _ in response }
         case .found(.handler(let handler), let parameters):
             request.parameters = parameters
             startTask(request, handler)
@@ -382,7 +379,7 @@ final class Connection {
     }
 
     private func answer(_ response: LocalServer.Response) {
-        if case .script(let steps) = response.body.storage {
+        if case .script(let steps) = response.body {
             abandonBody()
             phase = .scripted(ScriptCursor(steps))
             return
@@ -395,7 +392,7 @@ final class Connection {
     }
 
     private func send(_ response: LocalServer.Response, to context: ResponseEncoder.Context) {
-        switch response.body.storage {
+        switch response.body {
         case .script: break
         case .data(let data):
             let encoder = ResponseEncoder(response, length: data.count, to: context)

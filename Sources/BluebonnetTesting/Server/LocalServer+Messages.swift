@@ -132,13 +132,13 @@ extension LocalServer {
         package typealias Producer = @Sendable (BodyWriter) async throws -> Void
 
         /// The status code.
-        public var status: Int
+        public var status = 200
 
         /// The reason phrase; `nil` selects the standard phrase.
         public var reason: String?
 
         /// The header fields.
-        public var headers: HTTPHeaders
+        public var headers: HTTPHeaders = [:]
 
         /// The response body.
         package var body: Body
@@ -146,53 +146,27 @@ extension LocalServer {
         /// The time that the server waits before it sends the response.
         var delay: Duration?
 
-        /// Creates a response.
-        ///
-        /// - Parameters:
-        ///   - status: The status code; 200 by default.
-        ///   - reason: The reason phrase; `nil`, the default, selects the standard phrase.
-        ///   - headers: The header fields; none by default.
-        ///   - body: The response body; empty by default.
-        public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
-            self.init(status: status, reason: reason, headers: headers, body: .data(body))
-        }
-
-        package init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Body) {
-            self.status = status
-            self.reason = reason
-            self.headers = headers
-            self.body = body
-        }
-
         /// The body of a response.
-        package struct Body: Sendable {
-            enum Storage: Sendable {
-                case data(Data)
-                case stream(length: Int?, Producer)
-                case script([Script.Step])
-            }
-
-            let storage: Storage
-
-            /// No body.
-            package static let empty = Body(storage: .data(Data()))
-
-            /// Creates a body from bytes.
-            ///
-            /// - Parameter data: The bytes of the body.
-            /// - Returns: The new body.
-            package static func data(_ data: Data) -> Body { Body(storage: .data(data)) }
-
-            /// Creates a body from text, in UTF-8.
-            ///
-            /// - Parameter text: The text of the body.
-            /// - Returns: The new body.
-            package static func text(_ text: String) -> Body { .data(Data(text.utf8)) }
+        package enum Body: Sendable {
+            case data(Data)
+            case stream(length: Int?, Producer)
+            case script([Script.Step])
         }
     }
 }
 
 extension LocalServer.Response {
+    /// Creates a response.
+    ///
+    /// - Parameters:
+    ///   - status: The status code; 200 by default.
+    ///   - reason: The reason phrase; `nil`, the default, selects the standard phrase.
+    ///   - headers: The header fields; none by default.
+    ///   - body: The response body; empty by default.
+    public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
+        self.init(status: status, reason: reason, headers: headers, body: .data(body))
+    }
+
     /// Returns the same response, before which the server waits.
     ///
     /// - Parameter delay: The time between the request and the response.
@@ -297,7 +271,7 @@ extension LocalServer.Response {
         status: Int = 200, headers: HTTPHeaders = [:], length: Int? = nil,
         _ producer: @escaping @Sendable (_ writer: LocalServer.BodyWriter) async throws -> Void
     ) -> LocalServer.Response {
-        LocalServer.Response(status: status, headers: headers, body: Body(storage: .stream(length: length, producer)))
+        LocalServer.Response(status: status, headers: headers, body: .stream(length: length, producer))
     }
 
     /// Creates a response with an endless body, which the server sends as fast as the client reads it.
@@ -337,7 +311,7 @@ extension LocalServer.Response {
     /// - Parameter script: The steps to perform on the connection.
     /// - Returns: The new response.
     public static func script(_ script: LocalServer.Script) -> LocalServer.Response {
-        LocalServer.Response(body: Body(storage: .script(script.steps)))
+        LocalServer.Response(body: .script(script.steps))
     }
 
     /// Returns the response for an error that a route throws.
@@ -356,14 +330,6 @@ extension HTTPHeaders {
         var headers = self
         headers.append(name: "Content-Type", value: contentType)
         return headers
-    }
-}
-
-extension LocalServer.Response {
-    /// Returns whether sending the response runs user code.
-    func needsTask(for method: HTTPMethod) -> Bool {
-        guard case .stream = body.storage else { return false }
-        return method != .head
     }
 }
 

@@ -78,7 +78,8 @@ extension LocalServer {
 
         /// The event loop sends a fixed response at once, so another one needs a task.
         private static func endpoint(_ response: Response) -> Endpoint {
-            response.delay == nil ? .fixed(response) : .handler { _ in response }
+            if case .stream = response.body { return .handler { _ in response } }
+            return response.delay == nil ? .fixed(response) : .handler { _ in response }
         }
     }
 }
@@ -156,20 +157,6 @@ extension LocalServer.Router {
     ///   - response: The response to each request.
     public mutating func get(_ path: String, _ response: LocalServer.Response) { on(path, method: .get, response) }
 
-    /// Adds a route for HEAD requests.
-    ///
-    /// - Parameters:
-    ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the response. The body of the response is not sent.
-    package mutating func head(_ path: String, _ handler: @escaping Handler) { on(path, method: .head, handler) }
-
-    /// Adds a route for HEAD requests with a fixed response.
-    ///
-    /// - Parameters:
-    ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The response to each request.
-    package mutating func head(_ path: String, _ response: LocalServer.Response) { on(path, method: .head, response) }
-
     /// Adds a route for POST requests.
     ///
     /// - Parameters:
@@ -238,21 +225,5 @@ extension LocalServer.Router {
     ///   - response: The response to each request.
     public mutating func delete(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .delete, response)
-    }
-
-    /// Adds a route for OPTIONS requests.
-    ///
-    /// - Parameters:
-    ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
-    ///   - handler: A closure that returns the response.
-    package mutating func options(_ path: String, _ handler: @escaping Handler) { on(path, method: .options, handler) }
-
-    /// Adds a route for OPTIONS requests with a fixed response.
-    ///
-    /// - Parameters:
-    ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
-    ///   - response: The response to each request.
-    package mutating func options(_ path: String, _ response: LocalServer.Response) {
-        on(path, method: .options, response)
     }
 }

@@ -11,13 +11,7 @@ extension LocalServer.Script.Step {
     /// - Returns: The new step.
     public static func acceptWebSocket(_ request: LocalServer.Request, headers: HTTPHeaders = [:]) -> Self {
         let fields = WebSocketScript().handshake(request.headers).headers
-        return .switchingProtocols(HTTPHeaders(Array(fields) + Array(headers)))
-    }
-
-    /// Creates a step that sends a 101 response.
-    fileprivate static func switchingProtocols(_ headers: HTTPHeaders) -> Self {
-        let fields = headers.map { "\($0.name): \($0.value)\r\n" }.joined()
-        return .text("HTTP/1.1 101 Switching Protocols\r\n\(fields)\r\n")
+        return .head(101, HTTPHeaders(Array(fields) + Array(headers)))
     }
 
     /// Creates a step that sends a frame without a mask.
@@ -99,7 +93,7 @@ extension LocalServer.Response {
             protocols: protocols, maximumMessageBytes: maximumMessageBytes, first: first, reply: reply)
         let (status, headers) = script.handshake(request.headers)
         guard status == 101 else { return .status(status, headers: headers) }
-        return .script(.switchingProtocols(headers), LocalServer.Script.Step(kind: .answerWebSocket(script)))
+        return .script(.head(101, headers), LocalServer.Script.Step(kind: .answerWebSocket(script)))
     }
 }
 

@@ -260,11 +260,6 @@ extension LocalServer {
     /// The number of open connections.
     public var openConnectionCount: Int { record.read { $0.openConnectionCount } }
 
-    /// Removes the recorded requests, but does not reset the counts.
-    package func forgetRequests() {
-        record.change { $0.forgetRequests() }
-    }
-
     /// Waits for the next recorded request, and returns it.
     ///
     /// The first call returns the server's first request. Each later call returns the request after the previously

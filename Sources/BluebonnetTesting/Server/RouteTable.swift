@@ -110,19 +110,12 @@ extension StringProtocol {
     /// If `plusIsSpace` is `true`, `+` is decoded as a space.
     func percentDecoded(plusIsSpace: Bool = false) -> String {
         guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return String(self) }
-        let bytes = Array(utf8)
+        var rest = Array(utf8)[...]
         var decoded: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let high = PercentEncoding.digit(bytes[index + 1]), let low = PercentEncoding.digit(bytes[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-                continue
-            }
-            decoded.append(plusIsSpace && bytes[index] == UInt8(ascii: "+") ? .space : bytes[index])
-            index += 1
+        while let byte = rest.first {
+            let escaped = byte == UInt8(ascii: "%") ? PercentEncoding.decode(rest.prefix(3))?.first : nil
+            decoded.append(escaped ?? (plusIsSpace && byte == UInt8(ascii: "+") ? .space : byte))
+            rest.removeFirst(escaped == nil ? 1 : 3)
         }
         return String(decoding: decoded, as: UTF8.self)
     }

@@ -56,9 +56,7 @@ actor ServerCore {
             response = .failure(error)
         }
         submit(to: exchange) { $0?.answer(response, counting: sent) }
-        guard case .stream(_, let producer) = response.body.storage, response.needsTask(for: request.method) else {
-            return
-        }
+        guard case .stream(_, let producer) = response.body, request.method != .head else { return }
         do {
             try await producer(LocalServer.BodyWriter(core: self, exchange: exchange, sent: sent))
             submit(to: exchange) { $0?.endBody(failed: false) }
@@ -136,8 +134,8 @@ final class ServerContext {
         for _ in 0..<256 {
             guard let listener else { return }
             switch listener.accept() {
-            case .done(let socket):
-                open(socket)
+            case .done(let accepted):
+                open(Socket(descriptor: Int32(accepted)))
             case .wouldBlock, .ended:
                 return
             case .failed:

@@ -36,8 +36,6 @@ struct ServerRecord: Sendable {
 
     mutating func connectionClosed() { openConnectionCount -= 1 }
 
-    mutating func forgetRequests() { requests.removeAll() }
-
     // MARK: Awaited values; `nil` until they are available
 
     /// The first recorded request that this method has not returned yet.
@@ -100,11 +98,5 @@ struct RecentElements<Element: Sendable>: Sendable {
         }
         defer { start = (start + 1) % capacity }
         return exchange(&ring[start], with: element)
-    }
-
-    /// Removes all elements, but does not reset the count.
-    mutating func removeAll() {
-        ring.removeAll()
-        start = 0
     }
 }

@@ -58,7 +58,7 @@ public final class StubTransport: Transport, LimitedTransport {
         self.clock = clock
         storedCookies = nil
         guard let handler else { return }
-        state.change { $0.table.setFallback(handler) }
+        state.change { $0.table.fallback = handler }
     }
 
     /// Creates a transport that replays recorded exchanges.
@@ -66,7 +66,7 @@ public final class StubTransport: Transport, LimitedTransport {
         clock = ContinuousClock()
         storedCookies = SessionCookies(Session.Configuration.Cookies())
         let replay = ObservedState(replay)
-        state.change { $0.table.setFallback { request in try replay.change { $0.answer(to: request) }.get() } }
+        state.change { $0.table.fallback = { request in try replay.change { $0.answer(to: request) }.get() } }
     }
 
     package func setLimits(_ timeouts: Timeouts) { state.change { $0.timeouts = timeouts } }
@@ -270,8 +270,10 @@ public final class StubTransport: Transport, LimitedTransport {
     ///
     /// For ``Response/never``, this method waits until the task is cancelled.
     private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data, WebSocketScript?) {
-        let answer = state.change { $0.table.answer(to: request) }
-        var storage = try await answer.response(to: request).storage
+        guard let answer = state.change({ $0.table.answer(to: request) }) else {
+            throw RequestError(.connection(.refused), detail: "there is no stub for \(request)")
+        }
+        var storage = try await answer(request).storage
         let limit = limit(for: request)
         var waited = Duration.zero
         while true {
@@ -342,40 +344,6 @@ extension StubTransport.Response {
     /// Creates a response whose body is a value in JSON, with sorted keys.
     ///
     /// - Parameters:
-    ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
-    ///     `application/json`.
-    ///   - json: The value to encode. If it cannot be encoded, the request fails with `.internal`, and the encoder's
-    ///     error is the underlying error.
-    /// - Returns: The new response.
-    package static func response(
-        status: Int = 200, headers: HTTPHeaders = [:], json: some Encodable
-    ) -> Self {
-        do {
-            let headers = headers.including(contentType: "application/json")
-            return response(status: status, headers: headers, body: try sortedJSON(json))
-        } catch {
-            return failure(RequestError(.internal, detail: "the stub's JSON cannot be encoded", underlying: error))
-        }
-    }
-
-    /// Creates a response whose body is text in UTF-8.
-    ///
-    /// - Parameters:
-    ///   - status: The status code; 200 by default.
-    ///   - headers: The header fields; none by default. If there is no `Content-Type`, the method adds
-    ///     `text/plain; charset=utf-8`.
-    ///   - text: The text of the body.
-    /// - Returns: The new response.
-    package static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
-        response(
-            status: status, headers: headers.including(contentType: "text/plain; charset=utf-8"),
-            body: Data(text.utf8))
-    }
-
-    /// Creates a response whose body is a value in JSON, with sorted keys.
-    ///
-    /// - Parameters:
     ///   - value: The value to encode. If it cannot be encoded, the request fails with `.internal`, and the encoder's
     ///     error is the underlying error.
     ///   - status: The status code; 200 by default.
@@ -383,7 +351,12 @@ extension StubTransport.Response {
     ///     `application/json`.
     /// - Returns: The new response.
     public static func json(_ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
-        response(status: status, headers: headers, json: value)
+        do {
+            let headers = headers.including(contentType: "application/json")
+            return response(status: status, headers: headers, body: try sortedJSON(value))
+        } catch {
+            return failure(RequestError(.internal, detail: "the stub's JSON cannot be encoded", underlying: error))
+        }
     }
 
     /// Creates a response whose body is text in UTF-8.
@@ -395,7 +368,8 @@ extension StubTransport.Response {
     ///     `text/plain; charset=utf-8`.
     /// - Returns: The new response.
     public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
-        response(status: status, headers: headers, text: text)
+        response(
+            status: status, headers: headers.including(contentType: "text/plain; charset=utf-8"), body: Data(text.utf8))
     }
 
     /// Creates a response without header fields and without a body.
@@ -447,34 +421,17 @@ extension StubTransport.Response {
 
 /// Finds the stub for a request; a value type without I/O.
 struct StubTable: Sendable {
-    /// The source of the response to a request.
-    enum StubOutcome: Sendable {
-        case response(StubTransport.Response)
-        case handler(StubTransport.Handler)
-        case nothing
-
-        func response(to request: HTTPRequest) async throws -> StubTransport.Response {
-            switch self {
-            case .response(let response): return response
-            case .handler(let handler): return try await handler(request)
-            case .nothing: throw RequestError(.connection(.refused), detail: "there is no stub for \(request)")
-            }
-        }
-    }
-
     private enum Stub: Sendable {
         /// The index of a sequence of responses.
         case sequence(Int)
         case handler(StubTransport.Handler)
     }
 
-    private var routes = RouteTable<Stub>()
-    private var fallback: StubTransport.Handler?
-    private var sequences: [[StubTransport.Response]] = []
+    /// The handler of requests without a stub.
+    var fallback: StubTransport.Handler?
 
-    mutating func setFallback(_ handler: @escaping StubTransport.Handler) {
-        fallback = handler
-    }
+    private var routes = RouteTable<Stub>()
+    private var sequences: [[StubTransport.Response]] = []
 
     mutating func set(_ responses: [StubTransport.Response], method: HTTPMethod?, path: String) {
         // The order is reversed, so that the next response is the last element.
@@ -486,16 +443,17 @@ struct StubTable: Sendable {
         routes.set(.handler(handler), path: path, method: method)
     }
 
-    mutating func answer(to request: HTTPRequest) -> StubOutcome {
+    /// Returns the closure that makes the response; `nil` if there is no stub.
+    mutating func answer(to request: HTTPRequest) -> StubTransport.Handler? {
         switch stub(for: request) {
         case .sequence(let number):
-            guard let response = sequences[number].last else { return .nothing }
+            guard let response = sequences[number].last else { return nil }
             if sequences[number].count > 1 { sequences[number].removeLast() }
-            return .response(response)
+            return { _ in response }
         case .handler(let handler):
-            return .handler(handler)
+            return handler
         case nil:
-            return fallback.map { .handler($0) } ?? .nothing
+            return fallback
         }
     }
 

@@ -68,7 +68,7 @@ struct RequestParser {
     mutating func takeRawBytes(_ count: Int) -> ArraySlice<UInt8> {
         let taken = buffer[position..<position + min(bufferedCount, max(0, count))]
         advance(to: taken.endIndex)
-        lines.removeAll()
+        lines.removeAll(keepingCapacity: true)
         return taken
     }
 
@@ -91,7 +91,8 @@ struct RequestParser {
             case .body(left: 0, let isChunk):
                 phase = isChunk ? .chunkEnd : .end([:])
             case .body(let left, let isChunk):
-                guard let piece = takePiece(left) else { return .needsBytes }
+                guard bufferedCount > 0 else { return .needsBytes }
+                let piece = takeRawBytes(left)
                 phase = .body(left: left - piece.count, isChunk: isChunk)
                 return .body(piece)
             case .chunkSize:
@@ -196,13 +197,6 @@ struct RequestParser {
         return nil
     }
 
-    private mutating func takePiece(_ limit: Int) -> ArraySlice<UInt8>? {
-        guard bufferedCount > 0 else { return nil }
-        let piece = buffer[position..<position + min(limit, bufferedCount)]
-        advance(to: piece.endIndex)
-        return piece
-    }
-
     private mutating func advance(to index: Int) {
         position = index
         searched = index
@@ -286,9 +280,7 @@ enum HeadParser {
             guard !name.isEmpty, name.allSatisfy(FieldSyntax.isTokenByte) else {
                 throw .malformed("a field's name is not a token")
             }
-            var value = line[(colon + 1)...]
-            while let byte = value.first, FieldSyntax.isWhitespace(byte) { value.removeFirst() }
-            while let byte = value.last, FieldSyntax.isWhitespace(byte) { value.removeLast() }
+            let value = line[(colon + 1)...]
             guard value.allSatisfy(\.isFieldCharacter) else {
                 throw .malformed("a field's value has characters that are not allowed")
             }

@@ -14,8 +14,9 @@ package struct Socket: Hashable, Sendable {
     package let descriptor: Int32
 
     /// The result of a call that transfers bytes or accepts a connection.
-    enum Outcome<Value> {
-        case done(Value)
+    enum Outcome {
+        /// The number of bytes, or the descriptor of the connection.
+        case done(Int)
         /// The call would block; wait for readiness.
         case wouldBlock
         /// The peer has closed its sending side; only a read returns this case.
@@ -90,19 +91,10 @@ package struct Socket: Hashable, Sendable {
     // MARK: Using sockets
 
     /// Accepts the next waiting connection.
-    func accept() -> Outcome<Socket> {
-        while true {
-            let accepted = Socket(descriptor: bb_accept(descriptor))
-            guard accepted.descriptor >= 0 else {
-                switch bb_errno() {
-                case EINTR, ECONNABORTED: continue
-                case EAGAIN: return .wouldBlock
-                case let code: return .failed(code)
-                }
-            }
-            accepted.sendWithoutDelay()
-            return .done(accepted)
-        }
+    func accept() -> Outcome {
+        let outcome = repeating { Int(bb_accept(descriptor)) }
+        if case .done(let accepted) = outcome { Socket(descriptor: Int32(accepted)).sendWithoutDelay() }
+        return outcome
     }
 
     private func sendWithoutDelay() {
@@ -111,8 +103,8 @@ package struct Socket: Hashable, Sendable {
     }
 
     /// Reads available bytes to a buffer, up to the size of the buffer, and returns their number.
-    func read(into buffer: inout [UInt8]) -> Outcome<Int> {
-        let outcome = moving {
+    func read(into buffer: inout [UInt8]) -> Outcome {
+        let outcome = repeating {
             unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
         }
         if case .done(0) = outcome { return .ended }
@@ -120,9 +112,9 @@ package struct Socket: Hashable, Sendable {
     }
 
     /// Writes the bytes after an offset, as many as the socket accepts without blocking.
-    func write(_ bytes: some ContiguousBytes, from offset: Int, moreFollows: Bool) -> Outcome<Int> {
+    func write(_ bytes: some ContiguousBytes, from offset: Int, moreFollows: Bool) -> Outcome {
         let flags = Int32(MSG_NOSIGNAL) | (moreFollows ? Int32(MSG_MORE) : 0)
-        return moving {
+        return repeating {
             unsafe bytes.withUnsafeBytes { bytes in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
                 return unsafe send(descriptor, rest.baseAddress, rest.count, flags)
@@ -130,13 +122,13 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Makes a system call that transfers bytes, and repeats it if a signal interrupted it.
-    private func moving(_ call: () -> Int) -> Outcome<Int> {
+    /// Makes a system call, and repeats it if a signal interrupted it or the accepted connection was aborted.
+    private func repeating(_ call: () -> Int) -> Outcome {
         while true {
             let count = call()
             guard count < 0 else { return .done(count) }
             switch bb_errno() {
-            case EINTR: continue
+            case EINTR, ECONNABORTED: continue
             case EAGAIN: return .wouldBlock
             case let code: return .failed(code)
             }

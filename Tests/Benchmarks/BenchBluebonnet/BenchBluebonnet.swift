@@ -44,7 +44,7 @@ struct BenchBluebonnet {
     /// Pins the key of the server's certificate, which is its own authority.
     private static func pin(_ file: String?) throws -> ServerTrustManager {
         let certificate = try Certificate.all(inFile: URL(filePath: file ?? ""))[0]
-        return ServerTrustManager(evaluators: ["127.0.0.1": .publicKeys([certificate.publicKey])])
+        return ServerTrustManager(evaluators: ["127.0.0.1": PublicKeysTrustEvaluator(keys: [certificate.publicKey])])
     }
 
     /// The usual parts of an application's session; they do not change requests.

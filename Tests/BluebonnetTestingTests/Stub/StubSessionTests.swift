@@ -13,7 +13,7 @@ import Testing
         let transport = StubTransport()
         transport.stub(.get, "/users/:id", .json(User(name: "Ada")))
         transport.stub(.post, "/users") { request in
-            .response(status: 201, headers: ["Location": "/users/2"], json: ["length": request.headers.count])
+            .json(["length": request.headers.count], status: 201, headers: ["Location": "/users/2"])
         }
         let session = Session(transport: transport)
         let user = try await session.request("https://example.com/users/1").validate()

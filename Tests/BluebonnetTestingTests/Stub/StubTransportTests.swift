@@ -34,7 +34,7 @@ import Testing
 
     @Test func `A closure's response arrives with all of its properties`() async throws {
         let transport = StubTransport { request in
-            .response(status: 201, headers: ["X-Path": request.url.path()], json: ["name": "Ada"])
+            .json(["name": "Ada"], status: 201, headers: ["X-Path": request.url.path()])
         }
         let observer = RecordingObserver()
         _ = transport.start(try Self.request("/users"), options: ExchangeOptions(), observer: observer)

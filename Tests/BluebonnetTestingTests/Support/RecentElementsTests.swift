@@ -17,15 +17,4 @@ import Testing
         #expect(recent.droppedCount == count - kept.count)
         for number in -1...count + 1 { #expect(recent[number] == (kept.contains(number) ? number : nil)) }
     }
-
-    @Test func `Numbers continue after all elements were removed`() {
-        var recent = RecentElements<Int>(capacity: 2)
-        for number in 1...3 { recent.append(number) }
-        recent.removeAll()
-        #expect(recent.elements.isEmpty)
-        recent.append(4)
-        #expect(recent[4] == 4)
-        #expect(recent[3] == nil)
-        #expect(recent.count == 4)
-    }
 }

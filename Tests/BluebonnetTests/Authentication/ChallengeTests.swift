@@ -114,7 +114,7 @@ struct ChallengeTests {
     func `a challenge that libcurl handles incorrectly is handled differently or refused`(
         values: [String], schemes: Credential.Schemes, hasBody: Bool, expected: ChallengeDecision
     ) {
-        let decision = ChallengeDecision(
+        let decision = ChallengeDecision.on(
             Challenge.parse(values), apparent: Challenge.apparentSchemes(in: values), schemes: schemes, hasBody: hasBody
         )
         #expect(decision == expected)

@@ -20,17 +20,16 @@ import Testing
     @Test func `a part is not joined with a part that must not be stored`() async throws {
         let scene = Self.scene { number, request in
             guard number == 2 else {
-                return .response(
-                    status: 206,
-                    headers: ["Content-Range": "bytes 0-4/10", "ETag": "\"1\"", "Cache-Control": "max-age=60"],
-                    text: "01234")
+                return .text(
+                    "01234", status: 206,
+                    headers: ["Content-Range": "bytes 0-4/10", "ETag": "\"1\"", "Cache-Control": "max-age=60"])
             }
-            return .response(
-                status: 206,
+            return .text(
+                "56789", status: 206,
                 headers: [
                     "Content-Range": "bytes 5-9/10", "ETag": "\"1\"", "Cache-Control": "no-store",
                     "Last-Modified": "Tue, 01 Jan 2019 00:00:00 GMT",
-                ], text: "56789")
+                ])
         }
         #expect(await scene.answer(headers: ["Range": "bytes=0-4"]).text == "01234")
         let whole = await scene.answer()
@@ -43,12 +42,12 @@ import Testing
     @Test(arguments: [false, true])
     func `a HEAD that forbids the storage removes the response, or changes nothing`(isRequest: Bool) async throws {
         let scene = Self.scene { number, _ in
-            .response(
-                status: 200,
+            .text(
+                number == 2 ? "" : "\(number)",
                 headers: [
                     "ETag": "\"1\"", "Last-Modified": "Tue, 01 Jan 2019 00:00:00 GMT",
                     "Cache-Control": number == 1 ? "max-age=60" : isRequest ? "max-age=3600" : "no-store",
-                ], text: number == 2 ? "" : "\(number)")
+                ])
         }
         _ = await scene.answer()
         scene.clock.advance(by: 61)
@@ -59,10 +58,9 @@ import Testing
 
     @Test func `a HEAD with status code 200 does not freshen an error`() async throws {
         let scene = Self.scene { number, _ in
-            .response(
-                status: number == 1 ? 404 : 200,
-                headers: ["Cache-Control": number == 1 ? "max-age=60" : "max-age=3600"],
-                text: number == 2 ? "" : "\(number)")
+            .text(
+                number == 2 ? "" : "\(number)", status: number == 1 ? 404 : 200,
+                headers: ["Cache-Control": number == 1 ? "max-age=60" : "max-age=3600"])
         }
         #expect(await scene.answer().status == 404)
         scene.clock.advance(by: 61)
@@ -83,7 +81,7 @@ import Testing
 
     @Test func `a range of a body that is a slice has the right bytes`() async throws {
         let scene = CacheTestSession(cachedResponseHandler: Slicing()) { _ in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60", "Content-Length": "5"], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60", "Content-Length": "5"])
         }
         _ = await scene.answer()
         #expect(await scene.answer(headers: ["Range": "bytes=0-1"]).text == "he")
@@ -131,7 +129,7 @@ import Testing
     @Test func `a huge stated length reserves little memory`() throws {
         let cache = ResponseCache(memoryCapacity: .max)
         let key = try CacheFixtures.request().key
-        #expect(cache.makeWriter(for: key, expecting: 100_000_000_000_000_000) != nil)
+        #expect(ResponseWriter(cache, key, expecting: 100_000_000_000_000_000) != nil)
     }
 
     @Test func `a body that is larger than the own share of the capacity is not read from a file`() throws {

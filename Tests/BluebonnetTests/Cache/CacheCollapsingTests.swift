@@ -22,7 +22,7 @@ struct CacheCollapsingTests {
             let gate = gate
             stub = StubTransport { request in
                 await gate.wait()
-                return try await answer?(request) ?? .response(status: 200, headers: headers, text: "hello")
+                return try await answer?(request) ?? .text("hello", headers: headers)
             }
             transport = CachingTransport(stub, cache: cache, configuration: configuration)
         }

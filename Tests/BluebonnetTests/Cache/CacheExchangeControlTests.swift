@@ -12,7 +12,7 @@ struct CacheExchangeControlTests {
     // MARK: Control
 
     @Test func `a cached response waits while its request is suspended`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer()
         let url = try #require(URL(string: "http://stub.test/"))
         let lazy = Session(
@@ -30,7 +30,7 @@ struct CacheExchangeControlTests {
     }
 
     @Test func `a waiting cached response can be cancelled and ends with its transport`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer()
         let transport = CachingTransport(scene.transport, cache: scene.cache, configuration: Session.Configuration())
         for ends in [false, true] {
@@ -54,7 +54,7 @@ struct CacheExchangeControlTests {
 
     @Test func `memory is bounded and the least recently used responses are removed first`() async throws {
         let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
-            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 10_000))
+            .text(String(repeating: "x", count: 10_000), headers: Self.minute)
         }
         for index in 0..<50 {
             _ = await scene.answer("/\(index)")
@@ -68,7 +68,7 @@ struct CacheExchangeControlTests {
 
     @Test func `a response that is too large for the cache is not stored`() async throws {
         let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
-            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
+            .text(String(repeating: "x", count: 20_000), headers: Self.minute)
         }
         _ = await scene.answer()
         #expect(await scene.answer().source == .network)
@@ -76,7 +76,7 @@ struct CacheExchangeControlTests {
     }
 
     @Test func `a stored response that is larger than the session's limit is not used`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer()
         var configuration = scene.session.configuration
         configuration.maximumResponseBytes = 3

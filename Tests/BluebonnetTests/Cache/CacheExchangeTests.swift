@@ -9,7 +9,7 @@ import Testing
 struct CacheExchangeTests {
     @Test func `a fresh response is the response to the next request, with its age`() async throws {
         let scene = CacheTestSession { _ in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60", "X-A": "1"], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60", "X-A": "1"])
         }
         let first = await scene.answer()
         scene.clock.advance(by: 30)
@@ -29,19 +29,17 @@ struct CacheExchangeTests {
     @Test func `a stale response is validated and updated by the 304`() async throws {
         let scene = CacheTestSession { request in
             guard request.headers["If-None-Match"] == "\"1\"" else {
-                return .response(
-                    status: 200,
+                return .text(
+                    "hello",
                     headers: [
                         "Cache-Control": "max-age=60", "ETag": "\"1\"", "X-A": "1", "Content-Type": "text/plain",
-                    ],
-                    text: "hello")
+                    ])
             }
-            return .response(
-                status: 304,
+            return .text(
+                "", status: 304,
                 headers: [
                     "Cache-Control": "max-age=600", "X-A": "2", "Content-Type": "text/html", "Content-Length": "0",
-                ],
-                text: "")
+                ])
         }
         _ = await scene.answer()
         scene.clock.advance(by: 61)
@@ -65,7 +63,7 @@ extension CacheExchangeTests {
         let isGone = Locked(false)
         let scene = CacheTestSession { _ in
             if isGone.withLock({ $0 }) { throw RequestError(.connection(.refused)) }
-            return .response(status: 200, headers: ["Cache-Control": "max-age=60, stale-if-error=60"], text: "hello")
+            return .text("hello", headers: ["Cache-Control": "max-age=60, stale-if-error=60"])
         }
         _ = await scene.answer()
         isGone.withLock { $0 = true }
@@ -80,8 +78,8 @@ extension CacheExchangeTests {
     @Test func `§4.3.4: a 304 about another response has the request sent again`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
-                ? .response(status: 304, headers: ["ETag": "\"2\""], text: "")
-                : .response(status: 200, headers: ["ETag": "\"1\""], text: "hello")
+                ? .text("", status: 304, headers: ["ETag": "\"2\""])
+                : .text("hello", headers: ["ETag": "\"1\""])
         }
         _ = await scene.answer()
         let answer = await scene.answer()
@@ -91,7 +89,7 @@ extension CacheExchangeTests {
 
     @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
     func `§4.4: a response that may have changed is fetched again`(method: HTTPMethod) async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer("/a")
         #expect(await scene.answer("/a#b").source == .cache)
         _ = await scene.answer("/a", method: method)
@@ -100,7 +98,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `§4.4: an upload that is streamed, and a download, change things, too`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         let url = try #require(URL(string: "http://stub.test/a"))
         _ = await scene.answer("/a")
         for try await _ in scene.session.streamRequest(url, method: .post).streamTask().bytes {}
@@ -108,7 +106,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `a stream uses the cache and fills it`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         let url = try #require(URL(string: "http://stub.test/"))
         var request = HTTPRequest(url: url)
         request.cachePolicy = .returnCacheDontLoad
@@ -128,8 +126,7 @@ extension CacheExchangeTests {
     @Test func `HEAD uses the response of a GET, and updates or removes it`() async throws {
         let tag = Locked("\"1\"")
         let scene = CacheTestSession { _ in
-            .response(
-                status: 200, headers: ["Cache-Control": "max-age=60", "ETag": tag.withLock { $0 }], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60", "ETag": tag.withLock { $0 }])
         }
         _ = await scene.answer()
         let head = await scene.answer(method: .head)
@@ -147,10 +144,10 @@ extension CacheExchangeTests {
     @Test func `each hop of a redirect is stored under its own URL`() async throws {
         let scene = CacheTestSession { request in
             request.url.path() == "/from"
-                ? .response(
-                    status: 301, headers: ["Cache-Control": "max-age=60", "Location": "/to", "Content-Length": "5"],
-                    text: "moved")
-                : .response(status: 200, headers: Self.minute, text: "hello")
+                ? .text(
+                    "moved", status: 301,
+                    headers: ["Cache-Control": "max-age=60", "Location": "/to", "Content-Length": "5"])
+                : .text("hello", headers: Self.minute)
         }
         for round in 0..<2 {
             let answer = await scene.answer("/from")
@@ -166,9 +163,9 @@ extension CacheExchangeTests {
 
     @Test func `§4.1: responses that fields choose are kept beside each other`() async throws {
         let scene = CacheTestSession { request in
-            .response(
-                status: 200, headers: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"],
-                text: request.headers["Accept-Language"] ?? "none")
+            .text(
+                request.headers["Accept-Language"] ?? "none",
+                headers: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"])
         }
         for language in ["de", "en"] { _ = await scene.answer(headers: ["Accept-Language": language]) }
         for language in ["de", "en"] {
@@ -179,9 +176,7 @@ extension CacheExchangeTests {
 
     @Test func `a user does not receive another user's response`() async throws {
         let scene = CacheTestSession { request in
-            .response(
-                status: 200, headers: ["Cache-Control": "private, max-age=60"],
-                text: request.headers["Authorization"] ?? "none")
+            .text(request.headers["Authorization"] ?? "none", headers: ["Cache-Control": "private, max-age=60"])
         }
         for token in ["Bearer a", "Bearer b"] {
             #expect(await scene.answer(headers: ["Authorization": token]).text == token)
@@ -194,9 +189,9 @@ extension CacheExchangeTests {
     @Test(arguments: ["X-Api-Key", "X-Auth-Token", "Ocp-Apim-Subscription-Key", "Host"], [false, true])
     func `a response to one value of a field is not used for another`(name: String, isPublic: Bool) async throws {
         let scene = CacheTestSession { request in
-            .response(
-                status: 200, headers: ["Cache-Control": isPublic ? "public, max-age=60" : "max-age=60"],
-                text: request.headers[name] ?? "none")
+            .text(
+                request.headers[name] ?? "none",
+                headers: ["Cache-Control": isPublic ? "public, max-age=60" : "max-age=60"])
         }
         for value in ["a", "b", "a"] {
             let text = await scene.answer(headers: [name: value]).text
@@ -208,8 +203,8 @@ extension CacheExchangeTests {
     @Test func `a conditional request of the user is sent, and its 304 is the response`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
-                ? .response(status: 304, text: "")
-                : .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
+                ? .text("", status: 304)
+                : .text("hello", headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
         }
         _ = await scene.answer()
         let answer = await scene.answer(headers: ["If-None-Match": "\"1\""])
@@ -234,7 +229,7 @@ extension CacheExchangeTests {
         var configuration = Session.Configuration()
         configuration.cachePolicy = .reloadIgnoringCache
         let scene = CacheTestSession(configuration: configuration) { _ in
-            .response(status: 200, headers: Self.minute, text: "hello")
+            .text("hello", headers: Self.minute)
         }
         _ = await scene.answer()
         #expect(await scene.answer().source == .network)
@@ -247,7 +242,7 @@ extension CacheExchangeTests {
     @Test func `a response that is replaced by one that must not be stored is removed`() async throws {
         let directives = Locked("max-age=60")
         let scene = CacheTestSession { _ in
-            .response(status: 200, headers: ["Cache-Control": directives.withLock { $0 }], text: "hello")
+            .text("hello", headers: ["Cache-Control": directives.withLock { $0 }])
         }
         _ = await scene.answer()
         directives.withLock { $0 = "no-store" }
@@ -259,7 +254,7 @@ extension CacheExchangeTests {
     // MARK: The user's view
 
     @Test func `the cache can be read and emptied`() async throws {
-        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }
         let request = HTTPRequest(url: try #require(URL(string: "http://stub.test/a")))
         for path in ["/a", "/b"] { _ = await scene.answer(path) }
         #expect(await scene.cache.cachedResponse(for: request)?.data == Data("hello".utf8))
@@ -307,8 +302,8 @@ extension CacheExchangeTests {
     ) async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
-                ? .response(status: 304, headers: HTTPHeaders([HTTPHeader(name: name, value: value)]), text: "")
-                : .response(status: 200, headers: ["Cache-Control": "max-age=0", "ETag": "\"1\""], text: "hello")
+                ? .text("", status: 304, headers: HTTPHeaders([HTTPHeader(name: name, value: value)]))
+                : .text("hello", headers: ["Cache-Control": "max-age=0", "ETag": "\"1\""])
         }
         _ = await scene.answer()
         let second = await scene.answer()

@@ -16,9 +16,9 @@ import Testing
                 count += 1
                 return count
             }
-            return .response(
-                status: 200, headers: ["Cache-Control": "max-age=600"],
-                text: "\(number)" + String(repeating: ".", count: number == 2 ? 60_000 : 20_000))
+            return .text(
+                "\(number)" + String(repeating: ".", count: number == 2 ? 60_000 : 20_000),
+                headers: ["Cache-Control": "max-age=600"])
         }
     }
 

@@ -73,9 +73,9 @@ import Testing
         let status = Locked(503)
         let control = Locked("max-age=0")
         let scene = CacheTestSession { request in
-            .response(
-                status: request.headers.contains("If-None-Match") ? 304 : status.withLock { $0 },
-                headers: ["Cache-Control": control.withLock { $0 }, "ETag": "\"1\""], text: "")
+            .text(
+                "", status: request.headers.contains("If-None-Match") ? 304 : status.withLock { $0 },
+                headers: ["Cache-Control": control.withLock { $0 }, "ETag": "\"1\""])
         }
         let transport = try #require(scene.session.context.transport as? CachingTransport)
         control.withLock { $0 = "no-store" }

@@ -10,7 +10,7 @@ import Testing
     private static func scene(_ directory: URL, _ text: String, memory: Int = 16 << 20) -> CacheTestSession {
         CacheTestSession(memoryCapacity: memory, directory: directory) { request in
             request.method == .get
-                ? .response(status: 200, headers: ["Cache-Control": "max-age=600"], text: text) : .response(status: 204)
+                ? .text(text, headers: ["Cache-Control": "max-age=600"]) : .response(status: 204)
         }
     }
 

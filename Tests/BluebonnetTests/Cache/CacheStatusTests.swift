@@ -46,10 +46,10 @@ struct CacheStatusTests {
     @Test func `a response tells how the cache handled its request`() async throws {
         let scene = CacheTestSession { request in
             if request.headers["X-Fail"] != nil { return .response(status: 503) }
-            if request.headers["X-Vary"] != nil { return .response(status: 200, headers: ["Vary": "*"], text: "hello") }
+            if request.headers["X-Vary"] != nil { return .text("hello", headers: ["Vary": "*"]) }
             if request.headers["If-None-Match"] != nil { return .response(status: 304) }
             let headers: HTTPHeaders = ["Cache-Control": "max-age=60, stale-if-error=60", "ETag": "\"1\""]
-            return .response(status: 200, headers: headers, text: "hello")
+            return .text("hello", headers: headers)
         }
         func status(_ headers: HTTPHeaders = [:], _ method: HTTPMethod = .get) async -> String? {
             let url = scene.url(headers.contains("X-Vary") ? "/vary" : "/")

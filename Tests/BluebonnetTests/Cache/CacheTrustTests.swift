@@ -30,7 +30,7 @@ import Testing
     private static func handler(_ text: String) -> StubTransport.Handler {
         { request in
             request.method == .get
-                ? .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: text) : .response(status: 204)
+                ? .text(text, headers: ["Cache-Control": "max-age=60"]) : .response(status: 204)
         }
     }
 

@@ -273,7 +273,7 @@ struct CacheVerdictTests {
         let outcome = ExchangeOutcome(
             response: try row.status.map { try CacheFixtures.response(row.response, status: $0) },
             error: row.error.map { RequestError($0) })
-        let verdict = CacheVerdict(
+        let verdict = CacheVerdict.on(
             outcome, of: request, validating: entry, isConditional: entry != nil, isBackground: row.isBackground,
             count: row.count, now: CacheFixtures.begin.addingTimeInterval(row.age))
         #expect(Self.name(verdict) == row.expected)

@@ -10,7 +10,7 @@ struct CachedResponseHandlerTests {
 
     @Test(arguments: [true, false]) func `a handler decides whether a response is stored`(isStored: Bool) async throws {
         let scene = CacheTestSession(cachedResponseHandler: isStored ? .cache : .doNotCache) { _ in
-            .response(status: 200, headers: Self.minute, text: "hello")
+            .text("hello", headers: Self.minute)
         }
         _ = await scene.answer()
         #expect(await scene.answer().source == (isStored ? .cache : .network))
@@ -18,7 +18,7 @@ struct CachedResponseHandlerTests {
 
     @Test func `the request's last handler takes precedence over the session's handler`() async throws {
         let scene = CacheTestSession(cachedResponseHandler: .doNotCache) { _ in
-            .response(status: 200, headers: Self.minute, text: "hello")
+            .text("hello", headers: Self.minute)
         }
         let url = try #require(URL(string: "http://stub.test/"))
         _ = await scene.session.request(url).cacheResponse(using: .doNotCache).cacheResponse(using: .cache)
@@ -37,7 +37,7 @@ struct CachedResponseHandlerTests {
                     headers: ["Cache-Control": "max-age=600", "X": "a\r\nb: c"])
                 return cached
             }
-        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        ) { _ in .text("hello", headers: Self.minute) }
         #expect(await scene.answer().text == "hello")
         scene.clock.advance(by: 500)
         let answer = await scene.answer()
@@ -53,9 +53,9 @@ struct CachedResponseHandlerTests {
             }
         ) { request in
             switch request.url.path() {
-            case "/no-store": .response(status: 200, headers: ["Cache-Control": "no-store"], text: "")
+            case "/no-store": .text("", headers: ["Cache-Control": "no-store"])
             case "/500": .status(500)
-            default: .response(status: 404, headers: Self.minute, text: "")
+            default: .text("", status: 404, headers: Self.minute)
             }
         }
         for path in ["/no-store", "/500", "/404"] { _ = await scene.answer(path) }
@@ -70,7 +70,7 @@ struct CachedResponseHandlerTests {
                 cached.response = HTTPResponse(url: cached.response.url, statusCode: 200, headers: ["Vary": "*"])
                 return cached
             }
-        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        ) { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer()
         #expect(await scene.answer().source == .network)
     }
@@ -83,7 +83,7 @@ struct CachedResponseHandlerTests {
             cachedResponseHandler: .modify { _, cached in
                 CachedResponse(response: cached.response, data: cached.data, storagePolicy: policy)
             }
-        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        ) { _ in .text("hello", headers: Self.minute) }
         _ = await scene.answer()
         #expect((scene.cache.statistics.diskBytes > 0) == (policy == .memoryAndDisk))
         #expect(await scene.answer().source == (policy == .notAllowed ? .network : .cache))
@@ -99,7 +99,7 @@ struct CachedResponseHandlerTests {
                 }
                 return cached
             }
-        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        ) { _ in .text("hello", headers: Self.minute) }
         let url = try #require(URL(string: "http://stub.test/"))
         let request = scene.session.request(url)
         async let answer = request.serializingData().response
@@ -127,7 +127,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test func `a session with a handler and without a cache has a cache in memory`() async throws {
-        let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let transport = StubTransport { _ in .text("hello", headers: Self.minute) }
         let session = Session(cachedResponseHandler: ResponseCacher(behavior: .cache), transport: transport)
         let url = try #require(URL(string: "http://stub.test/"))
         #expect(session.configuration.cache?.directory == nil)
@@ -136,7 +136,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test func `a session without a handler and a cache stores nothing`() async throws {
-        let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let transport = StubTransport { _ in .text("hello", headers: Self.minute) }
         let session = Session(transport: transport)
         #expect(session.configuration.cache == nil)
         let url = try #require(URL(string: "http://stub.test/"))

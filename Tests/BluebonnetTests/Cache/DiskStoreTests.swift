@@ -205,10 +205,10 @@ struct DiskStoreTests {
     func `another cache on the same directory uses the responses of the first cache`() async throws {
         let directory = try TestDirectory()
         let first = CacheTestSession(directory: directory.url) { _ in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
         }
         _ = await first.answer()
-        let second = CacheTestSession(directory: directory.url) { _ in .response(status: 304, text: "") }
+        let second = CacheTestSession(directory: directory.url) { _ in .text("", status: 304) }
         let answer = await second.answer()
         #expect(answer.source == .cache && answer.text == "hello" && second.transport.requestCount == 0)
         second.clock.advance(by: 61)
@@ -219,7 +219,7 @@ struct DiskStoreTests {
     @Test(.timeLimit(.minutes(10))) func `§4.4: files are forgotten, too`() async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(directory: directory.url) { _ in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60"])
         }
         _ = await scene.answer()
         #expect(directory.files.count == 1)
@@ -234,7 +234,7 @@ struct DiskStoreTests {
     @Test(.timeLimit(.minutes(10))) func `files are used if memory is full`() async throws {
         let directory = try TestDirectory()
         let scene = CacheTestSession(memoryCapacity: 0, directory: directory.url) { _ in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
+            .text("hello", headers: ["Cache-Control": "max-age=60"])
         }
         _ = await scene.answer()
         #expect(await scene.answer().source == .cache)

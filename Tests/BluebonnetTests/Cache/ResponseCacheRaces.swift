@@ -13,9 +13,8 @@ import Testing
         CacheTestSession(memoryCapacity: memoryCapacity, directory: directory, cachedResponseHandler: handler) {
             request in
             request.headers.contains("If-None-Match")
-                ? .response(status: 304, text: "")
-                : .response(
-                    status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: request.url.path())
+                ? .text("", status: 304)
+                : .text(request.url.path(), headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
         }
     }
 
@@ -218,7 +217,7 @@ import Testing
     @Test func `Streams that fill the cache and read from it end once, with the right bodies`() async throws {
         let body = String(repeating: "0123456789", count: 20_000)
         let scene = CacheTestSession(memoryCapacity: 4 << 20) { request in
-            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: request.url.path() + body)
+            .text(request.url.path() + body, headers: ["Cache-Control": "max-age=60"])
         }
         try await race(groups: 10) { iteration in
             let url = try Self.url(iteration / 7)

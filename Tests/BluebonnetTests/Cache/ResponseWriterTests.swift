@@ -34,7 +34,7 @@ import Testing
 
     /// Returns a writer that has begun.
     private func writer(_ cache: ResponseCache, expecting count: Int64? = nil) -> ResponseWriter? {
-        let writer = cache.makeWriter(for: request.key, expecting: count)
+        let writer = ResponseWriter(cache, request.key, expecting: count)
         #expect(writer?.begin() == true)
         return writer
     }
@@ -86,7 +86,7 @@ import Testing
     @Test func `a body that is too large is not stored and leaves no file`() throws {
         let directory = try TestDirectory()
         let small = cache(directory.url, memory: 8000, disk: 80_000)
-        #expect(small.makeWriter(for: request.key, expecting: 10_001) == nil)
+        #expect(ResponseWriter(small, request.key, expecting: 10_001) == nil)
         let writer = self.writer(small)
         #expect(directory.files.count == 1)
         #expect(writer?.append(Self.bytes(9000)) == true)

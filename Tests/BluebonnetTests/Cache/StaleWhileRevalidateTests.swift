@@ -18,7 +18,7 @@ struct StaleWhileRevalidateTests {
         let isFirst = Locked(true)
         let scene = CacheTestSession { request in
             isFirst.withLock({ Swift.exchange(&$0, with: false) })
-                ? .response(status: 200, headers: window, text: "old") : try await answer(request)
+                ? .text("old", headers: window) : try await answer(request)
         }
         #expect(await scene.answer().source == .network)
         scene.clock.advance(by: after)
@@ -29,7 +29,7 @@ struct StaleWhileRevalidateTests {
         let gate = Gate()
         let scene = try await Self.scene { _ in
             await gate.wait()
-            return .response(status: 200, headers: Self.window, text: "new")
+            return .text("new", headers: Self.window)
         }
         // The server responds only after this response.
         let first = await scene.answer(headers: ["X-Caller": "1"])
@@ -46,7 +46,7 @@ struct StaleWhileRevalidateTests {
         let gate = Gate()
         let scene = try await Self.scene { _ in
             await gate.wait()
-            return .response(status: 304, headers: Self.window, text: "")
+            return .text("", status: 304, headers: Self.window)
         }
         await withTaskGroup(of: Void.self) { tasks in
             for index in 0..<200 {
@@ -61,15 +61,15 @@ struct StaleWhileRevalidateTests {
     }
 
     @Test func `after the window, the response is validated first`() async throws {
-        let scene = try await Self.scene(after: 121) { _ in .response(status: 304, headers: Self.window, text: "") }
+        let scene = try await Self.scene(after: 121) { _ in .text("", status: 304, headers: Self.window) }
         #expect(await scene.answer().source == .validated)
     }
 
     @Test(arguments: [
         (StubTransport.Response.status(503), "old"), (.failure(RequestError(.connection(.refused))), "old"),
-        (.response(status: 404, headers: ["Cache-Control": "max-age=60"], text: "gone"), "gone"),
-        (.response(status: 404, headers: ["Cache-Control": "no-store"], text: "gone"), "third"),
-        (.response(status: 200, headers: ["Cache-Control": "no-store"], text: "new"), "third"),
+        (.text("gone", status: 404, headers: ["Cache-Control": "max-age=60"]), "gone"),
+        (.text("gone", status: 404, headers: ["Cache-Control": "no-store"]), "third"),
+        (.text("new", headers: ["Cache-Control": "no-store"]), "third"),
     ])
     func `a failure of the server keeps the stored response, and other responses replace or remove it`(
         _ answer: StubTransport.Response, then expected: String
@@ -91,7 +91,7 @@ struct StaleWhileRevalidateTests {
         let gate = Gate()
         let scene = try await Self.scene { _ in
             await gate.wait()
-            return .response(status: 200, headers: Self.window, text: "new")
+            return .text("new", headers: Self.window)
         }
         let request = scene.session.request(scene.url())
         let task = request.serializingData()
@@ -123,7 +123,7 @@ struct StaleWhileRevalidateTests {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .status(304)
-                : .response(status: 200, headers: ["Cache-Control": control, "ETag": "\"1\""], text: "old")
+                : .text("old", headers: ["Cache-Control": control, "ETag": "\"1\""])
         }
         _ = await scene.answer()
         scene.clock.advance(by: 70)

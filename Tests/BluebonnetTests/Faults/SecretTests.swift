@@ -131,8 +131,7 @@ import Testing
     func `no text contains a received secret`(_ name: String) async throws {
         let session = Session(
             transport: StubTransport { _ in
-                .response(
-                    headers: HTTPHeaders([HTTPHeader(name: name, value: "a=\(Self.secret); Secure")]), text: "answer")
+                .text("answer", headers: HTTPHeaders([HTTPHeader(name: name, value: "a=\(Self.secret); Secure")]))
             })
         let task = session.request("http://example.com/a").serializingString()
         #expect(try await task.value == "answer")
@@ -144,7 +143,7 @@ import Testing
         let url = "https://user:\(Self.secret)@example.com/?access_token=\(Self.secret)"
         let session = Session(
             transport: StubTransport { _ in
-                .response(status: 201, headers: HTTPHeaders([HTTPHeader(name: name, value: url)]), text: "answer")
+                .text("answer", status: 201, headers: HTTPHeaders([HTTPHeader(name: name, value: url)]))
             })
         let task = session.request("http://example.com/a").serializingString()
         #expect(try await task.value == "answer")

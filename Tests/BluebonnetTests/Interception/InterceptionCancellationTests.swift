@@ -92,7 +92,7 @@ private struct FixtureSession {
         let transport = StubTransport { _ in
             switch point {
             case .refreshAfterRefusal: .status(401)
-            case .redirectHandler: .response(status: 302, headers: ["Location": "/there"], text: "moved")
+            case .redirectHandler: .text("moved", status: 302, headers: ["Location": "/there"])
             case .retrier, .adapterOfSecondAttempt, .delay: .failure(RequestError(.connection(.lost)))
             default: .text("{")
             }

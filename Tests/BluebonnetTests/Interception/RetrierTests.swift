@@ -93,7 +93,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
     }
 
     @Test func `A validation failure keeps its body when a retrier replaces the error`() async throws {
-        let transport = StubTransport { _ in .response(status: 503, text: "later") }
+        let transport = StubTransport { _ in .text("later", status: 503) }
         let request = Session(transport: transport).request("http://stub.test/").validate()
             .retry { _, _, _ in .doNotRetryWithError(Reason()) }
         let error = try #require(await request.serializingString().response.error)
@@ -103,7 +103,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
     }
 
     @Test func `The retrier receives the response, the error and the count`() async throws {
-        let transport = StubTransport { _ in .response(status: 503, headers: ["Retry-After": "7"], text: "") }
+        let transport = StubTransport { _ in .text("", status: 503, headers: ["Retry-After": "7"]) }
         let seen = Locked<[String]>([])
         let request = Session(transport: transport).request("http://stub.test/").validate()
             .retry { request, _, error in
@@ -199,7 +199,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
 
     @Test func `A stream is retried before its body, but not within its body`() async throws {
         let transport = StubTransport()
-        transport.stub(nil, "/", .response(status: 503, text: "later"), .text("now"))
+        transport.stub(nil, "/", .text("later", status: 503), .text("now"))
         let session = Session(transport: transport)
         let stream = session.streamRequest("http://stub.test/").validate().retry { _, _, _ in .retry }
         var body = Data()

@@ -128,7 +128,7 @@ import Testing
             action = .nothing
         case .addressFound: action = life.addressFound()
         case .sendsAgain: action = life.sendsAgain()
-        case .drains: action = life.drains(.complete)
+        case .drains: action = life.drains(nil)
         case .ends: return life.ends() == nil ? "over" : "end"
         }
         return switch action {

@@ -16,7 +16,7 @@ enum CacheProgram {
         configuration.cache = ResponseCache(
             memoryCapacity: 100_000, diskCapacity: 8 << 20, directory: URL(filePath: arguments[1]))
         let transport = StubTransport { request in
-            .response(status: 200, headers: ["Cache-Control": "max-age=600"], text: body(of: request.url.path()))
+            .text(body(of: request.url.path()), headers: ["Cache-Control": "max-age=600"])
         }
         let session = Session(configuration: configuration, transport: transport)
         var isFirst = true

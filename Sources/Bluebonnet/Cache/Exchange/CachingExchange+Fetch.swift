@@ -35,12 +35,12 @@ extension CachingExchange: ExchangeObserver {
         if let entry = fetch.validated, response.isServerFailure, isCurrent(fetch),
             entry.mayServeStale(for: cacheRequest, at: cache.now())
         {
-            change { $0.responseReplaced() }
+            change { $0.headHandled(.replaced) }
             return inner.cancel()
         }
         let isStorable = Storability.allows(
             statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
-        change { $0.headForwarded(storable: isStorable ? response : nil) }
+        change { $0.headHandled(.forwarded(storable: isStorable ? response : nil)) }
         observer.exchangeDidReceiveHead(response)
     }
 
@@ -76,7 +76,7 @@ extension CachingExchange: ExchangeObserver {
             if fetch.isReplaced, let entry = fetch.validated {
                 CacheVerdict.serveStale(entry)
             } else {
-                CacheVerdict(
+                CacheVerdict.on(
                     outcome, of: cacheRequest, validating: fetch.validated, isConditional: fetch.isConditional,
                     isBackground: fetch.isBackground, count: fetch.storing?.receiver.count, now: now)
             }
@@ -93,7 +93,7 @@ extension CachingExchange: ExchangeObserver {
         case .refetch:
             guard change({ $0.willWork() }) else { return finish(stopped(outcome)) }
             Task {
-                cache.drop(cacheRequest.key)
+                cache.discard([cacheRequest.key])
                 startFetch(because: fetch.reason)
             }
         // A body that a reader receives is stored only if it was written meanwhile, and cannot be joined.
@@ -183,7 +183,7 @@ extension CachingExchange: ExchangeObserver {
         case .drop:
             countMiss(outcome, fetch)
             owner.note(cacheRequest, isStored: false)
-            cache.drop(cacheRequest.key)
+            cache.discard([cacheRequest.key])
         case .freshen(let entry):
             if !fetch.isBackground { cache.count { $0.validations += 1 } }
             let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
@@ -202,7 +202,7 @@ extension CachingExchange: ExchangeObserver {
     /// Replaces a stored response by its update, or removes it if the update prevents another use.
     private func update(_ entry: StoredResponse, to fresh: StoredResponse?, _ fetch: Fetch) -> Bool {
         guard let fresh, !fresh.control.forbidsStoring else {
-            cache.drop(entry, for: cacheRequest.key)
+            cache.drop(entry.selector, for: cacheRequest.key)
             return false
         }
         return cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
@@ -244,7 +244,7 @@ extension CachingExchange: ExchangeObserver {
             isStored = cache.store(entry, in: written?.file, for: cacheRequest.key, since: fetch.epoch)
         } else {
             if let file = written?.file { cache.disk?.abandon(file) }
-            if outcome.replacesStored, !Task.isCancelled { cache.drop(cacheRequest.key) }
+            if outcome.replacesStored, !Task.isCancelled { cache.discard([cacheRequest.key]) }
         }
         if isStored || !Task.isCancelled { owner.note(cacheRequest, isStored: isStored) }
         return outcome.with(

@@ -91,7 +91,7 @@ final class CachingExchange: Exchange {
     }
 
     private func lookUp(_ decision: CacheDecision) {
-        guard cache.hasDisk, !decision.hasEntry else { return carryOut(decision) }
+        guard cache.disk != nil, !decision.hasEntry else { return carryOut(decision) }
         Task { carryOut(self.decision(cache.onDisk(cacheRequest, inPieces: options.pausesBody)), inTask: true) }
     }
 
@@ -320,7 +320,7 @@ final class CachingExchange: Exchange {
 
     /// Returns a receiver that also stores the body; `nil` if the body cannot be stored.
     private func storing(_ head: HTTPResponse, _ receiver: any BodyReceiver) -> Storing? {
-        guard let writer = cache.makeWriter(for: cacheRequest.key, expecting: head.expectedContentLength) else {
+        guard let writer = ResponseWriter(cache, cacheRequest.key, expecting: head.expectedContentLength) else {
             return nil
         }
         return Storing(

@@ -125,8 +125,9 @@ struct Freshness: Equatable, Sendable {
     init(statusCode: Int, headers: HTTPHeaders, control: CacheControl, requestTime: Date, responseTime: Date) {
         let date = headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) }
         self.responseTime = responseTime
-        initialAge = Self.initialAge(
-            date: date, age: Self.age(in: headers), requestTime: requestTime, responseTime: responseTime)
+        let apparentAge = date.map { max(0, responseTime.timeIntervalSince($0)) } ?? 0
+        let delay = max(0, responseTime.timeIntervalSince(requestTime))
+        initialAge = max(apparentAge, Double(Self.age(in: headers)) + delay)
         if let maxAge = control.maxAge {
             lifetime = Double(maxAge)
         } else if let expires = headers.values(for: "Expires").first {
@@ -162,11 +163,5 @@ struct Freshness: Equatable, Sendable {
     private static func age(in headers: HTTPHeaders) -> Int {
         let value = headers.values(for: "Age").first?.prefix { $0 != "," && $0 != ";" }
         return CacheControl.seconds(value?.trimmed) ?? 0
-    }
-
-    private static func initialAge(date: Date?, age: Int, requestTime: Date, responseTime: Date) -> Double {
-        let apparent = date.map { max(0, responseTime.timeIntervalSince($0)) } ?? 0
-        let delay = max(0, responseTime.timeIntervalSince(requestTime))
-        return max(apparent, Double(age) + delay)
     }
 }

@@ -33,10 +33,11 @@ enum CacheVerdict {
     ///   - isBackground: Whether a stale response was delivered before, which the outcome now validates (RFC 5861 §3).
     ///   - count: The number of bytes of content that were received; `nil` if the outcome contains them.
     ///   - now: The current time.
-    init(
+    /// - Returns: The decision.
+    static func on(
         _ outcome: ExchangeOutcome, of request: CacheRequest, validating entry: StoredResponse?, isConditional: Bool,
         isBackground: Bool = false, count: Int? = nil, now: Date
-    ) {
+    ) -> CacheVerdict {
         let count = count ?? outcome.body.count
         // The head alone shows that the server has changed something (RFC 9111 §4.4).
         let outdated = outcome.response.map {
@@ -46,8 +47,7 @@ enum CacheVerdict {
         if let error = outcome.error {
             let isLost = error.isConnectionFailure || error.isTimeout || error.kind == .invalidResponse(.truncated)
             guard isLost, !isBackground, outdated?.isEmpty ?? true else {
-                self = outdated.map { $0.isEmpty ? .pass : .forget($0) } ?? .pass
-                return
+                return outdated.map { $0.isEmpty ? .pass : .forget($0) } ?? .pass
             }
             // The received bytes are a part, or extend one; a later request completes it (§3.3).
             let isKept = outcome.response.map { response in
@@ -56,40 +56,36 @@ enum CacheVerdict {
                         && Storability.allows(statusCode: response.statusCode, headers: response.headers, for: request)
                         && response.stored(count: count, for: request, at: now, isComplete: false) != nil)
             }
-            self = stale.map { .serveStale($0) } ?? (isKept == true ? entry.map { .join($0) } ?? .store : .pass)
-            return
+            return stale.map { .serveStale($0) } ?? (isKept == true ? entry.map { .join($0) } ?? .store : .pass)
         }
-        guard let response = outcome.response else {
-            self = .pass
-            return
-        }
+        guard let response = outcome.response else { return .pass }
         let status = response.statusCode
         let isStorable = Storability.allows(statusCode: status, headers: response.headers, for: request)
         if isBackground, status >= 500 {
-            self = .pass
+            return .pass
         } else if let stale, [500, 502, 503, 504].contains(status) {
-            self = .serveStale(stale)
+            return .serveStale(stale)
         } else if let entry, isConditional, status == 304 {
-            self = Freshening.isAbout(entry, response) ? .freshen(entry) : .refetch
+            return Freshening.isAbout(entry, response) ? .freshen(entry) : .refetch
         } else if let entry, let whole = entry.extent(joining: response, count: count, to: request),
             whole.isWhole || request.range != nil
         {
-            self = .join(entry)
+            return .join(entry)
         } else if let entry, request.range == nil,
             status == 206 || entry.isPart && ([400, 412, 416].contains(status) || entry.isContradicted(by: response))
         {
             // The range was the cache's own.
-            self = .refetch
+            return .refetch
         } else if request.method == .get {
             // A new response replaces the stored one, except if it is an error (§4.3.3) or a part.
             let isNew = isBackground || (200...299).contains(status) && status != 206
             let replacesStored = isNew && !request.hasUnusualRange && !request.control.noStore
-            self = isStorable ? .store : replacesStored ? .drop : .pass
+            return isStorable ? .store : replacesStored ? .drop : .pass
         } else if request.method == .head {
-            self = status == 200 && !request.isConditional && !request.control.noStore ? .compareHead : .pass
+            return status == 200 && !request.isConditional && !request.control.noStore ? .compareHead : .pass
         } else {
             let keys = outdated ?? []
-            self = keys.isEmpty ? .pass : isStorable ? .replace(keys) : .forget(keys)
+            return keys.isEmpty ? .pass : isStorable ? .replace(keys) : .forget(keys)
         }
     }
 }
@@ -168,7 +164,7 @@ enum Invalidation {
     ///   - response: The response to the request.
     /// - Returns: The keys; empty if nothing has to be invalidated.
     static func keys(method: HTTPMethod, url: URL, response: HTTPResponse) -> [CacheKey] {
-        guard !isSafe(method), (200...399).contains(response.statusCode) else { return [] }
+        guard !safeMethods.contains(method), (200...399).contains(response.statusCode) else { return [] }
         let origin = Origin(of: url)
         var keys = [CacheKey(url)]
         for name in ["Location", "Content-Location"] {
@@ -183,11 +179,6 @@ enum Invalidation {
         return keys
     }
 
-    /// Whether a method is safe (RFC 9110 §9.2.1); `false` for unknown methods.
-    static func isSafe(_ method: HTTPMethod) -> Bool {
-        switch method {
-        case .get, .head, .options, .trace, .query: true
-        default: false
-        }
-    }
+    /// The safe methods (RFC 9110 §9.2.1); an unknown method is not one.
+    private static let safeMethods: [HTTPMethod] = [.get, .head, .options, .trace, .query]
 }

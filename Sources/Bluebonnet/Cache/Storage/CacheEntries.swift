@@ -20,14 +20,6 @@ extension ResponseCache {
         let key: CacheKey
         let selector: Data
 
-        /// Identifies a stored response.
-        struct Identity: Hashable {
-            let key: CacheKey
-            let selector: Data
-        }
-
-        var identity: Identity { Identity(key: key, selector: selector) }
-
         init(_ response: StoredResponse, _ key: CacheKey, isInMemory: Bool, isInFile: Bool, now: Date) {
             url = key.url ?? response.response.url
             statusCode = response.response.statusCode
@@ -52,8 +44,8 @@ extension ResponseCache {
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             fileprivate let cache: ResponseCache
             private var memory: [Entry] = []
-            /// The responses that are in memory and in files.
-            private var known: Set<Entry.Identity> = []
+            /// The selectors of the responses that are in memory and in files.
+            private var known: [CacheKey: [Data]] = [:]
             /// The digests of the remaining keys; `nil` before the iteration.
             private var digests: [String]?
             /// The remaining names of the last key, the last name first.
@@ -66,7 +58,7 @@ extension ResponseCache {
             public mutating func next() async -> Entry? {
                 if digests == nil {
                     memory = cache.entriesInMemory()
-                    known = Set(memory.filter(\.isInFile).map(\.identity))
+                    for entry in memory where entry.isInFile { known[entry.key, default: []].append(entry.selector) }
                     digests = cache.disk?.allDigests() ?? []
                 }
                 if let entry = memory.popLast() { return entry }
@@ -75,7 +67,7 @@ extension ResponseCache {
                     while let name = names.popLast() {
                         guard let (key, response) = disk.inspect(name) else { continue }
                         let entry = Entry(response, key, isInMemory: false, isInFile: true, now: cache.now())
-                        if !known.contains(entry.identity) { return entry }
+                        if known[key]?.contains(entry.selector) != true { return entry }
                     }
                     guard let digest = digests?.popLast() else { return nil }
                     // A file only moves to a later name meanwhile, so that none is missed.

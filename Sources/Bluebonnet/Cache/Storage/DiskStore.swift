@@ -74,28 +74,21 @@ final class DiskStore: Sendable {
         // Another process may store larger bodies.
         guard inPieces || file.bodyCount <= share, let response = file.response(url: url) else { return nil }
         if let request, !response.matches(request) { return nil }
-        do throws(SystemError) {
+        return counted { () throws(SystemError) -> StoredResponse? in
             guard let checked = try file.checked(response, inPieces: inPieces) else {
                 remove(name)
                 return nil
             }
             _ = checked.file.storeIfNil(directory.stored(name, file.status))
             return checked
-        } catch {
-            countFailures(1)
-            return nil
-        }
+        } ?? nil
     }
 
     /// Returns the digests of all keys with responses.
     func allDigests() -> [String] {
         guard open() else { return [] }
-        do throws(SystemError) {
-            return Array(Set(try directory.names().filter(Self.isEntry).map { String($0.prefix(64)) }))
-        } catch {
-            countFailures(1)
-            return []
-        }
+        let names = counted { () throws(SystemError) in try directory.names() } ?? []
+        return Array(Set(names.filter(Self.isEntry).map { String($0.prefix(64)) }))
     }
 
     /// Returns the key and the response in a file, whose body is not checked; `nil` if there is none.
@@ -137,11 +130,8 @@ final class DiskStore: Sendable {
     /// Creates the file of a response; returns `nil` if this fails.
     func begin() -> PartialEntry? {
         guard open(forWriting: true) else { return nil }
-        do throws(SystemError) {
-            return try makingRoom(for: 4096) { () throws(SystemError) in try directory.create() }
-        } catch {
-            countFailures(1)
-            return nil
+        return counted { () throws(SystemError) in
+            try makingRoom(for: 4096) { () throws(SystemError) in try directory.create() }
         }
     }
 
@@ -156,16 +146,12 @@ final class DiskStore: Sendable {
     private func write(_ bytes: Data, to partial: inout PartialEntry) -> Bool {
         guard Int(partial.count) + bytes.count <= share else { return false }
         let start = partial.count
-        do throws(SystemError) {
+        return counted { () throws(SystemError) -> Void in
             defer { bytesInFlight.add(Int(partial.count - start), ordering: .relaxed) }
             try makingRoom(for: bytes.count) { () throws(SystemError) in
                 try partial.file.write(bytes.dropFirst(Int(partial.count - start)), at: &partial.count)
             }
-            return true
-        } catch {
-            countFailures(1)
-            return false
-        }
+        } != nil
     }
 
     /// Whether bytes may be added to the incomplete files, which occupy at most half of the capacity.
@@ -200,7 +186,7 @@ final class DiskStore: Sendable {
         _ partial: PartialEntry, _ entry: StoredResponse, at place: String, for key: CacheKey
     ) -> Bool {
         let first = firstName(for: key)
-        do throws(SystemError) {
+        return counted { () throws(SystemError) -> Void in
             if place != first {
                 do throws(SystemError) {
                     try directory.rename(first, to: place)
@@ -217,11 +203,7 @@ final class DiskStore: Sendable {
             let size = Self.cost(ofBytes: partial.count)
             entries.withLock { $0.set(size, cost: size, for: first) }
             _ = entry.file.storeIfNil(file)
-            return true
-        } catch {
-            countFailures(1)
-            return false
-        }
+        } != nil
     }
 
     /// Removes the file of a response that was not completed.
@@ -258,6 +240,16 @@ final class DiskStore: Sendable {
     }
 
     private func countFailures(_ count: Int) { failureCount.add(count, ordering: .relaxed) }
+
+    /// Returns the result of an operation; counts its failure and returns `nil` if it fails.
+    private func counted<Value>(_ body: () throws(SystemError) -> Value) -> Value? {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            countFailures(1)
+            return nil
+        }
+    }
 
     // MARK: Files
 
@@ -434,18 +426,4 @@ final class DiskStore: Sendable {
     }
 
     private static let variantLimit = 4
-}
-
-extension Data {
-    /// The bytes in lower-case hexadecimal.
-    fileprivate var hexadecimal: String {
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * count)
-        let digits = Array("0123456789abcdef".utf8)
-        for byte in self {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
 }

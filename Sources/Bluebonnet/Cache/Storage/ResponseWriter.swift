@@ -24,7 +24,7 @@ final class ResponseWriter: Sendable {
         let fitsInFile = count ?? 0 <= Int64(cache.diskCapacity / ResponseCache.shareOfEntry)
         // The server may state any length.
         let memory = fitsInMemory ? Data(capacity: Int(min(count ?? 0, 1 << 20))) : nil
-        let progress = Progress(memory: memory, wantsFile: fitsInFile && cache.hasDisk)
+        let progress = Progress(memory: memory, wantsFile: fitsInFile && cache.disk != nil)
         guard progress.memory != nil || progress.wantsFile else { return nil }
         (self.cache, self.key, self.progress) = (cache, key, Locked(progress))
     }

@@ -82,10 +82,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// Each access reads the sizes of the files on the calling thread. The value is `nil` if a part is a sequence
     /// without a given length, or if the form cannot be sent.
-    public var contentLength: Int64? {
-        guard let length = try? length() else { return nil }
-        return length
-    }
+    public var contentLength: Int64? { try? length() }
 
     /// Returns the size of the form in bytes, including delimiters and header fields.
     ///
@@ -121,10 +118,7 @@ public struct MultipartFormData: Sendable {
         guard MultipartBoundary(text: boundary).isValid else {
             throw RequestError(.multipartEncoding(.boundaryInvalid(boundary)))
         }
-        var prepared: [PreparedMultipartPart] = []
-        prepared.reserveCapacity(parts.count)
-        for part in parts { prepared.append(try part.prepared()) }
-        return prepared
+        return try parts.map { (part) throws(RequestError) in try part.prepared() }
     }
 
     private func length(of parts: [PreparedMultipartPart]) -> Int64? {

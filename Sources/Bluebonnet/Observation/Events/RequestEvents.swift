@@ -142,13 +142,6 @@ final class RequestEvents: Sendable {
 
     // MARK: Responses
 
-    /// Reports the result of the validators.
-    func validated(
-        _ response: HTTPResponse, of sent: HTTPRequest?, data: Data?, fileURL: URL? = nil, _ result: ValidationResult
-    ) {
-        emit(.didValidateRequest(sent, response, data: data, fileURL: fileURL, result))
-    }
-
     /// Reports the result of saving the file of a complete body.
     func downloaded(_ attempt: CompletedAttempt, _ result: Result<URL, RequestError>) {
         guard let sent = attempt.request else { return }

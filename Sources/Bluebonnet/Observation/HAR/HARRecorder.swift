@@ -126,11 +126,8 @@ public final class HARRecorder: WrappingTransport {
 
     /// The fields of the request and the session, with the cookies that are stored at this time.
     private func sentHeaders(of request: HTTPRequest) -> HTTPHeaders {
-        let (fields, isStripped) = (request.headers, request.omitsSessionSecrets)
-        let defaults = defaultHeaders.filter {
-            !fields.contains($0.name) && !(isStripped && HTTPHeader.isSensitive(name: $0.name))
-        }
-        var headers = HTTPHeaders(defaults.map(request.defaultField) + Array(fields))
+        let defaults = defaultHeaders.filter(request.takesDefault).map(request.defaultField)
+        var headers = HTTPHeaders(defaults + Array(request.headers))
         guard let cookies = inner.cookieStorage as? SessionCookies, cookies.areUsed(by: request) else { return headers }
         let stored = String(decoding: cookies.field(for: request.url), as: UTF8.self)
         guard !stored.isEmpty else { return headers }

@@ -25,7 +25,7 @@ package struct HARText: Sendable {
         for excess in 0...(isCut ? 3 : 0) {
             guard let text = String(validating: body.dropLast(excess), as: UTF8.self) else { continue }
             // Other encodings of characters, such as UTF-16, contain zeros.
-            if !text.utf8.contains(0) { return (redacted(text, mediaType), nil) }
+            if !text.utf8.contains(0) { return (includesSecrets ? text : Redaction.body(text, mediaType), nil) }
         }
         return (body.base64EncodedString(), "base64")
     }
@@ -40,10 +40,6 @@ package struct HARText: Sendable {
         // A body that was cut may end within a character.
         let isUTF8 = (0...3).contains { String(validating: body.dropLast($0), as: UTF8.self) != nil }
         return isText && (!isUTF8 || body.contains(0))
-    }
-
-    private func redacted(_ text: String, _ mediaType: MediaType?) -> String {
-        includesSecrets ? text : Redaction.body(text, mediaType)
     }
 
     func value(of field: HTTPHeader) -> String { includesSecrets ? field.value : Redaction.fieldValue(field) }

@@ -112,18 +112,13 @@ extension RecordedExchange {
 
     private func content(_ headers: HTTPHeaders, _ text: HARText) -> JSONValue {
         let (type, isCut) = (headers["Content-Type"], body.count < bodyLength)
-        let isDecoded = response?.keepsCoding == false
-        guard !text.isHidden(body, headers: headers, isDecoded: isDecoded) else {
-            return object([
-                "size": .integer(Int64(bodyLength)), "mimeType": string(type ?? "x-unknown"), "text": "",
-                "comment": "The body was not recorded.",
-            ])
-        }
-        let recorded = text.body(body, type: type, isCut: isCut)
+        let isHidden = text.isHidden(body, headers: headers, isDecoded: response?.keepsCoding == false)
+        let recorded = isHidden ? (text: "", encoding: nil) : text.body(body, type: type, isCut: isCut)
+        let cut = isCut ? "Cut after \(body.count) of \(bodyLength) bytes." : nil
         return object([
             "size": .integer(Int64(bodyLength)), "mimeType": string(type ?? "x-unknown"),
             "text": string(recorded.text), "encoding": string(recorded.encoding),
-            "comment": isCut ? string("Cut after \(body.count) of \(bodyLength) bytes.") : nil,
+            "comment": string(isHidden ? "The body was not recorded." : cut),
         ])
     }
 }

@@ -73,10 +73,6 @@ public final class EventLoop: TaskExecutor {
         accept(.job(UnownedJob(job)))
     }
 
-    fileprivate func enqueueIsolated(_ job: UnownedJob) {
-        accept(.isolatedJob(job))
-    }
-
     /// Keeps the thread alive until ``detach()`` is called as often as this method.
     package func attach() {
         perform(inbox.withLock { $0.attached() })
@@ -89,7 +85,7 @@ public final class EventLoop: TaskExecutor {
         perform(inbox.withLock { $0.detached() })
     }
 
-    private func accept(_ entry: LoopInbox.Entry) {
+    fileprivate func accept(_ entry: LoopInbox.Entry) {
         perform(inbox.withLock { $0.accepted(entry) })
     }
 
@@ -103,9 +99,10 @@ public final class EventLoop: TaskExecutor {
 
     // MARK: Isolation
 
-    /// Traps unless the caller is on the loop's thread.
-    private func checkIsolated() {
-        precondition(isCurrentThread, "not on the event loop's thread")
+    /// The reactor for a caller on the loop's thread; traps on any other thread.
+    private var ownReactor: Reactor {
+        serial.checkIsolated()
+        return unsafe reactor
     }
 
     package var isCurrentThread: Bool {
@@ -116,13 +113,13 @@ public final class EventLoop: TaskExecutor {
 
     /// Adds a client that is called in every turn of the loop.
     package func add(_ client: any EventLoopClient) {
-        checkIsolated()
+        serial.checkIsolated()
         unsafe clients.append(client)
     }
 
     /// Removes a client.
     package func remove(_ client: any EventLoopClient) {
-        checkIsolated()
+        serial.checkIsolated()
         unsafe clients.removeAll { $0 === client }
     }
 
@@ -134,13 +131,12 @@ public final class EventLoop: TaskExecutor {
         _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
         whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
     ) {
-        checkIsolated()
-        unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
+        ownReactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
     }
 
     /// Polls the descriptors and handles their events, if work was done since the last poll.
     func pollIfStale() {
-        checkIsolated()
+        serial.checkIsolated()
         guard unsafe turnsSincePoll > 0 else { return }
         unsafe turnsSincePoll = 0
         unsafe reactor.wait(until: 0)
@@ -151,45 +147,30 @@ public final class EventLoop: TaskExecutor {
     ///
     /// A descriptor without interest stays registered, which saves system calls.
     package func setInterest(_ interest: Interest, of descriptor: Int32) {
-        checkIsolated()
-        unsafe reactor.setInterest(interest, of: descriptor)
+        ownReactor.setInterest(interest, of: descriptor)
     }
 
     /// The interest in a watched descriptor.
-    package func interest(in descriptor: Int32) -> Interest {
-        checkIsolated()
-        return unsafe reactor.interest(in: descriptor)
-    }
+    package func interest(in descriptor: Int32) -> Interest { ownReactor.interest(in: descriptor) }
 
     /// Allows another call of a descriptor's idle handler, even for unread bytes that were already reported.
-    package func rearmIdleHandler(of descriptor: Int32) {
-        checkIsolated()
-        unsafe reactor.rearmIdleHandler(of: descriptor)
-    }
+    package func rearmIdleHandler(of descriptor: Int32) { ownReactor.rearmIdleHandler(of: descriptor) }
 
     /// Stops watching a descriptor, which must still be open.
-    package func unwatch(_ descriptor: Int32) {
-        checkIsolated()
-        unsafe reactor.unwatch(descriptor)
-    }
+    package func unwatch(_ descriptor: Int32) { ownReactor.unwatch(descriptor) }
 
     /// Whether an owner watches a descriptor.
     package func isWatching(_ descriptor: Int32, for owner: ObjectIdentifier) -> Bool {
-        checkIsolated()
-        return unsafe reactor.isWatching(descriptor, for: owner)
+        ownReactor.isWatching(descriptor, for: owner)
     }
 
     /// Runs an action once, after a delay.
     package func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerID {
-        checkIsolated()
-        return unsafe reactor.timers.schedule(at: MonotonicClock.now() + delay.nanoseconds, action)
+        ownReactor.timers.schedule(at: MonotonicClock.now() + delay.nanoseconds, action)
     }
 
     /// Cancels a scheduled action; does nothing if the action has already run.
-    package func cancel(_ timer: TimerID) {
-        checkIsolated()
-        unsafe reactor.timers.cancel(timer)
-    }
+    package func cancel(_ timer: TimerID) { ownReactor.timers.cancel(timer) }
 
     private func startThread() {
         guard !DetachedThread.start(name: name, { self.run() }) else { return }
@@ -352,7 +333,7 @@ private final class LoopSerialExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         guard let loop = unsafe loop else { preconditionFailure("an executor is used after its loop is gone") }
-        loop.enqueueIsolated(UnownedJob(job))
+        loop.accept(.isolatedJob(UnownedJob(job)))
     }
 
     func isIsolatingCurrentContext() -> Bool? {

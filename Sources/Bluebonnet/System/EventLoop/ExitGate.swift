@@ -24,15 +24,10 @@ enum ExitGate {
 
     private struct State {
         var isClosed = false
+        /// The loops with their threads: the thread that runs a loop, if it has not ended, and others that soon end.
+        ///
         /// An array, because the keys of a dictionary would not be `Int`; see ``TransferID``.
-        var running: [ActiveLoop] = []
-    }
-
-    /// A loop with its threads: the thread that runs the loop, if it has not ended, and other threads that will soon
-    /// end.
-    private struct ActiveLoop {
-        let loop: EventLoop
-        var threads: Int
+        var running: [(loop: EventLoop, threads: Int)] = []
     }
 
     private static let state = Locked(State())
@@ -48,7 +43,7 @@ enum ExitGate {
             if let index = state.running.firstIndex(where: { $0.loop === loop }) {
                 state.running[index].threads += 1
             } else {
-                state.running.append(ActiveLoop(loop: loop, threads: 1))
+                state.running.append((loop, 1))
             }
             return true
         }

@@ -121,17 +121,13 @@ struct ConfigurationIssue: Equatable {
     private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {
         guard case .file(let path) = hsts else { return nil }
         guard isText(path) else { return Self("hsts", "the path of a file is needed") }
-        if unsafe access(path, F_OK) == 0 {
-            guard isFile(path, allowing: R_OK | W_OK) else {
-                return Self("hsts", "\(path.debugDescription) is not a readable and writable file")
-            }
+        if unsafe access(path, F_OK) == 0, !isFile(path, allowing: R_OK | W_OK) {
+            return Self("hsts", "\(path.debugDescription) is not a readable and writable file")
         }
         // A temporary file is written to the same directory and renamed.
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
-        guard unsafe access(String(folder), W_OK | X_OK) == 0 else {
-            return Self("hsts", "no file can be written in \(folder.debugDescription)")
-        }
-        return nil
+        guard !FileSystem.isWritable(String(folder)) else { return nil }
+        return Self("hsts", "no file can be written in \(folder.debugDescription)")
     }
 
     private static func ofAltSvc(_ altSvc: Session.Configuration.AltSvc) -> Self? {
@@ -140,8 +136,7 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func isFile(_ path: String, allowing mode: Int32) -> Bool {
-        var status = stat()
-        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, mode) == 0
+        unsafe FileSystem.status(path, followingLinks: true)?.isRegular == true && access(path, mode) == 0
     }
 
     private static func ofTLS(_ tls: Session.Configuration.TLS) -> Self? {
@@ -208,10 +203,8 @@ struct ConfigurationIssue: Equatable {
             else { return nil }
             host = text[..<colon]
             let digits = text[text.index(after: colon)...]
-            port = Int(digits)
-            guard digits.isEmpty || (digits.allSatisfy(\.isNumber) && (1...65_535).contains(port ?? 0)) else {
-                return nil
-            }
+            port = Int(digits: digits)
+            guard digits.isEmpty || (1...65_535).contains(port ?? 0) else { return nil }
             // Only an IPv6 address in brackets contains colons.
             if host.hasPrefix("[") {
                 guard host.hasSuffix("]"), IPAddress.bytes(of: String(host.dropFirst().dropLast())) != nil else {

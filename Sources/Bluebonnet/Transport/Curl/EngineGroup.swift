@@ -35,7 +35,7 @@ final class EngineGroup: Sendable {
         choice =
             shares.loops == 1
             ? nil : Locked(LoopChoice(shares, idleLifetime: configuration.connectionLimits.idleLifetime))
-        options = RoutingOptions(configuration)
+        options = RoutingOptions(configuration: configuration)
     }
 
     /// Chooses the loop of an exchange; returns the ID of the exchange, which contains the number of the loop.
@@ -114,22 +114,12 @@ final class EngineGroup: Sendable {
 
 /// The settings that determine the destination of an exchange before its options are set.
 private struct RoutingOptions: Sendable {
-    private let configuration: Session.Configuration
-    private let usesEnvironment: Bool
-
-    init(_ configuration: Session.Configuration) {
-        self.configuration = configuration
-        usesEnvironment = !ProxyEnvironment().isEmpty
-    }
+    let configuration: Session.Configuration
+    let environment = ProxyEnvironment()
 
     /// The destination; all requests that may use a proxy have the same one, because they share its connections.
     func destination(of request: HTTPRequest, _ url: URL) -> ConnectionDestination {
-        let usesProxy =
-            switch request.proxy ?? configuration.proxy {
-            case .none: false
-            case .environment: usesEnvironment
-            case .url: true
-            }
+        let usesProxy = environment.allowsUse(of: request.proxy ?? configuration.proxy)
         guard !usesProxy, configuration.unixSocketPath == nil else { return .proxy("") }
         let origin = Origin(of: url)
         let host = configuration.dns.replacement(for: origin.host, origin.port) ?? origin.host

@@ -143,23 +143,22 @@ final class MultiHandle {
 
     /// Replaces a socket that is connecting by one that has failed; returns whether it was replaced.
     func fail(_ socket: curl_socket_t) -> Bool {
-        guard isWatching(socket) else { return false }
-        let interest = loop.interest(in: socket)
-        unwatch(socket)
-        let isReplaced = floods.end(socket, fails: true)
-        watch(socket, for: interest)
-        return isReplaced
+        isWatching(socket) && unwatched(socket) { floods.end(socket, fails: true) }
     }
 
     /// Replaces a socket that is connecting by a connected one, which the caller closes; returns whether it was
     /// replaced.
     func replace(_ socket: curl_socket_t, by other: Int32) -> Bool {
-        guard isWatching(socket) else { return floods.replace(socket, by: other) }
+        unwatched(socket) { floods.replace(socket, by: other) }
+    }
+
+    /// Replaces a socket that the loop must not watch meanwhile.
+    private func unwatched(_ socket: curl_socket_t, _ replace: () -> Bool) -> Bool {
+        guard isWatching(socket) else { return replace() }
         let interest = loop.interest(in: socket)
         unwatch(socket)
-        let isReplaced = floods.replace(socket, by: other)
-        watch(socket, for: interest)
-        return isReplaced
+        defer { watch(socket, for: interest) }
+        return replace()
     }
 
     /// Makes libcurl notice that a socket has ended, for which the loop gets no event.

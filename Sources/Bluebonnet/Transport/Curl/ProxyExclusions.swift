@@ -33,11 +33,6 @@ struct ProxyExclusions: Sendable {
 }
 
 extension ProxyExclusions {
-    /// Returns the number in a text of digits.
-    fileprivate static func number(_ text: Substring) -> Int? {
-        text.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Int(text) : nil
-    }
-
     /// What an entry excludes: hosts, and perhaps only one of their ports, or only URLs with or without TLS.
     fileprivate struct Entry {
         let hosts: Hosts
@@ -68,7 +63,7 @@ extension ProxyExclusions.Entry {
             if text.hasSuffix("/") { text = text.dropLast() }
         }
         if let (host, digits) = Self.hostAndPort(text) {
-            guard let port = ProxyExclusions.number(digits), (1...65535).contains(port) else { return nil }
+            guard let port = Int(digits: digits), (1...65535).contains(port) else { return nil }
             self.port = port
             text = host
         }
@@ -93,7 +88,7 @@ extension ProxyExclusions.Hosts {
             self = .all
         } else if let slash = text.firstIndex(of: "/") {
             guard let bytes = Self.address(text[..<slash]),
-                let bits = ProxyExclusions.number(text[text.index(after: slash)...]), bits <= bytes.count * 8
+                let bits = Int(digits: text[text.index(after: slash)...]), bits <= bytes.count * 8
             else { return nil }
             self.init(bytes, bits: bits)
         } else if text.hasSuffix(".*") {
@@ -136,8 +131,7 @@ extension ProxyExclusions.Hosts {
 
     /// Parses a decimal part of an address; with a leading zero, it could be octal.
     private static func part(_ text: Substring) -> UInt8? {
-        guard text == "0" || !text.hasPrefix("0"), let number = ProxyExclusions.number(text) else { return nil }
-        return UInt8(exactly: number)
+        text == "0" || !text.hasPrefix("0") ? UInt8(digits: text) : nil
     }
 
     /// Whether a host in its canonical form is one of these, whose address is known if the host is an address.

@@ -107,6 +107,11 @@ struct ProxyEnvironment: Sendable {
     /// Whether the environment contains no proxy.
     var isEmpty: Bool { plain == nil && secure == nil }
 
+    /// Whether requests with a setting may use a proxy.
+    func allowsUse(of proxy: Session.Configuration.Proxy) -> Bool {
+        proxy == .environment ? !isEmpty : proxy != .none
+    }
+
     init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }

@@ -141,12 +141,7 @@ struct ResendPolicy: Equatable {
     var isUnopened: Bool { phase == .sent(.unopened) }
 
     /// Whether the server has refused the request, or has not received it.
-    var isRefused: Bool {
-        switch phase {
-        case .sent(.refused), .sent(.requiresHTTP1), .sent(.unconnected): true
-        default: false
-        }
-    }
+    var isRefused: Bool { [.sent(.refused), .sent(.requiresHTTP1), .sent(.unconnected)].contains(phase) }
 
     /// Whether the server may have processed the request.
     var mayBeProcessed: Bool {
@@ -282,27 +277,19 @@ struct ResendPolicy: Equatable {
         let isRefused = knowledge != .unknown
         guard isRefused || isIdempotent else { return stop(.mayBeProcessed) }
         if !isRefused { isRepetition = true }
+        let exhausted = Reason.exhausted(sends: sends, isRefused: isRefused)
         let way: Way
         if knowledge == .requiresHTTP1 {
-            guard !requiresHTTP1 else { return stop(.exhausted(sends: sends, isRefused: isRefused)) }
+            guard !requiresHTTP1 else { return stop(exhausted) }
             requiresHTTP1 = true
             way = .withHTTP1
-        } else if knowledge == .unconnected {
-            guard resendsAmongOthers <= Self.limitAmongOthers else {
-                return stop(.exhausted(sends: sends, isRefused: isRefused))
-            }
-            way = .onOwnConnection
-            resendsAmongOthers += 1
-        } else if connection.isShared || (!isRefused && !connection.isNew) {
-            guard resendsAmongOthers <= Self.limitAmongOthers else {
-                return stop(.exhausted(sends: sends, isRefused: isRefused))
-            }
-            way = resendsAmongOthers < Self.limitAmongOthers ? .onAnyConnection : .onOwnConnection
+        } else if knowledge == .unconnected || connection.isShared || (!isRefused && !connection.isNew) {
+            guard resendsAmongOthers <= Self.limitAmongOthers else { return stop(exhausted) }
+            let isLast = resendsAmongOthers == Self.limitAmongOthers
+            way = knowledge == .unconnected || isLast ? .onOwnConnection : .onAnyConnection
             resendsAmongOthers += 1
         } else {
-            guard resendsAlone < Self.limitAlone else {
-                return stop(.exhausted(sends: sends, isRefused: isRefused))
-            }
+            guard resendsAlone < Self.limitAlone else { return stop(exhausted) }
             way = .onAnyConnection
             resendsAlone += 1
         }

@@ -10,7 +10,7 @@ struct ResponseBuffer {
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
     /// The error in the received bytes, which takes precedence over libcurl's error for the refusal.
-    private(set) var failure: RequestError?
+    var failure: RequestError?
     /// The time at which bytes were last received or sent, in nanoseconds on the monotonic clock.
     var lastActivity: Int64
     /// The time at which the first head began to arrive, on the same clock.
@@ -303,21 +303,6 @@ struct ResponseBuffer {
         } else {
             body.append(contentsOf: bytes)
         }
-    }
-
-    /// Ends the exchange because the body does not match its `Content-Encoding`.
-    mutating func failDecoding(_ message: String) {
-        failure = RequestError(.invalidResponse(.undecodableContent), detail: message)
-    }
-
-    /// Ends the exchange with an error, which takes precedence over libcurl's result.
-    mutating func fail(with error: RequestError) {
-        failure = error
-    }
-
-    /// Ends the exchange because of a head line that libcurl has not stored.
-    mutating func refuseLine(_ flaw: String) {
-        _ = refuse(.malformed, flaw)
     }
 
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason, _ detail: String? = nil) -> Bool {

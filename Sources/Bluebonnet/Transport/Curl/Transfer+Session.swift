@@ -14,14 +14,10 @@ extension Transfer {
         hsts.received(field, from: url)
     }
 
-    /// Sets the cookies of a request that libcurl is about to send: the stored ones, and then those of its own fields.
-    func applyCookies() {
-        guard let easy else { return }
+    /// The cookies of a request that is about to be sent: the stored ones, and then those of its own fields.
+    var cookieField: [UInt8] {
         var field = usesCookies ? turn.cookies?.field(for: url) ?? [] : []
-        if let ownCookies {
-            if !field.isEmpty { field += [0x3b, 0x20] }
-            field += ownCookies.utf8
-        }
-        easy.setCookies(field)
+        if let ownCookies { field += (field.isEmpty ? "" : "; ").utf8 + Array(ownCookies.utf8) }
+        return field
     }
 }

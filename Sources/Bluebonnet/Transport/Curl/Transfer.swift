@@ -217,7 +217,7 @@ final class Transfer {
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         counts.add(Self.headEstimate)
-        applyCookies()
+        easy?.setCookies(cookieField)
         responseBuffer.wasContinued = false
         refusalMark.sendingBegins()
         traceSending()
@@ -311,7 +311,7 @@ final class Transfer {
         store(head)
         if head.statusCode == 101, upgrade == nil {
             let detail = "the server switched to another protocol, which the request does not support"
-            responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: detail))
+            responseBuffer.failure = RequestError(.invalidResponse(.malformed), detail: detail)
             return false
         }
         // Bytes after the head, which may arrive later, would be read as the next response.
@@ -363,7 +363,7 @@ final class Transfer {
     /// Receives bytes of a head line that libcurl has not stored yet.
     private func receivedLineBytes(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard let flaw = unsafe firstField.lineBytesReceived(bytes) else { return .accept }
-        responseBuffer.refuseLine(flaw)
+        responseBuffer.failure = RequestError(.invalidResponse(.malformed), detail: flaw)
         return .refuse(.malformed)
     }
 
@@ -435,7 +435,7 @@ final class Transfer {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
         switch unsafe upload.provide(into: buffer, now: turn.now) {
-        case .bytes(let count):
+        case .took(let count, _):
             counts.add(count)
             responseBuffer.state.bodyBytesSent(count)
             noteProgress()
@@ -443,10 +443,10 @@ final class Transfer {
         case .end where bodyMayEnd:
             responseBuffer.state.bodyBytesSent(0)
             return 0
-        case .end, .missing:
+        case .end, .wait:
             responseBuffer.state.bodyBytesMissing()
             return bb_curl_readfunc_pause
-        case .failure: return bb_curl_readfunc_abort
+        case .fail: return bb_curl_readfunc_abort
         }
     }
 
@@ -478,7 +478,7 @@ extension Transfer {
             resends.halts()
         case .ask: resends.haltsToAsk()
         case .restart(let way): if mayUse(way) { resends.halts() }
-        case .stop(let reason): responseBuffer.fail(with: error(for: reason))
+        case .stop(let reason): responseBuffer.failure = error(for: reason)
         }
         return false
     }
@@ -516,7 +516,7 @@ extension Transfer {
         case .stop(let reason):
             // Otherwise, libcurl's error says more.
             let isRefused = if case .exhausted(_, isRefused: true) = reason { true } else { false }
-            if isRefused || resends.halt == .toAsk { responseBuffer.fail(with: error(for: reason)) }
+            if isRefused || resends.halt == .toAsk { responseBuffer.failure = error(for: reason) }
         case .send, .ask: break
         }
         return false
@@ -558,7 +558,7 @@ extension Transfer {
     private func mayUse(_ way: ResendPolicy.Way) -> Bool {
         guard way == .withHTTP1, httpVersion != .automatic, httpVersion != .http3 else { return true }
         let kind = RequestError.Kind.connection(httpVersion == .http3Only ? .http3 : .http2)
-        responseBuffer.fail(with: RequestError(kind, detail: "the server requires HTTP/1.1"))
+        responseBuffer.failure = RequestError(kind, detail: "the server requires HTTP/1.1")
         return false
     }
 
@@ -589,7 +589,7 @@ extension Transfer {
         guard resends.takeHalt() else { return false }
         guard resends.restarted() else {
             let message = "no connection could be used in \(ResendPolicy.maximumSends) attempts"
-            responseBuffer.fail(with: RequestError(.connection(.failed), detail: message))
+            responseBuffer.failure = RequestError(.connection(.failed), detail: message)
             return false
         }
         return rewindBody()
@@ -599,7 +599,7 @@ extension Transfer {
     private func rewindBody() -> Bool {
         guard upload.rewind() else {
             let lost = RequestError(.connection(.lost), detail: "the body can be read only once")
-            responseBuffer.fail(with: resends.mayBeProcessed ? lost : RequestError(.requestBody(.notReplayable)))
+            responseBuffer.failure = resends.mayBeProcessed ? lost : RequestError(.requestBody(.notReplayable))
             return false
         }
         responseBuffer.state.bodyRewound(to: 0)
@@ -638,7 +638,7 @@ extension Transfer {
             resends.halts()
             return false
         case .refuse(let reason):
-            responseBuffer.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
+            responseBuffer.failure = RequestError(.authentication(reason)).about(response, body: nil)
             return false
         }
     }
@@ -657,7 +657,7 @@ extension Transfer {
             unsafe tlsObserver.attach(to: context)
             return true
         case .outdated: resends.halts()
-        case .refused(let error): responseBuffer.fail(with: error)
+        case .refused(let error): responseBuffer.failure = error
         case .failed: break
         }
         return false
@@ -687,7 +687,7 @@ extension Transfer {
             resends.halts(needsOwnConnection: true)
             // No other transfer can use the connection any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
-        case .refused(let error): responseBuffer.fail(with: error)
+        case .refused(let error): responseBuffer.failure = error
         }
         return false
     }

@@ -74,7 +74,7 @@ extension Transfer {
             case .yieldsTurn:
                 return .pause
             case .failed(let message):
-                responseBuffer.failDecoding(message)
+                responseBuffer.failure = RequestError(.invalidResponse(.undecodableContent), detail: message)
                 return .refuse(.undecodableContent)
             }
         }
@@ -113,13 +113,10 @@ extension TransferEngine {
         case .refuse:
             finish(transfer, with: nil)
         case .accept:
-            guard case .draining(let end) = transfer.life.place else {
+            guard case .draining(let error) = transfer.life.place else {
                 return perform(transfer.responseBuffer.state.restTaken(), on: transfer)
             }
-            switch end {
-            case .complete: finish(transfer, with: transfer.responseBuffer.endError)
-            case .failed(let error): finish(transfer, with: error)
-            }
+            finish(transfer, with: error ?? transfer.responseBuffer.endError)
         }
     }
 }

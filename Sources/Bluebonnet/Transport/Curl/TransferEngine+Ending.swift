@@ -92,7 +92,7 @@ extension TransferEngine {
     private func drainIfNeeded(_ transfer: Transfer, after end: LibcurlEnd) -> Bool {
         guard transfer.responseBuffer.state.hasRest, transfer.responseBuffer.failure == nil else { return false }
         let error = end.code == CURLE_OK ? nil : error(of: end, transfer)
-        perform(transfer.life.drains(error.map { .failed($0) } ?? .complete), on: transfer)
+        perform(transfer.life.drains(error), on: transfer)
         return true
     }
 

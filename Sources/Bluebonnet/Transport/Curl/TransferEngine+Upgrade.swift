@@ -108,8 +108,7 @@ extension TransferEngine {
         {
             fields.append(field)
         }
-        var cookies = transfer.usesCookies ? shared.cookies?.field(for: transfer.url) ?? [] : []
-        if let own = transfer.ownCookies { cookies += (cookies.isEmpty ? "" : "; ").utf8 + Array(own.utf8) }
+        let cookies = transfer.cookieField
         var text = "\(transfer.request.method.rawValue) \(transfer.url.upgradeTarget) HTTP/1.1\r\n"
         if !transfer.request.headers.contains("Host") { text += "Host: \(transfer.url.upgradeHost)\r\n" }
         for field in fields { text += "\(field.name): \(field.value.trimmed)\r\n" }

@@ -147,13 +147,9 @@ actor TransferEngine: EventLoopClient {
         case .startQueued: break
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
-        case .connectionCut(let socket):
-            multis.main?.notice(endOf: socket)
-            multis.unmultiplexed?.notice(endOf: socket)
+        case .connectionCut(let socket): for multi in multis.all { multi.notice(endOf: socket) }
         case .refuseWaiting: refuseWaiting()
-        case .renewConnections:
-            multis.main?.renewConnections()
-            multis.unmultiplexed?.renewConnections()
+        case .renewConnections: for multi in multis.all { multi.renewConnections() }
         }
     }
 
@@ -319,8 +315,7 @@ actor TransferEngine: EventLoopClient {
     /// Closes the connections that no exchange uses, because there are too many in the process.
     private func closeUnused() {
         guard transfers.isEmpty else {
-            multis.main?.closeIdle()
-            multis.unmultiplexed?.closeIdle()
+            for multi in multis.all { multi.closeIdle() }
             return
         }
         // Libcurl closes connections immediately only with their multi handle.
@@ -352,10 +347,7 @@ extension TransferEngine {
     private func turn() -> Int64? {
         shared.now = MonotonicClock.now()
         let isReading = shared.unreadStreams.areDue(at: shared.now)
-        if isReading {
-            multis.main?.readAll()
-            multis.unmultiplexed?.readAll()
-        }
+        if isReading { for multi in multis.all { multi.readAll() } }
         if shared.freshAttempts.due != nil { tryNextAddresses() }
         runAll()
         if let due = nextCheck, due <= shared.now { shared.steps.ask(.checkLimits) }
@@ -413,7 +405,7 @@ extension TransferEngine {
 
     /// The connections of this loop, and the transfers that wait for one.
     var connectionCounts: ConnectionCounts {
-        var handles = [multis.main, multis.unmultiplexed].compactMap(\.self)
+        var handles = multis.all
         // Several connections share a multi handle.
         var found: Set<ObjectIdentifier> = []
         for transfer in transfers.values where transfer.upgrade != nil {
@@ -422,9 +414,7 @@ extension TransferEngine {
         var counts = ConnectionCounts()
         for multi in handles { counts.open += multi.connectionCount - multi.idleConnections.endedCount }
         // A connection for another protocol is in use until its transfer ends.
-        for multi in [multis.main, multis.unmultiplexed] {
-            counts.idle += multi?.idleConnections.idleSockets.count ?? 0
-        }
+        for multi in multis.all { counts.idle += multi.idleConnections.idleSockets.count }
         counts.waiting = gate.waitingCount + transfers.values.count { $0.limits.isWaiting && $0.life.isAdded }
         return counts
     }

@@ -23,15 +23,9 @@ struct TransferLife {
         indirect case awaitingVerdict(TrustCache.Key, wasSuspended: Bool)
         /// Libcurl has no more addresses, but sockets that it has given up may still connect; see ``SlowAddresses``.
         case connecting
-        /// Libcurl has ended the transfer, whose last bytes wait for their reader.
-        indirect case draining(End)
+        /// Libcurl has ended the transfer, with an error or not, and its last bytes wait for their reader.
+        indirect case draining(RequestError?)
         case ended
-    }
-
-    /// How libcurl has ended a transfer.
-    enum End {
-        case complete
-        case failed(RequestError)
     }
 
     /// The engine's next action.
@@ -157,9 +151,9 @@ struct TransferLife {
     }
 
     /// Called when libcurl has ended the transfer before its last bytes could be delivered.
-    mutating func drains(_ end: End) -> Action {
+    mutating func drains(_ error: RequestError?) -> Action {
         guard isAdded else { return .nothing }
-        place = .draining(end)
+        place = .draining(error)
         return .leaveGate
     }
 

@@ -186,7 +186,7 @@ struct AuthenticationChallenges {
         // The server has refused the answer, unless only its nonce is too old (RFC 7616 §3.3).
         if digest != nil, !challenges.contains(where: \.isStale) { return .deliver }
         received = challenges
-        var decision = ChallengeDecision(
+        var decision = ChallengeDecision.on(
             challenges, apparent: Challenge.apparentSchemes(in: values),
             schemes: credential.schemes.intersection(Libcurl.schemes), hasBody: hasBody)
         // Libcurl does not take over again.

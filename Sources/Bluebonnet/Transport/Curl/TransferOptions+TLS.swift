@@ -9,7 +9,8 @@ extension TransferOptions {
     /// The options also apply to proxies, except for the client certificate; see ``apply(_:to:)``.
     func applyTLS(to easy: EasyHandle) {
         let tls = configuration.tls
-        let versions = tls.minimumVersion.minimum | tls.maximum
+        // Libcurl's numbers for the maximum are those of the versions, shifted (`CURL_SSLVERSION_MAX_TLSv1_2`).
+        let versions = tls.minimumVersion.number | (tls.maximumVersion?.number ?? 0) << 16
         easy.set(CURLOPT_SSLVERSION, versions)
         easy.set(CURLOPT_PROXY_SSLVERSION, versions)
         if !tls.ciphers.isEmpty {
@@ -88,20 +89,10 @@ private struct IdentityOptions {
 }
 
 extension Session.Configuration.TLS.Version {
-    fileprivate var minimum: Int {
+    fileprivate var number: Int {
         switch self {
         case .v1_2: Int(CURL_SSLVERSION_TLSv1_2)
         case .v1_3: Int(CURL_SSLVERSION_TLSv1_3)
-        }
-    }
-}
-
-extension Session.Configuration.TLS {
-    fileprivate var maximum: Int {
-        switch maximumVersion {
-        case .v1_2: Int(CURL_SSLVERSION_MAX_TLSv1_2)
-        case .v1_3: Int(CURL_SSLVERSION_MAX_TLSv1_3)
-        case nil: Int(CURL_SSLVERSION_MAX_NONE)
         }
     }
 }

@@ -50,12 +50,7 @@ final class TransferOptions {
             TransferLimits(timeouts: timeouts, isInMemory: true, startedAt: 0),
             TransferLimits(timeouts: timeouts, isInMemory: false, startedAt: 0)
         )
-        usesProxy =
-            switch configuration.proxy {
-            case .none: false
-            case .environment: !environment.isEmpty
-            case .url: true
-            }
+        usesProxy = environment.allowsUse(of: configuration.proxy)
         exclusions = if case .url(_, _, let hosts) = configuration.proxy { ProxyExclusions(hosts) } else { .init([]) }
         overrides = configuration.dns.overrideLines
         lookupHost = configuration.dns.httpsServer?.host()?.lowercased()
@@ -228,9 +223,8 @@ final class TransferOptions {
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
         for field in request.headers where !Self.isReservedForLibcurl(field.name) { lines.append(Self.line(field)) }
         if let priority, !request.headers.contains("Priority") { lines.append("Priority: \(priority)") }
-        for field in defaultFields where !request.headers.contains(field.name) {
+        for field in defaultFields where request.takesDefault(field) {
             if priority != nil, field.name.lowercased() == "priority" { continue }
-            if request.omitsSessionSecrets, HTTPHeader.isSensitive(name: field.name) { continue }
             lines.append(Self.defaultLine(request.defaultField(field)))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
@@ -257,11 +251,7 @@ final class TransferOptions {
     /// Returns the header fields of a request that Bluebonnet itself sends, without cookies.
     func fields(of request: HTTPRequest) -> [HTTPHeader] {
         let own = request.headers.filter { !Self.isReservedForLibcurl($0.name) }
-        let defaults = defaultFields.filter { field in
-            !request.headers.contains(field.name) && !field.value.trimmed.isEmpty
-                && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
-        }
-        return own + defaults
+        return own + defaultFields.filter { request.takesDefault($0) && !$0.value.trimmed.isEmpty }
     }
 
     /// Returns the HTTP version for a request that is sent with a URL.
@@ -287,21 +277,15 @@ final class TransferOptions {
 
     /// Returns an error if HTTP/3 is required but cannot be used.
     private func http3Issue(of transfer: Transfer) -> RequestError? {
-        let version = transfer.httpVersion
-        guard version == .http3 || version == .http3Only else { return nil }
         let issue: String
-        if !Libcurl.hasHTTP3 {
+        switch transfer.httpVersion {
+        case .http3 where !Libcurl.hasHTTP3, .http3Only where !Libcurl.hasHTTP3:
             issue = "the installed libcurl, \(Libcurl.versionText), lacks HTTP/3, which requires 8.13.0 or later"
-        } else if version == .http3 {
-            return nil
-        } else if !transfer.url.isSecure {
-            issue = "HTTP/3 requires an https URL"
-        } else if configuration.unixSocketPath != nil {
+        case .http3Only where !transfer.url.isSecure: issue = "HTTP/3 requires an https URL"
+        case .http3Only where configuration.unixSocketPath != nil:
             issue = "HTTP/3 is impossible with a Unix domain socket"
-        } else if transfer.isProxied {
-            issue = "HTTP/3 is impossible through a proxy"
-        } else {
-            return nil
+        case .http3Only where transfer.isProxied: issue = "HTTP/3 is impossible through a proxy"
+        default: return nil
         }
         return RequestError(.invalidRequest(.configuration("httpVersion: \(issue)")))
     }

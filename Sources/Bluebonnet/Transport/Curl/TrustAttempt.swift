@@ -3,14 +3,6 @@
 /// A value belongs to its transfer and never leaves the loop's thread.
 // Safety: OpenSSL's context is used within the callback that provides it.
 struct TrustAttempt {
-    /// The settings of the next handshakes.
-    private struct Basis {
-        let authorities: AuthorityStore
-        /// The policy for the servers; `nil` if only libcurl checks them.
-        let policy: TrustPolicy?
-        let cache: TrustCache?
-    }
-
     /// How the preparation of a handshake has ended.
     enum Preparation {
         case ready
@@ -31,7 +23,8 @@ struct TrustAttempt {
     /// The maximum number of verdicts for which a single transfer may wait.
     private static let verdictLimit = 8
 
-    private var basis: Basis?
+    /// The settings of the next handshakes; the policy is `nil` if only libcurl checks the servers.
+    private var basis: (authorities: AuthorityStore, policy: TrustPolicy?, cache: TrustCache?)?
     /// The verifiers of the handshakes for the connection that was opened for this transfer.
     private(set) var verifiers: [HandshakeVerifier] = []
     /// The number of handshakes started for the transfer's connection, with a proxy or with the server.
@@ -47,7 +40,7 @@ struct TrustAttempt {
     mutating func begins(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
         verifiers.removeAll()
         handshakes = 0
-        basis = Basis(authorities: authorities, policy: policy, cache: cache)
+        basis = (authorities, policy, cache)
     }
 
     /// Makes a context trust the session's authorities and evaluate servers.

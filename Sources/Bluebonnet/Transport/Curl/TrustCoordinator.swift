@@ -13,16 +13,9 @@ final class TrustCoordinator {
     /// The evaluator of each host; each event loop asks the manager once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
-    private var evaluations: [TrustCache.Key: PendingEvaluation] = [:]
+    /// The running evaluations, with numbers that distinguish their results from those of earlier, cancelled ones.
+    private var evaluations: [TrustCache.Key: (number: Int, task: Task<Void, Never>)] = [:]
     private var evaluationCount = 0
-
-    /// A running evaluation.
-    private struct PendingEvaluation {
-        /// The number of the evaluation, which distinguishes its result from the result of an earlier, cancelled
-        /// evaluation.
-        let number: Int
-        let task: Task<Void, Never>
-    }
 
     private struct Route: Hashable {
         /// The host of the URL, if TLS may be used with it.
@@ -88,7 +81,7 @@ final class TrustCoordinator {
         let key = TrustCache.Key(trust)
         guard evaluations[key] == nil else { return }
         evaluationCount += 1
-        evaluations[key] = PendingEvaluation(number: evaluationCount, task: makeTask(evaluationCount))
+        evaluations[key] = (evaluationCount, makeTask(evaluationCount))
     }
 
     /// Records the result of an evaluation; returns the transfers that have waited for it.

@@ -25,21 +25,15 @@ enum TurnStep: UInt8, CaseIterable {
     /// Connections are given to those that wait when all ends of this turn are known.
     case retryWaiting
     case noteConnections
-
-    /// Whether the next turn must follow at once if the step is asked for after its time.
-    ///
-    /// The other steps follow an event of libcurl or a time, which begins the next turn.
-    fileprivate var isUrgent: Bool {
-        switch self {
-        case .endUploads, .resumeUpgrades, .takeRests, .reportProgress: true
-        default: false
-        }
-    }
 }
 
 /// The steps that were asked for; a step that is asked for after its time in a turn runs in the next turn.
 struct TurnSteps {
-    private static let urgent = TurnStep.allCases.filter(\.isUrgent).reduce(0) { $0 | bit($1) }
+    /// The steps for which the next turn must follow at once if they are asked for after their time.
+    ///
+    /// The other steps follow an event of libcurl or a time, which begins the next turn.
+    private static let urgent = [TurnStep.endUploads, .resumeUpgrades, .takeRests, .reportProgress]
+        .reduce(0) { $0 | bit($1) }
 
     private var asked: UInt32 = 0
     /// The transfers that have asked for each step, if it does something for single transfers.

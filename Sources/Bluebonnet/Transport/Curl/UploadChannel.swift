@@ -28,12 +28,7 @@ enum UploadBody {
     private static let copyLimit = 1 << 20
 
     /// Whether libcurl requests the bytes.
-    var isAskedFor: Bool {
-        switch self {
-        case .copied: false
-        case .data, .channel, .unopened, .opening: true
-        }
-    }
+    var isAskedFor: Bool { if case .copied = self { false } else { true } }
 
     /// Whether the whole body is in memory.
     var isInMemory: Bool {

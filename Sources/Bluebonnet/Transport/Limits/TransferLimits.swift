@@ -165,16 +165,12 @@ struct TransferLimits: Equatable {
         case .connecting(let since): if isOver(connect, since: since) { return .exceeded(.connect) }
         case .queued, .sent: break
         }
-        guard phase == .sent else {
-            // The idle timeout starts when the request is sent, which only the next check reveals.
-            if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
-            return .within(nextCheck: next)
-        }
         if let idle {
-            guard snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
+            guard phase != .sent || snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
+            // The idle timeout starts when the request is sent, which only the next check reveals.
             next = min(next ?? .max, snapshot.now + Self.interval(idle))
         }
-        return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
+        return .within(nextCheck: phase == .sent ? next.map { max($0, snapshot.now + Self.shortestInterval) } : next)
     }
 
     /// The error message for a limit that was exceeded.

@@ -29,6 +29,12 @@ struct PeerAlert: Equatable {
         self.number = number
     }
 
+    /// The meaning of an alert whose name begins a text.
+    static func reason(named text: Substring) -> RequestError.TrustReason {
+        let reasons = names.filter { text.hasPrefix($0.value) }.keys.compactMap { PeerAlert($0)?.reason }
+        return reasons.first { $0 != .handshake } ?? .handshake
+    }
+
     private static let names: [UInt8: String] = [
         10: "unexpected message", 20: "bad record mac", 21: "decryption failed", 22: "record overflow",
         30: "decompression failure", 40: "handshake failure", 41: "no certificate", 42: "bad certificate",

@@ -92,26 +92,6 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
-    /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
-    ///
-    /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain must lead to a trusted authority and be currently valid; `true`
-    ///     by default.
-    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    ///   - options: The ways to check revocation; `.any` by default.
-    ///   - lists: The revocation lists; none by default.
-    /// - Returns: A new evaluator.
-    package static func revocation(
-        performDefaultValidation: Bool = true, validateHost: Bool = true,
-        options: RevocationTrustEvaluator.Options = .any, lists: [CertificateRevocationList] = []
-    ) -> RevocationTrustEvaluator {
-        RevocationTrustEvaluator(
-            performDefaultValidation: performDefaultValidation, validateHost: validateHost, options: options,
-            lists: lists)
-    }
-}
-
 /// Refuses servers with revoked certificates, by querying OCSP responders (RFC 6960).
 ///
 /// An OCSP responder is an HTTP service that reports whether a certificate was revoked. A certificate contains the URLs
@@ -213,7 +193,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
             guard let question = OCSPRequest(about: certificate, issuedBy: issuer) else { break }
             do {
                 let answer = try await answer(of: responder, to: question)
-                decision.noteAnswer(trust.status(in: answer, answering: question, requiresNonce: requiresNonce))
+                decision.note(trust.status(in: answer, answering: question, requiresNonce: requiresNonce))
             } catch {
                 cause = error
             }
@@ -257,18 +237,4 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
 
     /// The maximum size of a response in bytes; a typical response has between 500 and 5,000 bytes.
     private static let answerLimit = 65_536
-}
-
-extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers with revoked certificates, by querying OCSP responders.
-    ///
-    /// - Parameters:
-    ///   - failure: The way to handle a certificate whose revocation status is unknown; `.hard` by default.
-    ///   - session: The session that queries the responders; ``Session/default`` by default.
-    /// - Returns: A new evaluator.
-    package static func ocsp(
-        failure: OCSPTrustEvaluator.Failure = .hard, session: Session = .default
-    ) -> OCSPTrustEvaluator {
-        OCSPTrustEvaluator(failure: failure, session: session)
-    }
 }

@@ -12,6 +12,7 @@ struct CleartextHTTP2Streams {
     /// The multi handle for all other requests.
     private(set) var main: MultiHandle?
     private(set) var unmultiplexed: MultiHandle?
+    var all: [MultiHandle] { [main, unmultiplexed].compactMap(\.self) }
 
     /// The multi handle for an HTTP version; `nil` before its first use.
     subscript(version: HTTPVersionPreference) -> MultiHandle? {

@@ -40,79 +40,43 @@ enum CurlErrorText: Equatable {
     /// Libcurl has sent the request several times without success, always on another connection.
     case resendsExhausted
 
-    /// The text of a message in some versions of libcurl, for some codes.
-    private struct MessagePattern {
-        let meaning: CurlErrorText
-        let text: String
-        let codes: [CURLcode]
-        /// The first version with this message, and the first later version without it.
-        var versions: Range<UInt32> = 0..<UInt32.max
-    }
-
-    private static let patterns = [
+    /// The texts of messages for some codes, with the first version of libcurl that has the message, and the first
+    /// later version without it.
+    private static let patterns: [(meaning: Self, text: String, codes: [CURLcode], versions: Range<UInt32>)] = [
         // Libcurl replaces OpenSSL's message for this alert. A certificate that the client refuses has another message.
-        MessagePattern(
-            meaning: .expiredAlert, text: "SSL certificate verification failed",
-            codes: [CURLE_PEER_FAILED_VERIFICATION]),
-        MessagePattern(
-            meaning: .hostMismatch, text: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
-            versions: 0..<0x08_09_00),
-        MessagePattern(
-            meaning: .hostMismatch, text: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
-            versions: 0x08_09_00..<UInt32.max),
+        (.expiredAlert, "SSL certificate verification failed", [CURLE_PEER_FAILED_VERIFICATION], allVersions),
+        (.hostMismatch, "target host name", [CURLE_PEER_FAILED_VERIFICATION], 0..<0x08_09_00),
+        (.hostMismatch, "target hostname", [CURLE_PEER_FAILED_VERIFICATION], 0x08_09_00..<UInt32.max),
         // Libcurl 8.14.1 and 8.23.0 use this message for an address.
-        MessagePattern(
-            meaning: .hostMismatch, text: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
-            versions: 0x08_01_00..<UInt32.max),
-        MessagePattern(
-            meaning: .hostMismatch, text: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
-            versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(meaning: .tooManyHeads, text: "Too large response headers", codes: [CURLE_RECV_ERROR]),
+        (.hostMismatch, "target ipv", [CURLE_PEER_FAILED_VERIFICATION], 0x08_01_00..<UInt32.max),
+        (.hostMismatch, "target IPv", [CURLE_PEER_FAILED_VERIFICATION], 0x08_0f_00..<UInt32.max),
+        (.tooManyHeads, "Too large response headers", [CURLE_RECV_ERROR], allVersions),
         // Since 8.14.0, also for more than 5,000 fields.
-        MessagePattern(meaning: .tooManyHeads, text: "response headers", codes: [tooLarge]),
+        (.tooManyHeads, "response headers", [tooLarge], allVersions),
         // Libcurl refused a field. Later versions, which accept larger heads, also use -902 for other reasons.
-        MessagePattern(
-            meaning: .headTooLarge, text: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
-            versions: 0..<0x08_0d_00),
-        MessagePattern(
-            meaning: .tooManyFrames, text: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
-        MessagePattern(
-            meaning: .brokenStream, text: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
-            versions: 0x08_01_00..<UInt32.max),
+        (.headTooLarge, "nghttp2_session_mem_recv() returned -902", [CURLE_RECV_ERROR], 0..<0x08_0d_00),
+        (.tooManyFrames, "Too many CONTINUATION frames", [CURLE_RECV_ERROR, CURLE_HTTP2], allVersions),
+        (.brokenStream, "received invalid frame", [CURLE_WEIRD_SERVER_REPLY], 0x08_01_00..<UInt32.max),
         // A stream that itself violated the protocol has a different message.
-        MessagePattern(
-            meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
-            versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(meaning: .brokenQUICStream, text: "HTTP/3 stream", codes: [CURLE_HTTP3]),
-        MessagePattern(
-            meaning: .closedQUIC, text: "QUIC connection has been shut down", codes: [CURLE_COULDNT_CONNECT],
-            versions: 0x08_00_00..<0x08_13_00),
-        MessagePattern(
-            meaning: .unsupportedProxy, text: unsupportedProxyText,
-            codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
-        MessagePattern(meaning: .malformedChunk, text: "chunk", codes: [CURLE_RECV_ERROR]),
-        MessagePattern(meaning: .noTunnel, text: "CONNECT", codes: [CURLE_RECV_ERROR]),
-        MessagePattern(
-            meaning: .noTunnel, text: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
-            versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(
-            meaning: .noStatusLine, text: "HTTP/0.9 when not allowed", codes: [CURLE_UNSUPPORTED_PROTOCOL]),
-        MessagePattern(
-            meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_SSL_CERTPROBLEM]),
-        MessagePattern(
-            meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
-            versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(
-            meaning: .unconnected, text: "no filter connected", codes: [CURLE_FAILED_INIT],
-            versions: 0..<0x08_03_00),
+        (.goingAway, "reset by curl", [CURLE_HTTP2_STREAM], 0x08_0f_00..<UInt32.max),
+        (.brokenQUICStream, "HTTP/3 stream", [CURLE_HTTP3], allVersions),
+        (.closedQUIC, "QUIC connection has been shut down", [CURLE_COULDNT_CONNECT], 0x08_00_00..<0x08_13_00),
+        (.unsupportedProxy, unsupportedProxyText, [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT], allVersions),
+        (.malformedChunk, "chunk", [CURLE_RECV_ERROR], allVersions),
+        (.noTunnel, "CONNECT", [CURLE_RECV_ERROR], allVersions),
+        (.noTunnel, "CONNECT tunnel failed", [CURLE_COULDNT_CONNECT], 0x08_0f_00..<UInt32.max),
+        (.noStatusLine, "HTTP/0.9 when not allowed", [CURLE_UNSUPPORTED_PROTOCOL], allVersions),
+        (.unusableKey, "unable to set private key file", [CURLE_SSL_CERTPROBLEM], allVersions),
+        (.unusableKey, "unable to set private key file", [CURLE_BAD_FUNCTION_ARGUMENT], 0x08_0f_00..<UInt32.max),
+        (.unconnected, "no filter connected", [CURLE_FAILED_INIT], 0..<0x08_03_00),
         // Libcurl 8.23.0 has failed to write or read the socket, and then reports that the stream has no response.
-        MessagePattern(
-            meaning: .lost, text: "Send failure: ", codes: [CURLE_HTTP2], versions: 0x08_01_00..<UInt32.max),
-        MessagePattern(
-            meaning: .lost, text: "Recv failure: ", codes: [CURLE_HTTP2], versions: 0x08_01_00..<UInt32.max),
-        MessagePattern(meaning: .undecodable, text: "unencoding", codes: [CURLE_WRITE_ERROR]),
-        MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
+        (.lost, "Send failure: ", [CURLE_HTTP2], 0x08_01_00..<UInt32.max),
+        (.lost, "Recv failure: ", [CURLE_HTTP2], 0x08_01_00..<UInt32.max),
+        (.undecodable, "unencoding", [CURLE_WRITE_ERROR], allVersions),
+        (.resendsExhausted, "before giving up", [CURLE_SEND_ERROR], allVersions),
     ]
+
+    private static let allVersions: Range<UInt32> = 0..<UInt32.max
 
     /// `CURLE_TOO_LARGE`, which exists since libcurl 8.6.0.
     static let tooLarge = CURLcode(100)
@@ -131,23 +95,13 @@ enum CurlErrorText: Equatable {
         } else if Self.codesOfAlerts.contains(code),
             message.contains("SSL routines"), let alert = message.firstRange(of: " alert ")
         {
-            self = .alert(Self.reason(ofAlert: message[alert.upperBound...]))
+            self = .alert(PeerAlert.reason(named: message[alert.upperBound...]))
         } else {
             return nil
         }
     }
 
     private static let codesOfAlerts = [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR]
-
-    /// Returns the reason for a server's alert, by OpenSSL's message for it.
-    private static func reason(ofAlert text: Substring) -> RequestError.TrustReason {
-        if text.hasPrefix("certificate required") { return .clientCertificateRequired }
-        let refusals = [
-            "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
-            "certificate unknown", "unknown ca", "access denied",
-        ]
-        return refusals.contains { text.hasPrefix($0) } ? .clientCertificateRefused : .handshake
-    }
 
     /// Whether libcurl only reports `CURLE_HTTP2` when the peer closes a connection before the response.
     ///

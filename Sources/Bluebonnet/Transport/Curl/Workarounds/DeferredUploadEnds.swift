@@ -14,14 +14,9 @@ struct DeferredUploadEnds {
     /// Whether the installed libcurl has the defect.
     static let costBytes = Libcurl.version < 0x08_01_00
 
-    fileprivate struct DeferredEnd {
-        let transfer: Transfer
-        /// Whether an earlier attempt to send the end was interrupted by bytes that were read.
-        let wasInterrupted: Bool
-    }
-
-    /// The transfers whose bodies have ended, but whose servers have not been notified.
-    fileprivate var waiting: [DeferredEnd] = []
+    /// The transfers whose bodies have ended, but whose servers have not been notified, and whether an earlier attempt
+    /// to send the end was interrupted by bytes that were read.
+    fileprivate var waiting: [(transfer: Transfer, wasInterrupted: Bool)] = []
     /// The transfer whose end is being sent, and the number of bytes read from its connection before.
     fileprivate var ending: (transfer: Transfer, read: UInt64)?
 
@@ -41,7 +36,7 @@ struct DeferredUploadEnds {
         }
         let isEnding = ending?.transfer === transfer
         if isEnding, ending?.read == bb_socket_read(connection.socket) { return true }
-        waiting.append(DeferredEnd(transfer: transfer, wasInterrupted: isEnding))
+        waiting.append((transfer, isEnding))
         return false
     }
 }

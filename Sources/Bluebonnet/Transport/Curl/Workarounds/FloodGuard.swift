@@ -31,13 +31,8 @@ final class FloodGuard: Sendable {
     /// Checks a monitor until it has had no transfers for some time.
     func monitor(_ monitor: FloodMonitor) {
         watched.withLock { $0.append(monitor) }
-        let wasRunning = isRunning.withLock { isRunning in
-            defer { isRunning = true }
-            return isRunning
-        }
-        guard !wasRunning else { return }
-        let isStarted = DetachedThread.start(name: "bluebonnet-guard") { Self.shared.run() }
-        guard !isStarted else { return }
+        guard !isRunning.withLock({ exchange(&$0, with: true) }) else { return }
+        guard !DetachedThread.start(name: "bluebonnet-guard", { Self.shared.run() }) else { return }
         // The next transfer starts the thread again.
         isRunning.withLock { $0 = false }
         forget(monitor)

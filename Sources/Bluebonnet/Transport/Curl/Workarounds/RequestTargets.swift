@@ -51,7 +51,9 @@ enum RequestTargets {
 extension TransferOptions {
     /// Passes the target of the request to libcurl, if libcurl would otherwise change it.
     func applyTarget(of transfer: Transfer, to easy: EasyHandle) {
-        guard let form = recipient(of: transfer).targetForm, !usesDigest(transfer, form),
+        let recipient = recipient(of: transfer)
+        let form: RequestTargets.Form = recipient == .server ? .origin : .absolute
+        guard recipient != .unknown, !usesDigest(transfer, form),
             let target = RequestTargets.target(of: transfer.url.curlString, form)
         else { return }
         easy.set(CURLOPT_REQUEST_TARGET, target)
@@ -63,16 +65,5 @@ extension TransferOptions {
     /// a response for another target. A proxy that opens a tunnel does not receive the target.
     private func usesDigest(_ transfer: Transfer, _ form: RequestTargets.Form) -> Bool {
         transfer.serverChallenges.mayDigest || form == .absolute && transfer.proxyChallenges.mayDigest
-    }
-}
-
-extension RequestRecipient {
-    /// The form of the target; `nil` if only libcurl knows it.
-    fileprivate var targetForm: RequestTargets.Form? {
-        switch self {
-        case .server: .origin
-        case .proxy: .absolute
-        case .unknown: nil
-        }
     }
 }

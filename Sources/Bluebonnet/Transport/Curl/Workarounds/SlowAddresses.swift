@@ -94,14 +94,8 @@ struct SlowAddresses {
 
 /// The sockets that libcurl opened less than the patience ago.
 struct FreshAttempts {
-    private struct Entry {
-        let id: TransferID
-        let attempt: SlowAddresses.Attempt
-        let due: Int64
-    }
-
     private let patience: Int64
-    private var entries = ElementQueue<Entry>()
+    private var entries = ElementQueue<(id: TransferID, attempt: SlowAddresses.Attempt, due: Int64)>()
 
     /// Creates an empty queue; `delay` is the session's delay before the other IP version is tried.
     ///
@@ -112,7 +106,7 @@ struct FreshAttempts {
     var due: Int64? { entries.oldest?.due }
 
     mutating func append(_ id: TransferID, _ attempt: SlowAddresses.Attempt, at now: Int64) {
-        entries.append(Entry(id: id, attempt: attempt, due: now + patience))
+        entries.append((id, attempt, now + patience))
     }
 
     /// Returns the next socket that is to be judged.

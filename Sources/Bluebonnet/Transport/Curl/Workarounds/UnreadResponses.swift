@@ -67,12 +67,14 @@ extension ResponseBuffer {
         guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
         var start = 0
         // There may be informational heads before the final head.
-        while head == nil, let end = Self.endOfHead(in: answer, from: start) {
+        while head == nil,
+            case .head(let count, isEnd: true) = ResponseFraming().part(of: answer.span.extracting(start...))
+        {
             let (progress, _) = unsafe answer.withUnsafeBytes { bytes in
-                unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
+                unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]), now: now)
             }
             if case .refused = progress { return false }
-            start = end
+            start += count
         }
         guard head != nil else { return false }
         keepUnreadBody(answer[start...])
@@ -86,21 +88,6 @@ extension ResponseBuffer {
             return RequestError(
                 .invalidResponse(.truncated), detail: "the connection was reset while the body was sent")
         }
-    }
-
-    /// Returns the end of the first head after an offset, including the empty line.
-    private static func endOfHead(in answer: [UInt8], from start: Int) -> Int? {
-        var isAtLineStart = false
-        for index in start..<answer.count {
-            switch answer[index] {
-            case 0x0a:
-                if isAtLineStart { return index + 1 }
-                isAtLineStart = true
-            case 0x0d: break
-            default: isAtLineStart = false
-            }
-        }
-        return nil
     }
 }
 
